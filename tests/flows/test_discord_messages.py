@@ -10,6 +10,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
+from bot.memory.retention import SWEEP_AFTER
 from bot.message_parts import CARD, FORWARDED, UNREADABLE, UNREADABLE_LINK
 from bot.texts import command_texts
 from tests.fakes.alerts import ON_DISCORD, Alert
@@ -207,7 +208,6 @@ async def test_what_discord_changes_about_a_question_with_a_forwarded_message_is
         await fake.say(ANN, f"{ME} hello")
         await given(model, host, 3)
         assert not holds(tmp_path, "> hm")
-        assert holds(tmp_path, "my canoe is red")
 
 
 async def test_the_menu_asks_about_all_that_a_message_shows() -> None:
@@ -233,6 +233,25 @@ async def test_ask_in_an_alerts_thread_brings_the_alert() -> None:
         assert [one.text for one in host.taken[0].quoted] == ["[FIRING:1] DiskFull"]
 
 
+async def test_of_a_stored_alert_the_old_words_go_with_an_edit_and_all_with_its_deletion(tmp_path: Path) -> None:
+    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    async with (
+        running_discord(clock, window_s=1.0) as fake,
+        forgetting_host(tmp_path, model, clock) as host,
+        serving(fake, host, allowed_bots=frozenset({OTHER_BOT})),
+    ):
+        asked = await fake.say(ANN, f"{ME} hello")
+        await given(model, host, 1)
+        alert = await fake.say(OTHER_BOT, "", asked["id"], embeds=[card("vermilion alarm")])
+        await until(lambda: holds(tmp_path, "vermilion alarm"))
+        alert["embeds"] = [card("turquoise calm")]
+        await fake.change(alert, "")
+        await until(lambda: holds(tmp_path, "turquoise calm"))
+        await gone(tmp_path, clock, "vermilion")
+        await fake.take_back(alert)
+        await gone(tmp_path, clock, "turquoise")
+
+
 async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search_proves_it(tmp_path: Path) -> None:
     clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
     async with (
@@ -255,3 +274,11 @@ async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search
         assert "A search afterwards finds none of these texts where they stood" in seen(question)
         assert not holds(tmp_path, "vermilion")
         assert not holds(tmp_path, "turquoise")
+
+
+async def gone(folder: Path, clock: LeapingClock, words: str) -> None:
+    """Nobody waits for it to be erased, and soon it is."""
+    async with asyncio.timeout(PATIENCE_S):
+        while holds(folder, words):
+            clock.leap(SWEEP_AFTER)
+            await asyncio.sleep(LOOK_S)

@@ -10,6 +10,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
+from bot.memory.retention import SWEEP_AFTER
 from bot.message_parts import FORWARDED
 from bot.platforms.slack.inbound import FORWARDED_FILE
 from bot.platforms.slack.panels import ASK_SHORTCUT
@@ -223,6 +224,25 @@ async def test_the_shortcut_asks_about_all_that_a_message_shows() -> None:
         assert [words for words in alert.says if words not in taken.quoted[0].text] == []
 
 
+async def test_of_a_stored_alert_the_old_words_go_with_an_edit_and_all_with_its_deletion(tmp_path: Path) -> None:
+    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    async with FakeSlack(clock) as slack, forgetting_host(tmp_path, model, clock) as host:
+        people(slack)
+        async with serving(slack, host, allowed_bots=frozenset({APP})):
+            root = await asked(slack, host, ANN, f"{ME} hello")
+            alert = post(slack, {"attachments": [{"id": 1, "title": "vermilion alarm", "fallback": "x"}]}, root.ts)
+            await slack.deliver(slack.envelope({**alert.wire(), "channel": GENERAL, "channel_type": "channel"}))
+            await until(lambda: holds(tmp_path, "vermilion alarm"))
+            event = {"type": "message", "subtype": "message_changed", "channel": GENERAL}
+            now = {**alert.wire(), "attachments": [{"id": 1, "title": "turquoise calm", "fallback": "x"}]}
+            await slack.deliver(slack.envelope({**event, "message": now, "previous_message": alert.wire()}))
+            await until(lambda: holds(tmp_path, "turquoise calm"))
+            await gone(tmp_path, clock, "vermilion")
+            event = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "deleted_ts": alert.ts}
+            await slack.deliver(slack.envelope({**event, "previous_message": now}))
+            await gone(tmp_path, clock, "turquoise")
+
+
 async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search_proves_it(tmp_path: Path) -> None:
     clock, model = LeapingClock(), ScriptedProvider(looks_up)
     async with FakeSlack(clock) as slack, forgetting_host(tmp_path, model, clock) as host:
@@ -258,4 +278,12 @@ async def asked(slack: FakeSlack, host: BotHost, user: str, text: str, thread: s
 async def until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not happened():  # noqa: ASYNC110 -- a database notifies nobody
+            await asyncio.sleep(LOOK_S)
+
+
+async def gone(folder: Path, clock: LeapingClock, words: str) -> None:
+    """Nobody waits for it to be erased, and soon it is."""
+    async with asyncio.timeout(PATIENCE_S):
+        while holds(folder, words):
+            clock.leap(SWEEP_AFTER)
             await asyncio.sleep(LOOK_S)
