@@ -179,17 +179,38 @@ def _is_file(host: "re.Match[str]") -> bool:
 
 
 @dataclass(slots=True)
+class _Given:
+    """What calls were given. Both forms are made when they are first needed: most calls name nothing that is sent."""
+
+    text: str
+    _plain: str | None = None
+    _letters: str | None = None
+
+    @property
+    def plain(self) -> str:
+        if self._plain is None:
+            self._plain = self.text.casefold()
+        return self._plain
+
+    @property
+    def letters(self) -> str:
+        if self._letters is None:
+            self._letters = _folded(self.text)
+        return self._letters
+
+
+@dataclass(slots=True)
 class AddressesRead:
     """The addresses that a turn has read. The answer for an address never changes, because texts only come after."""
 
-    _texts: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
-    """Texts in order, each with whether it is what calls were given (else a text that was read)."""
+    _texts: list[str | _Given] = field(default_factory=list[str | _Given])
+    """Texts that were read, and what calls were given, in order."""
     _found: set[str] = field(default_factory=set[str])
     _answers: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def read(self, texts: Iterable[str]) -> None:
         """Add texts that others than the bot wrote."""
-        self._texts += ((text, False) for text in texts)
+        self._texts += texts
 
     def read_result(self, result: ToolResult) -> None:
         """Add a result. What a search found counts as read although its question may name parts of it."""
@@ -198,7 +219,7 @@ class AddressesRead:
 
     def give(self, calls: Iterable[ToolCall]) -> None:
         """Add calls before their results."""
-        self._texts += (("\n".join(texts_in(dict(call.args))), True) for call in calls)
+        self._texts += (_Given("\n".join(texts_in(dict(call.args)))) for call in calls)
 
     def __call__(self, address: str) -> bool:
         """Return whether the address was read exactly so."""
@@ -232,12 +253,12 @@ class AddressesRead:
     ) -> bool:
         """Return whether a form of the address was read before a call was given its letters."""
         core, host, rest = _core(address)
-        for text, is_given in self._texts:
-            if not is_given:
-                if any(_stands_whole(form, text.lower() if lower else text, fetched=fetched) for form in forms):
-                    return True
-            elif _is_given(text, address, core, host, rest):
-                return False
+        for text in self._texts:
+            if isinstance(text, _Given):
+                if _is_given(text, address, core, host, rest):
+                    return False
+            elif any(_stands_whole(form, text.lower() if lower else text, fetched=fetched) for form in forms):
+                return True
         return False
 
 
@@ -257,13 +278,12 @@ def _folded(text: str) -> str:
     return "".join(filter(str.isalnum, unescape(unquote(unquote(text))).casefold()))
 
 
-def _is_given(given: str, address: str, core: str, host: str, rest: str) -> bool:
-    if address.casefold() in given.casefold():
+def _is_given(given: _Given, address: str, core: str, host: str, rest: str) -> bool:
+    if address.casefold() in given.plain:
         return True
     if len(core) < MIN_CORE:
         return False
-    folded = _folded(given)
-    return core in folded or (bool(rest) and host in folded and rest in folded)
+    return core in given.letters or (bool(rest) and host in given.letters and rest in given.letters)
 
 
 _BEFORE: Final = re.compile(rf"[\w{_DOT}@%~-]")
