@@ -52,7 +52,6 @@ class IdentityRole:
     authority: Authority = Authority.EMPLOYEE
     department: str = ""
     organization: str = ""
-    permissions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

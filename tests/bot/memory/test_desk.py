@@ -391,3 +391,32 @@ async def test_what_does_not_hold_everywhere_is_listed_as_that(office: Office, s
     )
     (entry,) = (await office.ask("")).entries
     assert entry.text == f"budget: 9 EUR{mark}"
+
+
+async def said_and_learned(office: Office, text: str, key: str, value: str, days: int) -> None:
+    """Store a message and a fact learned from it."""
+    asked = said(text, conversation="desks", place=DM)
+    source = await office.store.hear(asked)
+    at = office.clock.now() + timedelta(days=days)
+    await office.store.facts.write(NewFact("", key, value, "user", at, "person:ann", "ann", source_message=source))
+
+
+async def test_the_list_shows_what_an_entry_replaced_and_undo_makes_that_hold_again(office: Office) -> None:
+    await said_and_learned(office, "My desk is in room 4", "desk", "room 4", 0)
+    await said_and_learned(office, "My desk is in room 7 now", "desk", "room 7", 1)
+    (entry,) = (await office.ask("")).entries
+    assert entry.text == "desk: room 7 (replaced: desk: room 4)"
+    assert "Undo" in [action.label for action in memory_panel(await office.ask("")).parts[0].actions]
+    undone = await office.ask(f"undo {entry.number}")
+    assert "This holds again: desk: room 4." in undone.text
+    assert [entry.text for entry in undone.entries] == ["desk: room 4"]
+
+
+async def test_the_list_shows_what_may_be_outdated_by_which_entry_both_with_their_days(office: Office) -> None:
+    await said_and_learned(office, "Our team eats lunch in the garden", "", "Our team eats lunch in the garden", 0)
+    await said_and_learned(office, "Our team eats lunch on the roof", "", "Our team eats lunch on the roof", 9)
+    older, newer = (await office.ask("")).entries
+    assert older.text == f"Our team eats lunch in the garden (possibly outdated by entry {newer.number})"
+    assert newer.text == "Our team eats lunch on the roof"
+    days = [(NOON + timedelta(days=days)).date().isoformat() for days in (0, 9)]
+    assert [day in entry.source for day, entry in zip(days, (older, newer), strict=True)] == [True, True]
