@@ -8,6 +8,7 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.memory.facts import Fact, Scope
+from agent.memory.own_words import rests_on
 from agent.memory.profile import Partition, Utterance
 from agent.memory.synthesizer import ImpressionSynthesizer, StatedFact
 from tests.fakes.incoming import START
@@ -107,3 +108,27 @@ def test_the_model_names_by_number_what_no_longer_holds_and_only_of_what_it_was_
     (fact,) = SYNTHESIZER.read_facts(json.dumps(item), said("It moved to Monday."), facts)
     assert fact.supersedes == ("77",)
     assert fact.to_new_fact(Partition("ann", "person:ann"), Authority.EMPLOYEE).supersedes == ("77",)
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "is_learned"),
+    [
+        ("My manager is Ann.", "is Ben", False),
+        ("My manager is Ann.", "Ann", True),
+        ("The fee is 40 euros.", "30 euros", False),
+        ("The fee is 40 euros.", "40 euros a month", True),
+        ("We meet in the garden.", "is on Tuesday", False),
+        ("We meet in the garden on Tuesdays.", "on Tuesdays", True),
+        ("We meet in the garden tomorrow.", "on Tuesday", True),
+        ("We meet in the garden.", "swimming pool", False),
+        ("我的主管是王敏。", "是李强", False),
+        ("我的主管是王敏。", "王敏", True),
+    ],
+)
+def test_a_fact_needs_its_numbers_names_and_weekdays_in_its_message(said: str, value: str, is_learned: bool) -> None:
+    assert rests_on(value, said) is is_learned
+
+
+def test_a_name_in_the_key_stands_in_the_message_or_in_what_was_known() -> None:
+    assert not rests_on("551", "The phone is 551.", key="phone of Ben")
+    assert rests_on("551", "The phone is 551.", key="phone of Ben", known="phone of Ben: 550")
