@@ -44,9 +44,10 @@ _HOST: Final = re.compile(
     rf"(?<![\w{_DOT}-])(?:\d{{1,3}}(?:\.\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
     rf"(?![\w-])"
 )
-# After a scheme or its slashes anything may follow. Two slashes in a row begin an address too, and so do backslashes.
+# Anything may follow a scheme (a drive has one letter) or its slashes. Two slashes begin an address, too, and so do
+# backslashes.
 _SCHEME: Final = re.compile(
-    r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]|\b(?:data|javascript|mailto|tel):\S"
+    r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{2,}:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]|\b(?:data|javascript|mailto|tel):\S"
     r"|(?<![\w.])(?:\d{8,10}|0[xX][0-9a-fA-F]{6,8})[/?#]"  # An IPv4 address as one number
 )
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation

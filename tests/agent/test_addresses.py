@@ -201,6 +201,7 @@ def test_every_text_at_every_depth_in_whatever_form_is_looked_at(args: JsonObjec
         {"query": "what node.js version does our boat need, e.g. 1.2.3?"},
         {"path": "README.md"},
         {"path": "src/agent/tools.py"},
+        {"path": "C:\\Users\\ann\\notes.txt", "to": "D:/backup", "from": "/srv/notes"},
         {"path": "notes/data.2024.csv"},
         {"query": "is:open label:bug repo:acme/boats"},
         {"at": "2026-11-24T09:00:00.000Z"},
