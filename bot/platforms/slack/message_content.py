@@ -313,9 +313,32 @@ def _table(block: JsonObject, depth: int) -> Iterator[str]:
             yield f"| {' | '.join('---' for _ in found)} |"
 
 
+def _data_table(block: JsonObject, depth: int) -> Iterator[str]:
+    yield _object(at(block, "caption"))
+    yield from _table(block, depth)
+
+
+def _chart(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+    """Yield the numbers of a chart: one line for each slice, or for each series."""
+    chart = fields(block, "chart")
+    labels = (text(chart, "axis_config", "x_label"), text(chart, "axis_config", "y_label"))
+    axes = f" ({_plain(' / '.join(filter(None, labels)))})" if any(labels) else ""
+    yield f"(chart: {_object(at(block, 'title'))}{axes})"
+    for segment in items(chart, "segments"):
+        yield _plain(_point(segment))
+    for series in items(chart, "series"):
+        yield _plain(f"{text(series, 'name')}: {', '.join(map(_point, items(series, 'data')[:MAX_CELLS]))}")
+
+
+def _point(point: JsonObject) -> str:
+    return f"{text(point, 'label')} {_plain_value(at(point, 'value'))}"
+
+
 def _cell(cell: Value, depth: int) -> str:
     if text(cell, "type") == "rich_text" and isinstance(cell, dict):
         words = " ".join(_part(BLOCKS, cell, depth))
+    elif element := fields(cell, "element"):
+        words = _controls([element], depth)
     else:
         words = _object(cell) or _plain_value(at(cell, "value"))
     return " ".join(words.replace("|", "¦" if "<" not in words else "|").split())
@@ -421,6 +444,14 @@ def _rich_link(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG00
     yield _styled(element, _link(url, _plain(text(element, "text")) or _plain(url)))
 
 
+def _rich_reference(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+    """Yield what an element refers to: an object in Slack or in an app, by its words and address."""
+    words = _plain(first_text(element, "text", "title", "label", "name", "fallback"))
+    user = _token("@", text(element, "user_id"))
+    kind = _plain(text(element, "type").replace("_", " "))
+    yield _link(text(element, "url"), words or user or kind) if text(element, "url") else words or user or f"({kind})"
+
+
 def _rich_team(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
     yield f"@{_plain(text(element, 'team_id'))}"
 
@@ -498,6 +529,8 @@ BLOCKS: Final[Mapping[str, Part]] = {
     "video": Part(_video, "its title, description and link, not the video"),
     "rich_text": Part(_rich_text, "its text with all elements"),
     "table": Part(_table, "its rows"),
+    "data_table": Part(_data_table, "its caption and rows"),
+    "data_visualization": Part(_chart, "its title and numbers"),
     "task_card": Part(_task_card, "its title, status, details, output and sources"),
     "plan": Part(_plan, "its title and tasks"),
     "alert": Part(_alert, "its level and text"),
@@ -523,6 +556,14 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "date": Part(_rich_date, "the date"),
     "broadcast": Part(_rich_broadcast, "here, channel or everyone"),
     "color": Part(_rich_color, "its code"),
+    **dict.fromkeys(
+        (
+            *("attachment_mention", "canvas", "canvas_message_unfurl", "canvas_user_mention", "citation", "file"),
+            *("list_record", "message_mention", "salesforce_data_field", "tag", "work_object_mention"),
+            *("workflow_mention",),
+        ),
+        Part(_rich_reference, "its words and address, not what it refers to"),
+    ),
     "button": Part(_button, "its label and link"),
     "workflow_button": Part(_button, "its label"),
     "image": Part(_image, "its description, not the picture"),

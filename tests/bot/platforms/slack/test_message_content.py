@@ -44,14 +44,16 @@ def types_of(classes: Iterator[type]) -> set[str]:
 def test_every_block_of_slacks_sdk_is_read_or_named_as_one_without_words() -> None:
     known = types_of(one for one in subclasses(Block) if one.__module__ == blocks.__name__)
     assert len(known) > 20
-    assert known == set(BLOCKS)
+    assert set(BLOCKS) - known == {"data_table", "data_visualization"}, "documented, but not in the SDK yet"
+    assert known <= set(BLOCKS)
 
 
 def test_every_element_and_text_object_of_slacks_sdk_is_read_or_named_as_one_without_words() -> None:
     texts = types_of(one for _, one in inspect.getmembers(basic_components, inspect.isclass))
     known = types_of(subclasses(BlockElement)) | texts
     assert len(known) > 40
-    assert known == set(ELEMENTS)
+    assert known <= set(ELEMENTS)
+    assert {name for name in set(ELEMENTS) - known if ELEMENTS[name].shows != ELEMENTS["citation"].shows} == set()
 
 
 @pytest.mark.parametrize("alert", ON_SLACK, ids=str)
@@ -121,6 +123,13 @@ def plain(words: str) -> Object:
 
 def mrkdwn(words: str) -> Object:
     return {"type": "mrkdwn", "text": words}
+
+
+POINT: Object = {"label": "Mon", "value": 4.5}
+
+
+def cell(words: str) -> Object:
+    return {"type": "raw_text", "text": words}
 
 
 BUTTON: Object = {"type": "button", "text": plain("Retry"), "action_id": "a"}
@@ -207,6 +216,42 @@ SELECT: Object = {"type": "static_select", "placeholder": plain("Pick"), "option
             "Box\nin",
         ),
         ({"type": "auth_provider", "name": plain("Jira"), "connected_identity": plain("grace")}, "Jira, grace"),
+        (
+            {"type": "data_table", "caption": "Plans", "rows": [[cell("Plan")], [cell("gold")]]},
+            "Plans\n| Plan |\n| --- |\n| gold |",
+        ),
+        (
+            {"type": "data_visualization", "title": "Pies", "chart": {"type": "pie", "segments": [POINT]}},
+            "(chart: Pies)\nMon 4.5",
+        ),
+        (
+            {
+                "type": "data_visualization",
+                "title": "p95",
+                "chart": {
+                    "type": "line",
+                    "series": [{"name": "checkout", "data": [POINT, {"label": "Tue", "value": 7}]}],
+                    "axis_config": {"categories": ["Mon", "Tue"], "x_label": "day", "y_label": "s"},
+                },
+            },
+            "(chart: p95 (day / s))\ncheckout: Mon 4.5, Tue 7",
+        ),
+        (
+            {
+                "type": "rich_text",
+                "elements": [
+                    {
+                        "type": "rich_text_section",
+                        "elements": [
+                            {"type": "message_mention", "channel_id": "C1", "message_ts": "1.1"},
+                            {"type": "text", "text": " "},
+                            {"type": "attachment_mention", "url": "https://x.example/471", "text": "Issue 471"},
+                        ],
+                    }
+                ],
+            },
+            "(message mention) [Issue 471](https://x.example/471)",
+        ),
         ({"type": "divider"}, ""),
         ({"type": "hologram", "text": "x"}, "(a part of this message that I cannot read: hologram)"),
         ({"text": "x"}, "(a part of this message that I cannot read: it has no type)"),
@@ -214,10 +259,6 @@ SELECT: Object = {"type": "static_select", "placeholder": plain("Pick"), "option
 )
 def test_a_block_is_read_as_a_person_sees_it(block: Object, shown: str) -> None:
     assert by_app(block) == shown
-
-
-def cell(words: str) -> Object:
-    return {"type": "raw_text", "text": words}
 
 
 def table(*rows: list[Object]) -> Object:
