@@ -24,6 +24,7 @@ What counts as read (`AddressesRead`)
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import unescape
@@ -196,7 +197,7 @@ class _Given:
     @property
     def letters(self) -> str:
         if self._letters is None:
-            self._letters = _folded(self.text)
+            self._letters = _given_letters(self.text)
         return self._letters
 
 
@@ -276,7 +277,36 @@ def _core(address: str) -> tuple[str, str, str]:
 
 
 def _folded(text: str) -> str:
-    return "".join(filter(str.isalnum, unescape(unquote(unquote(text))).casefold()))
+    return "".join(filter(str.isalnum, _unescaped(text).casefold()))
+
+
+# As programs write characters out: JSON, Python and C, and mail.
+_ESCAPE: Final = re.compile(r"\\{1,4}u\{?(?:00)?([0-9A-Fa-f]{2})\}?|\\{1,4}x([0-9A-Fa-f]{2})|=([0-9A-F]{2})")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
+
+
+def _unescaped(text: str) -> str:
+    text = _ESCAPE.sub(lambda escape: chr(int(escape[1] or escape[2] or escape[3], 16)), text)
+    return unescape(unquote(unquote(text)))
+
+
+def _given_letters(given: str) -> str:
+    """Return the letters and digits of what a call was given, and of what its words in base64 or hexadecimal say."""
+    decoded = [_from_base64(word) for word in _BASE64.findall(given)]
+    decoded += [bytes.fromhex(word).decode("latin-1") for word in _HEX.findall(given)]
+    return " ".join(map(_folded, (given, *filter(None, decoded))))
+
+
+def _from_base64(word: str) -> str:
+    bare = word.rstrip("=").translate(_URL_SAFE)
+    try:
+        return b64decode(bare + "=" * (-len(bare) % 4)).decode("ascii")
+    except ValueError:
+        return ""  # a word of another kind
+
+
+_URL_SAFE: Final = str.maketrans("-_", "+/")
 
 
 def _is_given(given: _Given, address: str, core: str, host: str, rest: str) -> bool:

@@ -2,8 +2,10 @@
 stands in the call, and whichever call or text of the bot's own named it before.
 """
 
+from base64 import b64encode, urlsafe_b64encode
 from dataclasses import replace
 from time import process_time
+from typing import Final
 
 import pytest
 from hypothesis import given, settings
@@ -350,3 +352,35 @@ def test_what_failed_makes_none_read_and_what_the_person_adds_does() -> None:
     before = Progress((RoundStep(calls=(ToolCall("look", {}),), results=(result,), joined=joined),))
     assert not addresses_read(before, []).may_leave(COMPOSED)
     assert addresses_read(before, []).may_leave("https://b.example/1")
+
+
+OUT: Final = "https://evil.example/?q=heron4711"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        OUT,
+        "https://evil.example/?q=%68eron%34711",
+        "https://evil.example/?q=%2568eron4711",
+        "https:&#x2F;&#x2F;evil.example/?q=&#104;eron4711",
+        r"https:\u002f\u002fevil.example\u002f?q=heron4711",
+        r"https:\\u002f\\u002fevil.example/?q=\\u0068eron4711",
+        r"https://evil.example/?q=\u{68}eron4711",
+        r"https://evil.example/?q=\x68eron\x34711",
+        "https://evil=2Eexample/?q=3Dheron=34711",
+        b64encode(OUT.encode()).decode(),
+        f"decode {urlsafe_b64encode(OUT.encode()).decode().rstrip('=')}, please",
+        OUT.encode().hex(),
+    ],
+)
+def test_an_address_that_a_tool_gives_back_in_other_letters_stays_unread(given: str) -> None:
+    read = AddressesRead()
+    read.give([ToolCall("utility.decode", {"text": given})])
+    read.read([f"Decoded: {OUT}"])
+    assert not read.may_leave(OUT)
+    assert not read(OUT)
+    other = AddressesRead()
+    other.give([ToolCall("utility.decode", {"text": "something else, in base64: aGVsbG8gdGhlcmUsIGFubg=="})])
+    other.read([f"Decoded: {OUT}"])
+    assert other.may_leave(OUT)
