@@ -9,7 +9,8 @@ import pytest
 
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
-from bot.platforms.discord.http_client import REQUEST_S
+from bot.platforms.discord.client import IDENTIFY_GAP_S
+from bot.platforms.discord.http_client import MAX_RECONNECT_S, REQUEST_S
 from bot.platforms.discord.rest import THREAD_S
 from bot.setting_parsers import ReplyMode
 from tests.fakes.answering_host import AnsweringHost, answering_host
@@ -185,3 +186,24 @@ def test_a_rate_limit_that_grows_is_kept_to_without_a_refusal(mode: ReplyMode) -
     fake = played(ask, questions=6)
     assert [message["content"] for message in by_the_bot(fake)] == ["Blue."] * 6
     assert sum(call.status == 429 for call in fake.calls) <= 2, mode
+
+
+@pytest.mark.parametrize("lasting_s", [40.0, 300.0])
+@pytest.mark.parametrize("resumes", [True, False])
+def test_a_question_after_an_outage_of_the_gateway_is_heard_within_seconds(lasting_s: float, *, resumes: bool) -> None:
+    async def ask(fake: FakeDiscord, _: AnsweringHost) -> None:
+        clock = fake.world.clock
+        fake.refuse_sockets = True
+        if not resumes:
+            fake.forget_sessions()
+        fake.drop()
+        await clock.sleep(lasting_s)
+        fake.refuse_sockets = False
+        back = clock.monotonic()
+        if not resumes:
+            await fake.until(lambda: fake.connected)
+        await fake.say(ANN, f"{ASK}which colour?")
+        await fake.until(lambda: by_the_bot(fake))
+        assert clock.monotonic() - back < MAX_RECONNECT_S + IDENTIFY_GAP_S + PATIENCE_S
+
+    played(ask)

@@ -1,4 +1,4 @@
-"""discord.py's HTTP client, with a deadline for each request and a bound on each wait for a rate limit.
+"""discord.py's HTTP client, with a deadline for each request and a bound on each wait.
 
 By itself the library gives a request five minutes. It also refuses a request whose rate limit is reset far in the
 future, although requests are left, and does not return a response that used up the last one before the reset.
@@ -9,6 +9,7 @@ Rules
 - While requests are left, a request is sent. Else it waits for the reset for at most `wait_at_most` seconds, and raises
   discord.RateLimited, with the time to wait, where that would take longer.
 - A response is returned at once.
+- After a lost connection the gateway is tried again every few seconds.
 """
 # ruff: noqa: ANN401 -- the library's own types of what is overridden here
 
@@ -17,10 +18,11 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import aiohttp
 import discord
+from discord.backoff import ExponentialBackoff
 from discord.http import HTTPClient, Ratelimit, Route
 from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
@@ -28,6 +30,10 @@ REQUEST_S: Final = 15.0  # Discord answers within a second, or not at all
 UPLOAD_S: Final = 50.0  # Ten megabytes on a slow line
 
 MAX_LIMIT_WAIT_S: Final = 30.0  # Of a request for which no user waits
+
+# How long the bot may stay deaf after an outage of the gateway. Discord allows a thousand new sessions a day, but an
+# attempt that reaches no gateway, or resumes a session, is none.
+MAX_RECONNECT_S: Final = 8.0
 
 _UNKNOWN_S: Final = 1.0  # When to try again where the response that will name the limit takes long
 _SOON_S: Final = 0.001  # The shortest wait: a timer may end a moment before its time
@@ -100,6 +106,10 @@ class DiscordHttp(HTTPClient):
             self._try_clear_expired_ratelimits()
         return self._buckets[key]
 
+    async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        async with asyncio.timeout(REQUEST_S):
+            return await super().ws_connect(url, compress=compress)
+
     async def request(
         self,
         route: Route,
@@ -111,6 +121,15 @@ class DiscordHttp(HTTPClient):
         """`timeout`: another deadline than usual."""
         kwargs.setdefault("timeout", aiohttp.ClientTimeout(total=UPLOAD_S if files or form else REQUEST_S))
         return await super().request(route, files=files, form=form, **kwargs)
+
+
+class ReconnectPause(ExponentialBackoff[Literal[False]]):
+    """The pauses between attempts to reach the gateway again. The library's own grow to 17 minutes, and are reset only
+    after half an hour without an attempt.
+    """
+
+    def delay(self) -> float:
+        return min(super().delay(), MAX_RECONNECT_S)
 
 
 class _BoundedSession:

@@ -28,6 +28,7 @@ from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.channel_history import DiscordChannelReader
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.http_client import ReconnectPause
 from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.panels import waiting_panels
@@ -151,9 +152,11 @@ def _client(
 
 
 def point_at(settings: DiscordSettings) -> None:
-    """Set discord.py's addresses. They are class attributes, so a process talks to one Discord server only."""
+    """Set discord.py's addresses and pauses. They are global, so a process talks to one Discord server only."""
     Route.BASE = settings.api_base_url
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway_url)
+    for module in (discord.client, discord.shard):  # the library has no setting for it
+        setattr(module, "ExponentialBackoff", ReconnectPause)  # noqa: B010 -- it does not export the name
     # It would warn at every start that voice is not available; the bot does not use it.
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
