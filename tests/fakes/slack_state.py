@@ -386,9 +386,12 @@ class Workspace:
             and after < float(message.ts) < before
             and all(word in message.text.casefold() for word in words)
         ][: min(20, int(args.get("limit") or 20))]
-        return {"results": {"messages": [self._hit(hit) for hit in hits]}, "response_metadata": {"next_cursor": ""}}
+        return {
+            "results": {"messages": [self._hit(hit, args) for hit in hits]},
+            "response_metadata": {"next_cursor": ""},
+        }
 
-    def _hit(self, hit: FakeMessage) -> Object:
+    def _hit(self, hit: FakeMessage, args: Object) -> Object:
         def excerpt(one: FakeMessage) -> Object:
             return {"text": one.text, "user_id": one.user, "ts": one.ts}
 
@@ -403,7 +406,7 @@ class Workspace:
             "message_ts": hit.ts,
             "content": hit.text,
             "is_author_bot": bool(hit.bot_id),
-            **({"blocks": hit.blocks} if hit.blocks else {}),
+            **({"blocks": hit.blocks} if args.get("include_message_blocks") else {}),
             "permalink": f"https://fake.slack.com/archives/{hit.channel}/p{hit.ts.replace('.', '')}",
             "context_messages": {
                 "before": [excerpt(one) for one in beside[max(0, at - 2) : at]],

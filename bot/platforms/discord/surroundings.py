@@ -196,7 +196,8 @@ class Surroundings:
 
         `apps_alone`: only what other apps wrote there. A thread that the bot itself started began with a question.
         """
-        starts = not (apps_alone and thread.owner_id == thread.guild.me.id)
+        me = self._client.user
+        starts = not (apps_alone and me is not None and thread.owner_id == me.id)
         quotes: list[Quoted] = []
         files: list[Attachment] = []
         chars = 0
