@@ -46,7 +46,7 @@ def post_of(message: discord.Message, now: datetime) -> DiscordPost:
         link=message.jump_url,
         names=names_of(message, content.whole),
         mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
-        carries=bool(message.attachments or content.enclosed or content.text != message.content),
+        carries=bool(message.attachments or content.enclosed or content.text.strip() != message.content.strip()),
         replies_to=_replied(message),
         by_user=message.type in USER_MESSAGE_TYPES,
     )
