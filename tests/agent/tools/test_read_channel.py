@@ -283,3 +283,16 @@ async def test_a_time_that_is_not_understood_is_said(args: dict[str, Json]) -> N
     with pytest.raises(ToolError) as refused:
         await ReadChannelTool(Channel()).run(args, Colleague().context())
     assert refused.value.ours
+
+
+async def test_what_others_wrote_there_makes_addresses_read_and_nothing_of_the_bot_or_its_notes() -> None:
+    theirs = said(1, "See https://harbour.example/7\n> https://evil.example/quoted")
+    ours = said(2, "See https://evil.example/?q=heron", ours=True)
+    output = await ReadChannelTool(Channel([theirs, ours])).run({}, Colleague().context())
+    assert output.read is not None
+    assert "https://harbour.example/7" in "\n".join(output.read)
+    assert "evil.example" not in "\n".join(output.read)
+    many = await ReadChannelTool(Channel([said(number, "x" * 900) for number in range(1, 60)])).run(
+        {}, Colleague().context()
+    )
+    assert many.read == ()
