@@ -4,7 +4,7 @@ the bot wrote counts as read, and no earlier permission lets the text act.
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
 from typing import Final
@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from agent.memory.audience import Place, TeamAudience
-from agent.messages import Message
-from agent.ports import ToolEffect
+from agent.messages import JsonObject, Message, Reference
+from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules import NewSchedule, ScheduleKind, Timing
 from bot.texts import tool_texts
@@ -82,6 +82,24 @@ WAYS = [pytest.param(channel, again, id=f"{channel}-{again.name.lower()}") for c
 async def test_what_the_bot_itself_wrote_makes_no_address_read(channel: str, again: Again) -> None:
     assert not await carried(channel, again, gate=True)
     assert await carried(channel, again, gate=False)
+
+
+class Searching(Tooled):
+    """A search engine that finds one page, whatever is asked."""
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        number = context.numbers.number(PAGE) or 0
+        found = await super().run(args, context)
+        return replace(found, text=f"[{number}] {PAGE}", references=(Reference(number, PAGE, is_read=False),))
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+async def test_a_page_that_a_search_has_found_is_read_unasked(channel: str) -> None:
+    async with staged([], tools=[Searching("engine", for_all=True)]) as (stage, player):
+        player.calls = [("engine", {"query": "page example"}), ("web_fetch", {"url": PAGE})]
+        await stage.ask("ann", channel, f"Find me a page. {BOAT}")
+        assert stage.bot.web is not None
+        assert any("page.example" in request for request in stage.bot.web.requests)
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -166,9 +184,11 @@ def looks_and_notes(messages: Sequence[Message]) -> str:
 
 
 @pytest.mark.parametrize("own", [True, False])
-@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "direct"), [(ScheduleKind.QUESTION, True), (ScheduleKind.QUESTION, False), (ScheduleKind.WORK, False)]
+)
 async def test_a_scheduled_question_in_words_that_its_person_did_not_say_holds_others_words(
-    *, own: bool, direct: bool
+    kind: ScheduleKind, *, own: bool, direct: bool
 ) -> None:
     clock, store, model = MovedClock(speed=20.0), store_in_memory(), ScriptedProvider(looks_and_notes)
     fetch = Fetching("fetch.get", for_all=True)
@@ -183,8 +203,10 @@ async def test_a_scheduled_question_in_words_that_its_person_did_not_say_holds_o
         scheduler = await stack.enter_async_context(doing(host, store))
         now, place = clock.now(), Place(TeamAudience(SOURCE), within_team=SOURCE)
         timing, words = Timing("UTC", now + timedelta(minutes=5)), f"Look at {ADDRESS} and note the boat."
-        about = (f"{SOURCE}:{ANN}", SOURCE, DM if direct else GENERAL, place, ScheduleKind.QUESTION)
-        await store.schedules.add(NewSchedule(*about, words, timing, now, direct=direct, own=own))
+        about = (f"{SOURCE}:{ANN}", SOURCE, DM if direct else GENERAL, place, kind)
+        root = slack.state.write(ANN, GENERAL, "Go through the harbours.").ts
+        new = NewSchedule(*about, words, timing, now, direct=direct, own=own)
+        await store.schedules.add(replace(new, conversation=f"{SOURCE}:{GENERAL}:{root}", message=root))
         clock.ahead_s += 301
         scheduler.changed()
         await slack.until(lambda: fetch.got or any(one.state == "waiting" and one.progress for one in store.turns))
