@@ -411,7 +411,7 @@ class _TrialPhase(Enum):
     AFTER = auto()
 
 
-_CLOSERS: Final = re.compile(r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|[}\])]{1,8}")
+_CLOSERS: Final = re.compile(r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|(?:`{1,2}|~{1,2})\Z|[}\])]{1,8}")
 
 
 class Trial:
@@ -485,7 +485,7 @@ class Trial:
         has_calls = self._has_calls
         if has_calls and (rest := _CLOSERS.match(text, start)) is not None:
             # Models close more than they opened. At the end of a piece, a fence may still be one that opens.
-            is_open = rest.end() == len(text) and text[start] in "`~" and not self._openings.is_whole
+            is_open = rest.end() == len(text) and rest[0][0] in "`~"
             return (MisplacedVerdict.WAIT, start) if is_open else (MisplacedVerdict.GO_ON, rest.end())
         if tag or not (has_calls or reply_begun):
             return MisplacedVerdict.MEANT, start
