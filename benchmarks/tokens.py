@@ -168,7 +168,7 @@ def prefix_tokens(count: int, *, listed: bool = True, native: bool = False) -> i
     system, *_ = _hi(tools)
     if not native:
         return estimate_tokens(system.text)
-    taught = untaught(system.text, reasons=False) or ""
+    taught = untaught(system.text) or ""
     return estimate_tokens(taught) + estimate_tokens(json.dumps(functions(tools.specs)))
 
 
@@ -184,7 +184,7 @@ def prompt_tokens_hi_native() -> int:
     store = store_in_memory()
     tools = Registry([RecallTool(store.memories), RememberTool(store.facts)])
     system, *others = _hi(tools)
-    taught = untaught(system.text, reasons=False) or ""
+    taught = untaught(system.text) or ""
     texts = [taught, json.dumps(functions(tools.specs)), *(message.text for message in others)]
     return sum(map(estimate_tokens, texts))
 

@@ -101,13 +101,12 @@ and holds strict JSON. To use tools, write two blocks and stop. For "What did I 
 
 LAST_ROUND = "This is the last round: answer the person now, without calling a tool."
 
-# No summary: models took it for the whole answer, in place of a call. Summaries are made in the background.
+# No summary and no thoughts: small models wrote them in place of a call. Summaries are made in the background.
 _NATIVE = f"""\
 {LESSON}
-People read your text as you write it. To use tools, call them; several calls may run at the same time. Never
-write calls or results as text.
-
-{THINK_FIRST}"""
+People read your text as you write it. To use tools, call them; several calls may run at the same time. Never write
+calls or results as text.
+"""
 
 _NO_TOOLS = "You have no tools now, so write no <execute>."
 
@@ -121,9 +120,9 @@ def teach(tools_text: str, *, reasons: bool = False) -> str:
     return f"{protocol}\n{f'# Your tools{chr(10)}{chr(10)}{tools_text}' if tools_text else _NO_TOOLS}"
 
 
-def teach_native(*, reasons: bool = False) -> str:
+def teach_native() -> str:
     """As `teach`, for a model that gets its tools in its vendor's form."""
-    return _NATIVE.replace(THINK_FIRST, "") if reasons else _NATIVE
+    return _NATIVE
 
 
 # Characters that may precede a tag on its line, or occur inside it: spaces, zero-width characters, a byte order mark.

@@ -97,7 +97,7 @@ class ChatDialect:
 
     def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
         whole = merged(messages)
-        system = untaught(whole[0].text, reasons=reasons(self.model)) if self._calls_natively(whole, options) else None
+        system = untaught(whole[0].text) if self._calls_natively(whole, options) else None
         items = self._with_calls(messages, system) if system is not None else list(map(self._to_json, whole))
         body: dict[str, Json] = {"model": self.model, "messages": items, "stream": True}
         if system is not None:
@@ -282,10 +282,10 @@ MAX_BLOCK_CHARS = ParserLimits().block  # Of the arguments of all calls: the par
 NO_RESULT = "(See the other results.)"
 
 
-def untaught(system: str, *, reasons: bool) -> str | None:
+def untaught(system: str) -> str | None:
     """Replace the lesson about blocks in the system message by the one about calls; None if it has no lesson."""
     before, lesson, _ = system.rpartition(LESSON)
-    return f"{before}{teach_native(reasons=reasons)}" if lesson else None
+    return f"{before}{teach_native()}" if lesson else None
 
 
 _DOT: Final = "--"

@@ -185,9 +185,14 @@ class Registry:
         return _validator(json.dumps(limit_spec(self._tools[name]).schema))
 
     def adapt_arguments(self, call: ToolCall) -> ToolCall:
-        """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text."""
-        fields = _objects(self._tools[call.name].schema.get("properties"))
+        """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text, and
+        for a tool that only reads, the beginning or a word of one choice becomes this choice.
+        """
+        tool = self._tools[call.name]
+        fields = _objects(tool.schema.get("properties"))
         args = {name: _as_meant(value, fields.get(name, {})) for name, value in call.args.items()}
+        if tool.effect is ToolEffect.READS:
+            args = {name: _as_chosen(value, fields.get(name, {})) for name, value in args.items()}
         return replace(call, args=args)
 
     def result(self, name: str, output: ToolOutput, asker: Person) -> ToolResult:
@@ -377,6 +382,16 @@ def _as_meant(value: Json, schema: Mapping[str, Json]) -> Json:
     if kind == "string" and isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return "\n".join(map(str, value))
     return value
+
+
+def _as_chosen(value: Json, schema: Mapping[str, Json]) -> Json:
+    """Return the one choice that the value means: "private" for "private channels"; else the value."""
+    choices = schema.get("enum")
+    if not isinstance(value, str) or not isinstance(choices, list) or value in choices:
+        return value
+    words = set(value.casefold().replace("_", " ").split())
+    near = [choice for choice in choices if isinstance(choice, str) and words <= set(choice.casefold().split())]
+    return near[0] if words and len(near) == 1 else value
 
 
 def _errors(validator: Draft202012Validator, call: ToolCall) -> Iterable[ValidationError]:

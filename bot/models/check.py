@@ -165,7 +165,7 @@ PROBES: tuple[Probe, ...] = (
     Probe(
         "stop after its calls",
         "What did I say about the garden?",
-        lambda h: h.has(CallsArrived) and not h.raw.lower().rpartition("</execute>")[2].strip(),
+        lambda h: h.has(CallsArrived) and (h.native_calls or not h.raw.lower().rpartition("</execute>")[2].strip()),
     ),
     Probe(
         "answer from results", "Which colour is my boat?", lambda h: h.says("turquoise"), _step(_RECALL_BOAT, _FOUND)

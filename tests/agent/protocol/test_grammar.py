@@ -35,10 +35,9 @@ def test_every_field_is_taught() -> None:
         assert f'"{name}"' in text
 
 
-def test_functions_are_taught_no_block_but_thoughts() -> None:
-    """With a summary in the lesson, small models wrote one in place of each call."""
-    assert set(re.findall(r"<(\w+)>", teach_native())) == {"think"}
-    assert not re.search(r"<\w+>", teach_native(reasons=True))
+def test_functions_are_taught_no_block() -> None:
+    """With a summary or thoughts in the lesson, small models wrote these in place of a call."""
+    assert not re.search(r"<\w+>", teach_native())
 
 
 def test_the_tools_stand_at_the_end_and_no_tools_are_said_to_be_none() -> None:

@@ -259,3 +259,16 @@ def test_the_terse_form_costs_less_than_half_of_the_schemas() -> None:
     whole = "\n".join(json.dumps([spec.name, spec.description, spec.schema]) for spec in known.specs)
     assert estimate_tokens(known.schemas) <= 150
     assert 2 * estimate_tokens(known.schemas) < estimate_tokens(whole)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("private", "private channels"), ("Direct_Messages", "direct messages"), ("channels", "channels"), ("", "")],
+)
+def test_a_word_of_one_choice_means_this_choice_to_a_tool_that_reads(given: str, read: str) -> None:
+    schema: JsonObject = {"properties": {"where": {"enum": ["direct messages", "private channels", "public channels"]}}}
+    reading = Registry([Search("look", schema=schema, effect=ToolEffect.READS)])
+    acting = Registry([Search("look", schema=schema, effect=ToolEffect.ACTS_OUTWARD)])
+    call = ToolCall("look", {"where": given})
+    assert reading.adapt_arguments(call).args["where"] == read
+    assert acting.adapt_arguments(call).args["where"] == given
