@@ -50,7 +50,11 @@ STEP: Final = timedelta(minutes=1)  # Between the times of arrivals that are kep
 GAP_PAUSE: Final = timedelta(minutes=5)  # Between two readings of history: Slack's own attempts are this far apart
 
 MAX_SIGNATURE_AGE: Final = timedelta(minutes=5)  # Slack's rule: an older signature is a replay
-MAX_READS: Final = 64  # Bodies that are read at the same time: at BODY_BYTES each, they fit into memory
+# Bodies that are read at the same time for longer than SLOW_S, and in all: at BODY_BYTES each, they fit into memory.
+# Slack's arrive with their headers, however many are sent at once.
+MAX_READS: Final = 64
+MAX_FRESH_READS: Final = 256
+SLOW_S: Final = 1.0
 # A quarter of the file descriptors that most systems allow a process: models, platforms and the database need theirs.
 MAX_CONNECTIONS: Final = 256
 MAX_CHALLENGE_CHARS: Final = 200
@@ -172,8 +176,8 @@ class EventsListener:
       workspaces, the body says which.
     - A request for an app that is not served now is answered with 503, so that Slack sends it again.
     - Requests of others cannot keep Slack's out: they are not rate limited together. If too many bodies are read at
-      once, the one that has waited longest is given up; Slack's arrive with their headers. Likewise the oldest idle
-      connections are closed: each costs a file descriptor.
+      once, the one that has waited longest is given up once it is slow; Slack's arrive with their headers. Likewise
+      the oldest idle connections are closed: each costs a file descriptor.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -182,7 +186,8 @@ class EventsListener:
         self._apps: list[EventsEndpoint] = []
         self._pages: ListenersPages | None = None
         self._lock = asyncio.Lock()
-        self._body_timeouts: dict[asyncio.Timeout, None] = {}  # Of the bodies that are being read, the oldest first
+        # When each of the bodies that are being read began, the oldest first.
+        self._body_timeouts: dict[asyncio.Timeout, float] = {}
         self._busy: set[RequestHandler] = set()  # The connections with a request in flight
         self._runner: web.AppRunner | None = None
         self._listening: asyncio.Server | None = None
@@ -283,7 +288,7 @@ class EventsListener:
             return web.Response(status=401, headers={"Connection": "close"})
         try:
             async with asyncio.timeout(READ_S) as reading:
-                self._body_timeouts[reading] = None
+                self._body_timeouts[reading] = asyncio.get_running_loop().time()
                 try:
                     self._cancel_oldest()
                     body = await request.read()
@@ -335,11 +340,16 @@ class EventsListener:
         return self._apps[0].app.setting(SIGNING_SETTING) if len(self._apps) == 1 else "its app's signing secret"
 
     def _cancel_oldest(self) -> None:
+        """Give up the bodies that have been read for longest, if there are too many. Fresh ones get SLOW_S first."""
+        loop = asyncio.get_running_loop()
         while len(self._body_timeouts) > MAX_READS:
-            oldest = next(iter(self._body_timeouts))
+            oldest, began = next(iter(self._body_timeouts.items()))
+            if len(self._body_timeouts) <= MAX_FRESH_READS and (left := began + SLOW_S - loop.time()) > 0:
+                loop.call_later(left, self._cancel_oldest)
+                return
             del self._body_timeouts[oldest]
             if not oldest.expired():
-                oldest.reschedule(asyncio.get_running_loop().time())
+                oldest.reschedule(loop.time())
             self._warn(
                 "more than %d requests that claim to be Slack's are read at once: the oldest are given up", MAX_READS
             )

@@ -267,6 +267,23 @@ async def test_bodies_that_never_come_keep_none_of_slacks_out(
     assert len([line for line in caplog.messages if "are given up" in line]) == 1
 
 
+async def test_two_hundred_signed_requests_at_once_are_all_taken(slack: FakeSlack) -> None:
+    """Their headers arrive together, and their bodies behind all of the headers."""
+    at = http_events()
+    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+        fields = "".join(f"{name}: {held}\r\n" for name, held in slack.posts.signed(BODY).items())
+        head = f"POST /slack/events HTTP/1.1\r\nHost: bot\r\n{fields}Content-Length: {len(BODY)}\r\n\r\n"
+        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(200)]
+        for part in (head.encode(), BODY):
+            for _, writer in opened:
+                writer.write(part)
+                await writer.drain()
+        statuses = [(await reader.readline()).split()[1] for reader, _ in opened]
+        for _, writer in opened:
+            writer.close()
+    assert set(statuses) == {b"200"}
+
+
 async def test_connections_on_which_nothing_comes_take_no_files_from_others(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
