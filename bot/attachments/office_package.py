@@ -11,6 +11,7 @@ import posixpath
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,6 +103,14 @@ class OfficePackage:
         """Return the parts of this kind that a part names and that exist."""
         return [one.target for one in self.relations(part) if one.kind == kind and self.has(one.target)]
 
+    def not_read(self, parts: Iterable[str], read: str = "") -> str:
+        """Return one line that names what these parts show and is not read, such as pictures; "" for nothing. `read`: a
+        kind that is.
+        """
+        relations = (one for part in parts for one in self.relations(part) if one.kind in UNREAD and one.kind != read)
+        seen = {one.target: UNREAD[one.kind] for one in relations}
+        return named_unread(Counter(seen.values()))
+
     def root(self, part: str) -> str:
         """Return the name of a part's first element; "" if it has none."""
         reader = _Root()
@@ -153,6 +162,26 @@ class _Root(PartReader):
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 -- only the name counts
         self.name = tag
         raise Stop
+
+
+# What parts refer to and is not read, by the kind of the relation.
+UNREAD: Final = {
+    "image": "picture",
+    "chart": "chart",
+    "chartEx": "chart",
+    "oleObject": "embedded object",
+    "package": "embedded file",
+    "aFChunk": "embedded document",
+    "video": "video",
+    "audio": "audio clip",
+}
+NOT_READ: Final = "(not read: {what})"
+
+
+def named_unread(counts: Mapping[str, int]) -> str:
+    """Return one line that names what is not read, with how many there are; "" for nothing."""
+    what = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items() if count)
+    return NOT_READ.format(what=what) if what else ""
 
 
 def left_out(lines: Iterable[str], shown: str) -> Iterator[str]:

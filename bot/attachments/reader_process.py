@@ -45,9 +45,9 @@ from bot.attachments.document_output import (
     NoText,
     row_text,
 )
-from bot.attachments.office_package import DAMAGED, OfficePackage, PartReader, refuse_doctype
+from bot.attachments.office_package import DAMAGED, OfficePackage, PartReader, named_unread, refuse_doctype
 from bot.attachments.pdf_forms import PdfForms
-from bot.attachments.slides_text import SlideText, read_slides
+from bot.attachments.slides_text import SlideText, read_slide, slide_parts
 from bot.attachments.spreadsheet import read_spreadsheet
 from bot.attachments.word_text import WordDocument
 
@@ -239,16 +239,18 @@ def _read_word(package: OfficePackage, main: str, text: str, output: DocumentOut
     document = WordDocument(package, main)
     text = text or document.text
     beside = document.beside(text)
-    if not text and not beside.sections:
+    if not text and not beside.sections:  # what it only shows is no text
         raise NoText(NO_TEXT)
     output.text("\n\n".join(filter(None, (beside.summary, text))))
     beside.write(output)
+    output.text(f"\n\n{package.not_read([main])}")
 
 
 def _read_slides(package: OfficePackage, main: str, text: str, output: DocumentOutput) -> None:
     before, *converted = _SLIDE.split(text)
     shown = dict(zip(map(int, converted[::2]), converted[1::2], strict=True))
-    slides = read_slides(package, main)
+    parts = slide_parts(package, main)
+    slides = [read_slide(package, part) for part in parts]
     if not text and not any(any(slide.lines()) for slide in slides):
         raise NoText(NO_TEXT)
     output.text(before)
@@ -257,6 +259,7 @@ def _read_slides(package: OfficePackage, main: str, text: str, output: DocumentO
         slide = slides[number - 1] if number <= len(slides) else SlideText()
         lines = slide.left_out(shown[number]) if number in shown else slide.lines()
         output.text("\n".join(filter(None, (shown.get(number, "").strip(), *lines))))
+    output.text(f"\n{package.not_read(parts, read='chart')}")
 
 
 def _read_epub(archive: zipfile.ZipFile, output: DocumentOutput) -> None:
@@ -284,6 +287,7 @@ class OpenDocument:
         self._blank = self._hidden = self._pages = self._paragraphs = self._tables = 0
         self._beside: _BesideText | None = None  # The comment or deletion that is being read
         self._deletions = list[str]()
+        self._pictures = 0
 
     def read(self, parts: Mapping[str, bytes]) -> None:
         if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
@@ -299,6 +303,9 @@ class OpenDocument:
         with suppress(expat.ExpatError, NoText):  # styles are not needed otherwise
             margins.read(parts.get("styles.xml", b""))
         self._section("headers and footers", margins.lines)
+        self._output.flush()
+        if not self._output.is_empty:
+            self._output.text(f"\n{named_unread({'picture': self._pictures})}")
 
     def _section(self, name: str, lines: Iterable[str]) -> None:
         if found := [*dict.fromkeys(lines)]:
@@ -339,6 +346,8 @@ class OpenDocument:
                     self._line.append("#" * min(6, _number(values.get("text:outline-level"))) + " ")
             case "text:list-item":
                 self._line.append("- ")
+            case "drawing:image":
+                self._pictures += 1
             case "text:s":
                 self._line.append(" " * min(_number(values.get("text:c")), MAX_REPEATED))
             case "text:tab" | "text:line-break":

@@ -10,7 +10,6 @@ from typing import Final
 from bot.attachments.office_package import OfficePackage, PartReader, left_out
 from bot.attachments.spreadsheet import TextBoxes
 
-_DIAGRAMS: Final = ("diagramData", "chart")
 MAX_SLIDES: Final = 20_000
 
 
@@ -58,6 +57,33 @@ class _Rows(TextBoxes):
             self._row = None
 
 
+class _Chart(TextBoxes):
+    """As text boxes, with the labels and values of each series in one line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: list[str] | None = None
+        self._in_value = False
+
+    def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
+        super().begin(tag, attributes)
+        self._in_value = tag == "v"
+        if tag == "ser":
+            self._values = []
+
+    def end(self, tag: str) -> None:
+        super().end(tag)
+        self._in_value = False
+        if tag == "ser" and self._values is not None:
+            self.paragraphs.append(" | ".join(self._values))
+            self._values = None
+
+    def characters(self, text: str) -> None:
+        super().characters(text)
+        if self._in_value and self._values is not None and text.strip():
+            self._values.append(text.strip())
+
+
 class _Comments(PartReader):
     def __init__(self) -> None:
         self.found = list[str]()
@@ -80,12 +106,16 @@ class _Comments(PartReader):
 
 @dataclass(slots=True)
 class SlideText:
+    """`charts`: what markitdown shows in its own way."""
+
     shapes: list[str] = field(default_factory=list[str])
+    charts: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
     comments: list[str] = field(default_factory=list[str])
 
     def lines(self) -> Iterator[str]:
         yield from self.shapes
+        yield from self.charts
         if self.notes:
             yield "### Notes:"
             yield from self.notes
@@ -100,24 +130,29 @@ class SlideText:
         yield from (f"[comment] {comment}" for comment in self.comments)
 
 
-def read_slides(package: OfficePackage, main: str) -> list[SlideText]:
-    """Return the words of each slide, in the order in which they are shown; a damaged one as far as it can be read."""
+def slide_parts(package: OfficePackage, main: str) -> list[str]:
+    """Return the part of each slide, in the order in which they are shown."""
     order = _Order()
     package.read_if_sound(main, order)
     relations = {one.id: one.target for one in package.relations(main) if one.kind == "slide"}
     parts = [relations[id_] for id_ in order.ids if id_ in relations and package.has(relations[id_])]
-    return [_slide(package, part) for part in parts or package.parts("ppt/slides/slide")]
+    return parts or [*package.parts("ppt/slides/slide")]
 
 
-def _slide(package: OfficePackage, part: str) -> SlideText:
+def read_slide(package: OfficePackage, part: str) -> SlideText:
+    """Return the words of a slide; of a damaged one as far as it can be read."""
     slide = SlideText(_lines(package, part))
     for relation in package.relations(part):
         if not package.has(relation.target):
             continue
         if relation.kind == "notesSlide":
             slide.notes += [line for line in _lines(package, relation.target) if not line.isdecimal()]
-        elif relation.kind in _DIAGRAMS:
+        elif relation.kind == "diagramData":
             slide.shapes += _lines(package, relation.target)
+        elif relation.kind == "chart":
+            chart = _Chart()
+            package.read_if_sound(relation.target, chart)
+            slide.charts += chart.paragraphs
         elif relation.kind == "comments":
             reader = _Comments()
             package.read_if_sound(relation.target, reader)

@@ -321,6 +321,9 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
         raise NoText(BROKEN)
     if book.formulas:
         output.text(NO_RESULT.format(count=book.formulas))
+    drawings = [drawing for _, part in sheets for drawing in package.related(part, "drawing")]
+    if not output.is_empty:
+        output.text(f"\n{package.not_read([*drawings, *(part for _, part in sheets)])}")
 
 
 def _sheets(package: OfficePackage, main: str, workbook: _Workbook) -> Iterator[tuple[str, str]]:

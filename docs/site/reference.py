@@ -517,10 +517,10 @@ _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
-| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then what there is of {", ".join(word_text.BESIDE[1:])} | pictures, charts, formatting |
-| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; a formula whose result is not stored as the formula, with a line that counts them; comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures, charts, number formats, macros |
-| pptx, pptm, ppsx, potx | of each slide its shapes, groups, tables and diagrams, notes and comments | pictures, animations |
-| odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures, charts |
+| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then what there is of {", ".join(word_text.BESIDE[1:])} | pictures, charts and embedded files (a line counts them), formatting |
+| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; a formula whose result is not stored as the formula, with a line that counts them; comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures and charts (a line counts them), number formats, macros |
+| pptx, pptm, ppsx, potx | of each slide its shapes, groups, tables, diagrams and charts, notes and comments | pictures and films (a line counts them), animations |
+| odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures (a line counts them), charts |
 | EPUB | text, with headings | pictures |
 | PDF | text of up to {MAX_PAGES} pages at a time; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing: a line says in which format to save them | everything |

@@ -186,6 +186,27 @@ async def test_a_damaged_sheet_does_not_refuse_the_others() -> None:
     assert await read(documents.workbook({"Prices": ""})) == kinds.ONLY_PICTURES
 
 
+async def test_pictures_and_charts_are_named_as_not_read() -> None:
+    links = relation("p", "image", "../media/a.png") + relation("c", "chart", "../charts/c.xml")
+    drawing = {
+        "xl/drawings/drawing1.xml": "<x/>",
+        "xl/drawings/_rels/drawing1.xml.rels": relationships(links),
+        "xl/worksheets/_rels/sheet0.xml.rels": relationships(relation("d", "drawing", "../drawings/drawing1.xml")),
+    }
+    assert await read(documents.workbook({"Prices": ROWS}, drawing)) == f"{BOAT}\n\n(not read: 1 picture, 1 chart)"
+    links = (
+        relation("p", "image", "media/a.png")
+        + relation("q", "image", "media/b.png")
+        + relation("h", "aFChunk", "h.html")
+    )
+    made = repacked(
+        documents.docx(paragraph("Words.")), {"word/_rels/document.xml.rels": relationships(links).encode()}
+    )
+    assert await read(made) == "Words.\n\n(not read: 2 pictures, 1 embedded document)"
+    picture = "<x:p>Words.</x:p><d:frame><d:image/></d:frame>"
+    assert await read(documents.open_document("text", picture)) == "Words.\n\n(not read: 1 picture)"
+
+
 # Word
 
 
@@ -306,18 +327,22 @@ async def test_without_layouts_groups_tables_notes_comments_and_diagrams_are_rea
         '<p:sp><p:txBody><a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody></p:sp>'
     )
     spaces = f'xmlns:a="{TRANSITIONAL}/drawingml/2006/main"'
+    series = "<c:ser><c:cat><c:v>May</c:v><c:v>June</c:v></c:cat><c:val><c:v>4</c:v><c:v>7</c:v></c:val></c:ser>"
     links = "".join([
         relation("n", "notesSlide", "../notesSlides/n1.xml"), relation("c", "comments", "../comments/c1.xml"),
         relation("d", "diagramData", "../diagrams/data1.xml"), relation("x", "image", "../media/none.png"),
+        relation("h", "chart", "../charts/c1.xml"),
     ])  # fmt: skip
     parts = {
         "ppt/slides/_rels/one.xml.rels": relationships(links),
         "ppt/notesSlides/n1.xml": f"<p:notes xmlns:p='urn:p' {spaces}>{RUN.format('Say it')}</p:notes>",
         "ppt/comments/c1.xml": "<p:cmLst xmlns:p='urn:p'><p:cm><p:text>Really?</p:text></p:cm></p:cmLst>",
+        "ppt/charts/c1.xml": f"<c:c xmlns:c='urn:c' {spaces}><c:t>{RUN.format('Sales')}</c:t>{series}</c:c>",
         "ppt/diagrams/data1.xml": f"<d:data xmlns:d='urn:d' {spaces}>{RUN.format('Step one')}</d:data>",
     }
     assert await read(documents.slides({"one": shapes}, parts)) == (
-        "[slide 1]\nGrouped\nFee | 90\nStep one\n### Notes:\nSay it\n[comment] Really?"
+        "[slide 1]\nGrouped\nFee | 90\nStep one\nSales\nMay | June | 4 | 7\n### Notes:\nSay it\n[comment] Really?\n"
+        "(not read: 1 picture)"
     )
 
 
