@@ -18,6 +18,7 @@ MAX_DEPTH: Final = 8  # Cards in cards in forwarded messages: more nesting than 
 
 FORWARDED: Final = "a forwarded message"
 CARD: Final = "a card of an app, attached to this message"
+EMAIL: Final = "an email that was sent to this channel"
 
 UNREADABLE: Final = "(a forwarded message that I cannot read)"
 UNREADABLE_LINK: Final = "(a linked message that I cannot read)"
@@ -33,9 +34,9 @@ FileT = TypeVar("FileT")
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """Words in a message beside those that its author wrote. `source`: FORWARDED or CARD. `author`: "" if unknown.
+    """Words in a message beside those that its author wrote.
 
-    `pages`: see `agent.records.Quoted`.
+    `source`: FORWARDED, CARD or EMAIL. `author`: "" if unknown. `pages`: see `agent.records.Quoted`.
     """
 
     source: str
@@ -82,7 +83,7 @@ class MessageContent(Generic[FileT]):
 
 def shows_enclosed(whole: str) -> bool:
     """Whether this is the whole of a message that encloses something."""
-    return any(f"({source}" in whole for source in (FORWARDED, CARD))
+    return any(f"({source}" in whole for source in (FORWARDED, CARD, EMAIL))
 
 
 def bounded(lines: Iterable[str], limit: int = MAX_CHARS) -> str:

@@ -481,6 +481,7 @@ _SLACK_READS: Final = """\
 | Forwarded messages | their author, words, blocks, attachments and files, also of messages forwarded in them |
 | Tables pasted from a spreadsheet | their rows, as the sender's words |
 | Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; that there is a picture, not the picture |
+| Emails sent to a channel | subject, sender and text |
 | Files | [their content](files.md) |
 | Previews of links (unfurls) | nothing: Slack makes them for whoever posted the link. The bot follows links to messages that the asker can read |
 | Slack's notices ("joined the channel"), deleted messages | nothing |

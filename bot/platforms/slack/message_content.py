@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 from agent.messages import JsonObject
 from bot.message_parts import (
     CARD,
+    EMAIL,
     FORWARDED,
     MAX_CHARS,
     MAX_DEPTH,
@@ -75,7 +76,20 @@ def _content(message: JsonObject, depth: int) -> Content:
             elif words:
                 enclosed.append(Enclosed(CARD, "", words))
         room -= len(words)
+    enclosed += map(_email, (file for file in items(message, "files")[:MAX_NESTED] if _is_email(file)))
     return Content(bounded(own), tuple(enclosed), tuple(files))
+
+
+def _is_email(file: JsonObject) -> bool:
+    return "email" in (text(file, "mode"), text(file, "filetype"))
+
+
+def _email(file: JsonObject) -> Enclosed:
+    """Return an email that was sent to a channel's address, which Slack shows as a file with a preview."""
+    sender = next((first_text(one, "original", "name", "address") for one in items(file, "from")), "")
+    words = first_text(file, "plain_text", "preview_plain_text", "preview")
+    shown = bounded((_plain(first_text(file, "subject", "title")), _plain(words)))
+    return Enclosed(EMAIL, _plain(sender), shown or UNREADABLE_PART.format(kind="email"))
 
 
 def _words(message: JsonObject, depth: int, *, by_app: bool) -> str:

@@ -395,6 +395,23 @@ def test_the_text_of_an_app_is_read_where_slack_shows_it() -> None:
     assert (of_user.text, of_user.whole) == ("look", f"look\n({CARD})\n> code 137")
 
 
+def test_an_email_that_was_sent_to_a_channel_is_read_as_the_words_of_its_sender() -> None:
+    email: Object = {
+        "mode": "email",
+        "filetype": "email",
+        "title": "Disk full",
+        "subject": "Disk full on db-3",
+        "from": [{"address": "alerts@example.org", "name": "Alerts", "original": "Alerts <alerts@example.org>"}],
+        "plain_text": "/var is at 99 %\nby <cron>",
+    }
+    shown = content(user="USLACKBOT", text="", files=[email])
+    assert shown.text == ""
+    (part,) = shown.enclosed
+    author, words = (readable(one, NAMES) for one in (part.author, part.text))
+    assert (author, words) == ("Alerts <alerts@example.org>", "Disk full on db-3\n/var is at 99 %\nby <cron>")
+    assert content(user="U1", text="", files=[{"mode": "hosted", "filetype": "pdf"}]).enclosed == ()
+
+
 def test_the_fallback_of_an_attachment_is_read_where_nothing_else_has_words() -> None:
     unknown: Object = {"fallback": "Deploy failed", "blocks": [{"type": "hologram"}]}
     assert read(bot_id="B1", attachments=[unknown]).endswith("I cannot read: hologram)\nDeploy failed")
