@@ -549,7 +549,7 @@ class Turn:
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)
         if not is_blank(self._step_text):
-            if reason is StopReason.UNKNOWN:
+            if reason is StopReason.UNKNOWN and not self._reports_nothing:
                 return self._finish(events.Outcome.CUT, texts.MAY_BE_CUT)
             outcome = events.Outcome.EXHAUSTED if self._end_reason else events.Outcome.ANSWERED
             return self._finish(outcome, self._end_reason)
@@ -564,7 +564,8 @@ class Turn:
         return self._finish(events.Outcome.CUT if self.text.strip() else events.Outcome.REFUSED, sentence)
 
     def _finish(self, outcome: events.Outcome, sentence: str = "") -> list[Effect]:
-        sentence = joined([*self._omissions, sentence])
+        if not self._reports_nothing:
+            sentence = joined([*self._omissions, sentence])
         text = joined([self.text, sentence])
         last = replace(self._step, text=self._step_text)
         steps = (*self._progress.steps, last) if last.time else self._progress.steps
@@ -572,6 +573,11 @@ class Turn:
         self._progress = replace(self._progress, steps=steps, reply=text, outcome=outcome)
         notice: list[Effect] = [ShowNotice(sentence)] if sentence else []
         return [*notice, SaveProgress(self._progress), Finish(outcome, text)]
+
+    @property
+    def _reports_nothing(self) -> bool:
+        """Whether the answer says that nobody wants to read one: a sentence of ours beside it would be posted."""
+        return self.text.strip() == texts.NOTHING_TO_REPORT
 
     @property
     def _reminders(self) -> int:

@@ -384,6 +384,15 @@ def test_what_an_answer_does_not_draw_on_is_said_once_at_its_end() -> None:
     assert finished == Finish(Outcome.ANSWERED, f"A boat.\n\n{texts.PICTURES_REFUSED}")
 
 
+@pytest.mark.parametrize("reason", [StopReason.END, StopReason.UNKNOWN])
+def test_an_answer_that_nothing_is_to_be_reported_stays_alone(reason: StopReason) -> None:
+    turn = new_turn()
+    turn.start()
+    turn.record_omission(texts.PICTURES_REFUSED)
+    finished = feed(turn, TextArrived(texts.NOTHING_TO_REPORT), ResponseCompleted(reason))[-1]
+    assert finished == Finish(Outcome.ANSWERED, texts.NOTHING_TO_REPORT)
+
+
 def test_thoughts_are_kept_up_to_their_limit_and_never_said() -> None:
     turn = new_turn(max_thought_chars=10)
     turn.start()
