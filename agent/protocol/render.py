@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult, normalisable
+from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult, is_too_deep, normalisable
 from agent.protocol.grammar import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.protocol.json_text import sane_text
 from agent.state import Workspace
@@ -153,7 +153,7 @@ def render_results(results: Sequence[ToolResult]) -> str:
 
 def shorten_results(message: str, limit: int) -> str:
     """Return a message with results of tools, each cut to `limit` characters; any other message unchanged."""
-    if not message.startswith("<results>"):
+    if not message.startswith("<results>") or is_too_deep(message):
         return message
     try:
         entries, end = json.JSONDecoder().raw_decode(message, len("<results>"))
