@@ -69,7 +69,7 @@ from bot.attachments.reader import missing
 from bot.audit import pages
 from bot.exits import Finding, Level, one_clock, shared_modules
 from bot.health import LINK_LASTS, SESSION_IDLE, OperatorLinks
-from bot.models.choice import open_embedder, open_transcriber
+from bot.models.choice import context_size, open_embedder, open_transcriber
 from bot.settings import Settings, moved_addresses
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
@@ -253,7 +253,9 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
         async with open_models(settings) as models:
             if models.is_rehearsal:
                 raise SettingsError(setup_texts.NO_MODEL_TO_CHECK)
-            yield models.provider, Registry(core_tools(settings, store)), models.sentence
+            context = await context_findings(settings, models.provider.name)
+            lines = [models.sentence, *(f"{finding.what[:1].upper()}{finding.what[1:]}." for finding in context)]
+            yield models.provider, Registry(core_tools(settings, store)), "\n".join(lines)
     finally:
         await store.close()
 
@@ -471,8 +473,11 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             terms = _terms(settings, models.provider.name)
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
-            answer, clock = await asyncio.gather(_ask(models.provider), _clock(settings, models.provider.name))
-            return [chosen, answer, *terms, *clock]
+            name = models.provider.name
+            answer, clock, context = await asyncio.gather(
+                _ask(models.provider), _clock(settings, name), context_findings(settings, name)
+            )
+            return [chosen, answer, *context, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
 
@@ -491,6 +496,29 @@ async def _clock(settings: Settings, name: str) -> list[Finding]:
     provider = name.partition(":")[0]
     endpoint = model_settings(settings).endpoint(provider) if provider in ENDPOINTS else None
     return await vendors_clock(endpoint, CLOCK) if endpoint is not None and not endpoint.is_local else []
+
+
+PREFIX_TOKENS: Final = 2_500  # The instructions with many tools
+ANSWER_TOKENS: Final = 1_500
+
+
+async def context_findings(settings: Settings, name: str) -> list[Finding]:
+    """Compare the size of the model's context with what a question may need; no finding if the server does not say."""
+    provider, _, model = name.partition(":")
+    if provider not in ENDPOINTS:
+        return []
+    servers = model_settings(settings)
+    endpoint = servers.endpoint(provider)
+    if endpoint == ENDPOINTS[provider] and not endpoint.is_local:
+        return []  # A vendor's own models have room
+    size = await context_size(endpoint, model, servers.key(provider))
+    if size is None:
+        return []
+    needed = settings.history_tokens + settings.memory_tokens + settings.profile_tokens + PREFIX_TOKENS + ANSWER_TOKENS
+    if size >= needed:
+        return [Finding(Level.GOOD, "Model", setup_texts.CONTEXT_HOLDS.format(size=size))]
+    remedy = setup_texts.WIDEN_CONTEXT.format(widen=endpoint.widen) if endpoint.widen else setup_texts.FIT_CONTEXT
+    return [Finding(Level.WARNING, "Model", setup_texts.CONTEXT_SMALL.format(size=size, needed=needed), remedy)]
 
 
 async def _open_other_models(settings: Settings) -> None:

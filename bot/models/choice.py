@@ -191,6 +191,21 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
 
     Raises ProviderUnavailable if the server does not answer in time, or answers with a server error.
     """
+    body = await _listing(endpoint, key, limit_s)
+    return None if body is None else read_models(body)
+
+
+async def context_size(endpoint: Endpoint, model: str, key: Secret | None) -> int | None:
+    """Return how many tokens the context of a model holds; None if its server does not say or does not answer."""
+    try:
+        body = await _listing(endpoint, key, LIST_TIMEOUT_S)
+    except ProviderUnavailable:
+        return None
+    return None if body is None else read_context_size(body, model)
+
+
+async def _listing(endpoint: Endpoint, key: Secret | None, limit_s: float) -> bytes | None:
+    """Return the answer to GET /models, None if the server refuses it. Raises ProviderUnavailable as `models_of`."""
     away = ProviderUnavailable(setup_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting))
     if endpoint.is_local and not await _listens(endpoint):
         raise away
@@ -203,7 +218,7 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
             async with http.request("GET", f"{endpoint.base_url}/models", headers) as reply:
                 if reply.status >= 500:
                     raise away
-                return read_models(await reply.read()) if reply.status == 200 else None
+                return await reply.read() if reply.status == 200 else None
     except Untrusted as error:
         sentence = certificate_sentence(error.problem, endpoint.label, endpoint.address)
         raise ProviderUnavailable(sentence, person=ASK_OPERATOR) from None
@@ -219,6 +234,26 @@ def read_models(body: bytes) -> list[str]:
     entries = map(as_object, as_list(listed.get("data")) or as_list(listed.get("models")))
     ids = (as_text(entry.get("id")) or as_text(entry.get("name")) for entry in entries)
     return [id_ for id_ in ids if id_ and "embed" not in id_]
+
+
+# Where a server says how large a model's context is: vLLM and SGLang, LM Studio, OpenRouter, Groq.
+_CONTEXT_FIELDS: Final = (
+    *("max_model_len", "loaded_context_length", "max_context_length", "context_length", "context_window"),
+)
+
+
+def read_context_size(body: bytes, model: str) -> int | None:
+    """Return the size of a model's context in an answer to GET /models, in tokens; None if it does not say. Pure."""
+    listed = as_object(parse_json(body))
+    entries = list(map(as_object, as_list(listed.get("data")) or as_list(listed.get("models"))))
+    named = [entry for entry in entries if model in (entry.get("id"), entry.get("name"))] or entries[
+        : len(entries) == 1
+    ]
+    for entry in named[:1]:
+        # llama.cpp puts it under "meta".
+        sizes = (as_object(entry.get("meta")).get("n_ctx"), *(entry.get(name) for name in _CONTEXT_FIELDS))
+        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+    return None
 
 
 def open_model(

@@ -13,6 +13,10 @@ CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
     "This asks it {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them; Ctrl-C stops."
 )
+CONTEXT_HOLDS = "its context holds {size:,} tokens"
+CONTEXT_SMALL = "its context holds {size:,} tokens, and a question may need {needed:,}"
+WIDEN_CONTEXT = "To widen it, {widen}. Or lower COGENCY_HISTORY_TOKENS and COGENCY_MEMORY_TOKENS."
+FIT_CONTEXT = "Lower COGENCY_HISTORY_TOKENS and COGENCY_MEMORY_TOKENS, or choose a model with a larger context."
 NO_MODEL_TO_CHECK = (
     "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
 )

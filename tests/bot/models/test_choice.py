@@ -1,6 +1,7 @@
 """Which model answers, and why."""
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from bot.models.choice import (
     first_choice,
     models_of,
     open_model,
+    read_context_size,
     read_models,
 )
 from bot.setting_parsers import Secret
@@ -288,3 +290,23 @@ async def test_a_rehearsal_opens_without_a_connection() -> None:
 def test_a_rehearsal_does_not_pay_for_a_connection() -> None:
     check = "import sys, bot.models.choice; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False, timeout=30).returncode == 0  # noqa: S603 -- ours
+
+
+@pytest.mark.parametrize(
+    ("entry", "size"),
+    [
+        ({"id": "m", "meta": {"n_ctx": 2048, "n_ctx_train": 32768}}, 2048),
+        ({"id": "m", "max_model_len": 8192}, 8192),
+        ({"id": "m", "loaded_context_length": 4096, "max_context_length": 131072}, 4096),
+        ({"id": "m", "context_length": 128000}, 128000),
+        ({"id": "m", "meta": {"n_ctx": "many"}}, None),
+        ({"id": "m"}, None),
+        ("m", None),
+    ],
+)
+def test_the_size_of_the_context_is_read_where_a_server_says_it(entry: object, size: int | None) -> None:
+    alone, among = ({"data": [entry, *others]} for others in ([], [{"id": "other", "max_model_len": 1}]))
+    assert read_context_size(json.dumps(alone).encode(), "m") == size
+    assert read_context_size(json.dumps(among).encode(), "m") == size
+    assert read_context_size(json.dumps(among).encode(), "unknown") is None
+    assert read_context_size(b"no JSON", "m") is None
