@@ -136,7 +136,7 @@ def read_archive(data: bytes, output: DocumentOutput) -> None:
         raise NoText(LOCKED if "EncryptedPackage".encode("utf-16-le") in data else OLD)
     archive = zipfile.ZipFile(io.BytesIO(data))
     entries = {entry.filename: entry for entry in archive.infolist()}
-    if len(entries) > MAX_ENTRIES or any(entry.compress_type not in {0, 8} for entry in entries.values()):
+    if len(entries) > MAX_ENTRIES or any(_is_packed_oddly(entry) for entry in entries.values()):
         raise NoText(BROKEN)
     if any(entry.flag_bits & 1 for entry in entries.values()):
         raise NoText(LOCKED)
@@ -147,6 +147,11 @@ def read_archive(data: bytes, output: DocumentOutput) -> None:
         _read_epub(archive, output)
     else:
         _read_office(archive, OfficePackage(archive), output)
+
+
+def _is_packed_oddly(entry: zipfile.ZipInfo) -> bool:
+    """Whether a text is packed in a way that takes more memory than office files may; others stay packed."""
+    return entry.compress_type not in {0, 8} and entry.filename.lower().endswith((".xml", ".rels", "mimetype"))
 
 
 def _start(archive: zipfile.ZipFile, name: str, size: int) -> bytes:

@@ -40,12 +40,15 @@ class _Workbook(PartReader):
     def __init__(self) -> None:
         self.sheets = list[tuple[str, str]]()  # Each one's name and the id of its relation
         self.epoch = datetime(1899, 12, 30)  # noqa: DTZ001 -- sheets know no time zones
+        self.recalculates = False
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "sheet":
             self.sheets.append((attributes.get("name", ""), attributes.get("id", "")))
         elif tag == "workbookPr" and attributes.get("date1904") in {"1", "true", "on"}:
             self.epoch = datetime(1904, 1, 1)  # noqa: DTZ001 -- as above
+        elif tag == "calcPr":
+            self.recalculates = attributes.get("fullCalcOnLoad") in {"1", "true", "on"}
 
 
 class _Styles(PartReader):
@@ -108,6 +111,8 @@ class _Book:
     strings: list[str]
     dates: Mapping[int, bool]
     epoch: datetime
+    recalculates: bool
+    """Whether Excel calculates all formulas when it opens the file: a stored zero is a program's placeholder then."""
     formulas: int = 0
     """How many have no stored result."""
 
@@ -186,7 +191,9 @@ class _Sheet(PartReader):
             self._row[cell.column] = text
 
     def _text(self, cell: _Cell) -> str:
-        value = "".join(cell.pieces["v"])
+        value, formula = "".join(cell.pieces["v"]), "".join(cell.pieces["f"])
+        if formula and self._book.recalculates and value.strip() == "0":
+            value = ""
         match cell.kind:
             case "s":
                 shared = value.strip()
@@ -203,7 +210,6 @@ class _Sheet(PartReader):
             case _:
                 pass
         if not value.strip():
-            formula = "".join(cell.pieces["f"])
             self._book.formulas += bool(formula)
             return "(formula)" if formula == "=" else formula
         style = int(cell.style) if cell.style.isdecimal() and len(cell.style) < 10 else -1
@@ -299,7 +305,7 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
         if package.size(part) > MAX_UNPACKED:
             raise NoText(BROKEN)
         package.read_if_sound(part, strings)
-    book = _Book(strings.strings, styles.dates, workbook.epoch)
+    book = _Book(strings.strings, styles.dates, workbook.epoch, workbook.recalculates)
     damaged = 0
     sheets = [*_sheets(package, main, workbook)]
     for name, part in sheets:

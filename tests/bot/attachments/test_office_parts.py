@@ -99,6 +99,16 @@ async def test_parts_are_found_as_office_finds_them() -> None:
     assert await read(repacked(saved_workbook(), {}, backslashes=True)) == BOAT
 
 
+async def test_a_part_that_stays_packed_may_be_packed_in_any_way() -> None:
+    packed = io.BytesIO(saved_workbook())
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("xl/media/film.mp4", bytes(1_000), zipfile.ZIP_LZMA)
+    assert await read(packed.getvalue()) == BOAT
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("xl/worksheets/sheet9.xml", bytes(1_000), zipfile.ZIP_LZMA)
+    assert await read(packed.getvalue()) == kinds.BROKEN
+
+
 async def test_strict_files_are_read() -> None:
     data = documents.workbook({"Prices": ROWS})
     changes: dict[str, bytes | None] = {}
@@ -145,6 +155,17 @@ async def test_a_formula_without_a_stored_result_is_shown_and_counted() -> None:
     assert await read(documents.workbook({"Sums": rows})) == (
         "[sheet Sums]\n1 | =A1*2 | =A1+B1\n |  | (formula)\n"
         "(formulas without a stored result: 3; their cells show the formula)"
+    )
+
+
+async def test_a_zero_that_a_program_stored_in_place_of_a_result_is_none() -> None:
+    sums = "<row><c><v>2</v></c><c><f>A1+3</f><v>0</v></c><c><f>A1*3</f><v>6</v></c></row>"
+    data = documents.workbook({"Sums": sums})
+    assert await read(data) == "[sheet Sums]\n2 | 0 | 6"
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        book = archive.read("xl/workbook.xml").replace(b"</workbook>", b'<calcPr fullCalcOnLoad="1"/></workbook>')
+    assert await read(repacked(data, {"xl/workbook.xml": book})) == (
+        "[sheet Sums]\n2 | =A1+3 | 6\n(formulas without a stored result: 1; their cells show the formula)"
     )
 
 
