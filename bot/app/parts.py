@@ -595,6 +595,7 @@ def agent_config(
             KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK),
             scheduled,
             None if readers is None else WithheldNotice(store.memories, readers, CLOCK),
+            store.forgetting.text,
         ),
         long_work=long_work,
         ambient=ambient,

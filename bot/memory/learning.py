@@ -561,6 +561,15 @@ class TurnNotices:
     kept_notice: KeptNotice | None = None
     schedules: ScheduleDesk | None = None
     withheld: WithheldNotice | None = None
+    text_now: Callable[[str, str], Awaitable[str | None]] | None = None
+    """Returns the stored text of a platform's message, by its channel and id; None if it is unknown."""
+
+    async def edited_note(self, question: Incoming) -> str:
+        """Return the line below an answer whose question was edited after it had begun."""
+        if self.text_now is None or question.files:  # the text of spoken words is stored later
+            return ""
+        text = await self.text_now(question.channel, question.message_id)
+        return "" if text in (None, question.text) else reply_texts.EDITED_MEANWHILE
 
     async def first_note(self, person: str, turn: int) -> str:
         return "" if self.first_notice is None else await self.first_notice.line(person, turn)

@@ -36,6 +36,9 @@ def use_command(name: str, *, direct: bool) -> str:
 NOT_SHOWN = "I may not show my answer where you asked. {why}"
 SHOWN_ELSEWHERE = "I may not show my answer where you asked, so it is in your direct messages with me. {why}"
 TEXT_REFUSED = "The text of my answer was not accepted: ask again in other words."
+EDITED_MEANWHILE = (
+    "*You edited your question after I had begun. This answers the earlier words; press Regenerate for the new ones.*"
+)
 REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask again if you still need it."
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 SCHEDULE_ENDED = "What you had scheduled (“{words}”) has ended, and is not done any more. {why}"

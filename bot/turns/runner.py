@@ -90,10 +90,12 @@ class LearningRules(Protocol):
 
 class ReplyNotices(Protocol):
     """Fixed sentences about an answer; each is "" if there is nothing to say. `first_note`: below a person's first
-    answer; `kept_note`: which facts were stored; `scheduled_note`: what is scheduled; `private_note`: for the asker.
+    answer; `edited_note`: that the question was edited meanwhile; `kept_note`: which facts were stored;
+    `scheduled_note`: what is scheduled; `private_note`: for the asker.
     """
 
     async def first_note(self, person: str, turn: int) -> str: ...
+    async def edited_note(self, question: Incoming) -> str: ...
     async def kept_note(self, turn: int) -> str: ...
     async def scheduled_note(self, question: Incoming) -> str: ...
     async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str: ...
@@ -355,6 +357,8 @@ class TurnRunner:
         notices = self._config.notices
         if notices is None or _is_silent(closing) or (_may_be_silent(claim.incoming) and not closing.used_tools):
             return closing
+        if edited := await notices.edited_note(claim.incoming):
+            closing = replace(closing, footer=joined([edited, closing.footer]))
         kept = await notices.kept_note(claim.turn)
         scheduled = await notices.scheduled_note(claim.incoming) if closing.used_tools else ""
         return replace(closing, kept=kept, scheduled=scheduled)

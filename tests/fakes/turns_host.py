@@ -86,7 +86,9 @@ def turns_host(
         audit=store.audit,
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
-        notices=TurnNotices(withheld=WithheldNotice(store.memories, connections.readers, clock)),
+        notices=TurnNotices(
+            withheld=WithheldNotice(store.memories, connections.readers, clock), text_now=store.forgetting.text
+        ),
         questions=questions,
         long_work=longer,
         files=reader,
