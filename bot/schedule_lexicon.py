@@ -36,6 +36,7 @@ def _language(name: str, written: Mapping[str, Any], common: Mapping[str, Any]) 
     numbers = _numbers(written["lists"])
     lists["number"] = word_list(numbers)
     lists.setdefault("on-weekday", lists["on"])
+    lists["weekday-part"] = word_list(_weekday_parts(written["lists"]))
     lists["ordinal"] = word_list(_ordinals(written["lists"]))
     kinds = {*common, *written["rules"]}
     rules = dict[str, Node]()
@@ -58,12 +59,14 @@ def _begins() -> Mapping[str, tuple[Sequence[str], frozenset[str]]]:
         **dict.fromkeys(("d", "dth"), (("number", "ordinal"), kanji)),
         "n": (("number", "one"), kanji), "nth": (("ordinal", "last"), none), "weekdays": (("weekday",), none),
         "weekday-range": (("range-from", "weekday"), none), "clocks": (("clock",), none),
-        "duration": (("amount",), none), "zone-name": ((), zones), "city": (("place",), frozenset(cities().words)),
+        "duration": (("amount",), none), "repeateds": (("repeated",), none),
+        "repeated-range": (("range-from", "repeated"), none), "zone-name": ((), zones),
+        "city": (("place",), frozenset(cities().words)),
     }  # fmt: skip
 
 
 _NOT_LISTS: Final = frozenset(
-    {"meals", "strong", "vocabulary", "number", "tens", "compound", "ordinal", "ordinal-endings"}
+    {"joined-parts", "meals", "strong", "vocabulary", "number", "tens", "compound", "ordinal", "ordinal-endings"}
 )
 
 
@@ -76,8 +79,6 @@ def _list(kind: str, entry: object) -> Node:
         case list():
             offset = 1 if kind == "month" else 0
             values: list[str] = entry  # pyright: ignore[reportUnknownVariableType] -- TOML
-            if kind == "repeated":
-                return word_list({words: (n,) for n, words in enumerate(values) if words})
             return word_list({words: n + offset for n, words in enumerate(values) if words})
         case dict():
             mapping: dict[str, str] = entry  # pyright: ignore[reportUnknownVariableType] -- TOML
@@ -100,6 +101,18 @@ def _numbers(lists: Mapping[str, Any]) -> dict[str, int]:
     return numbers
 
 
+def _weekday_parts(lists: Mapping[str, Any]) -> dict[str, str]:
+    """Days of the week with a part of the day in one word: "4 evening" for "Freitagabend"."""
+    parts: Mapping[str, str] = lists.get("joined-parts", {})
+    return {
+        f"{day}{ending}": f"{number} {part}"
+        for number, days in enumerate(lists["weekday"])
+        for day, (part, endings) in product(str(days).split("|"), parts.items())
+        for ending in endings.split("|")
+        if len(day) > MAX_SHORT
+    }
+
+
 def _ordinals(lists: Mapping[str, Any]) -> dict[str, int]:
     """Ordinals up to 31, those that are not listed made of the numbers: "zwanzig" and "sten"."""
     ordinals = {words: n for n, words in enumerate(lists.get("ordinal", []), start=1) if words}
@@ -113,7 +126,7 @@ def _ordinals(lists: Mapping[str, Any]) -> dict[str, int]:
 
 MAX_SHORT: Final = 3  # Letters of words that are left out: "mar" is a month in Italian, the sea in Spanish
 _VOCABULARY_LISTS: Final = (
-    "weekday", "repeated", "month", "day-word", "part-word", "tonight-word", "noon", "midnight", "week-word",
+    "weekday", "repeated", "month", "day-word", "part-word", "holiday", "tonight-word", "noon", "midnight", "week-word",
     "month-word", "adverb", "workday", "workdays", "weekend", "fortnightly", "alternate-days", "vocabulary",
     "part-noun", "strong",
 )  # fmt: skip
@@ -144,7 +157,7 @@ def _written() -> Mapping[str, Any]:
 @cache
 def strong_words() -> Mapping[str, Node]:
     """By language, the words that are about times whatever stands beside them."""
-    names = ("weekday", "repeated", "month", "day-word", "tonight-word", "adverb", "strong")
+    names = ("weekday", "repeated", "month", "day-word", "tonight-word", "adverb", "strong", "holiday")
     return {name: _words_of(written.get("lists", {}), names) for name, written in _written().items()}
 
 

@@ -29,6 +29,9 @@ from bot.schedule_values import (
 )
 
 WORKDAYS: Final = (0, 1, 2, 3, 4)
+# "Every second Tuesday" is every other week, or once a month.
+UNSURE: Final = Repetition("unsure")
+MONTHS: Final = 12
 MONTHS_OF: Final = {"quarter": ("month", 3)}
 
 
@@ -53,9 +56,22 @@ def _spoken(hour: int, minute: int = 0, *, minutes_before: int = 0) -> ClockTime
     return ClockTime(12 if shown == 0 and spoken else shown, minute_of_day % 60, spoken=spoken)
 
 
+def _hour_of(bound: Bindings) -> int:
+    """The hour in words: "noon" and "midnight" have none of their own."""
+    return 12 if "noon" in bound else 0 if "midnight" in bound else _int(bound, "hour")
+
+
 def _hour(bound: Bindings, minutes: int) -> ClockTime | None:
-    hour = _int(bound, "hour")
+    hour = _hour_of(bound)
+    if "noon" in bound:
+        return ClockTime(12, minutes)
     return _spoken(hour % 24, minutes) if hour <= 24 else None
+
+
+def _before(bound: Bindings, minutes: int) -> ClockTime:
+    """So many minutes before an hour; before noon and midnight they are those of a clock of 24 hours."""
+    clock = _spoken(_hour_of(bound), minutes_before=minutes)
+    return replace(clock, spoken=False) if {"noon", "midnight"} & set(bound) else clock
 
 
 def _clock(bound: Bindings) -> ClockTime | None:
@@ -66,7 +82,9 @@ def _clock(bound: Bindings) -> ClockTime | None:
     part = _text(bound, "ap")
     if part and clock.hour > 12 and (clock.hour > 23 or part == "am"):
         return None
-    marked = bool(clock.marked or part or "at" in bound or "oclock" in bound)
+    marked = bool(clock.marked or part or {"at", "oclock", "sharp"} & set(bound))
+    if not marked and clock.minute:
+        return None  # 1530 alone is a number, and so is 8.30
     spoken = clock.spoken and not (part and clock.hour > 12)
     return replace(clock, part=part or clock.part, marked=marked, spoken=spoken)
 
@@ -144,6 +162,17 @@ def _today(part: str) -> Roles:
     return Roles((("day", InDays(0)), ("part", part)))
 
 
+def _weekday_part(bound: Bindings, *, coming: bool) -> Roles | None:
+    """ "Freitagabend"."""
+    day, _, part = _text(bound, "weekday-part").partition(" ")
+    return Roles((("day", OnWeekdays((int(day),), coming=coming)), ("part", part)))
+
+
+def _holiday(bound: Bindings) -> OnDate:
+    month, _, day = _text(bound, "holiday").partition("-")
+    return OnDate(int(month), int(day))
+
+
 def _part_of_days(bound: Bindings) -> Roles:
     part = next(_text(bound, name) for name in ("part-noun", "mornings") if name in bound)
     return Roles((("every", Repetition("day")), ("part", part)))
@@ -173,7 +202,7 @@ def _on_the_day(clock: ClockTime) -> ClockTime:
 
 
 def _span(bound: Bindings) -> Span | None:
-    length = _amount(_number(bound), _text(bound, "unit"))
+    length = _amount(_number(bound), _text(bound, "unit") or _text(bound, "span-unit"))
     return Span(length) if length is not None else None
 
 
@@ -195,6 +224,11 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
     "time.hm": lambda b: b["hm"],
     "time.dotted": lambda b: b["dotted"],
     "time.compact": lambda b: b["compact"],
+    "time.sure-dotted": lambda b: (
+        replace(clock, marked=True)
+        if isinstance(clock := b["dotted"], ClockTime) and not 1 <= clock.minute <= MONTHS
+        else None  # which may be a date
+    ),
     "time.hour": lambda b: replace(hour, marked=False) if (hour := _hour(b, 0)) else None,
     "time.padded": lambda b: ClockTime(_int(b, "padded"), marked=False),
     "time.sure": lambda b: _hour(b, 0),
@@ -203,11 +237,11 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
         second=_int(b, "second"),
     ),
     "time.past": lambda b: _hour(b, _int(b, "minute")),
-    "time.to": lambda b: _spoken(_int(b, "hour"), minutes_before=_int(b, "minute")),
-    "time.half": lambda b: _spoken(_int(b, "hour") or _int(b, "hour-word"), 30),
+    "time.to": lambda b: _before(b, _int(b, "minute")),
+    "time.half": lambda b: _spoken(_int(b, "hour-word"), 30) if "hour-word" in b else _hour(b, 30),
     "time.quarter": lambda b: _hour(b, 15),
     "time.three-quarters": lambda b: _hour(b, 45),
-    "time.quarter-to": lambda b: _spoken(_int(b, "hour"), minutes_before=15),
+    "time.quarter-to": lambda b: _before(b, 15),
     "time.half-to": lambda b: _spoken(_int(b, "hour"), minutes_before=30),
     "time.quarter-of": lambda b: _spoken(_int(b, "hour"), minutes_before=45),
     "time.past-half-to": lambda b: _spoken(_int(b, "hour"), _int(b, "minute"), minutes_before=30),
@@ -224,8 +258,9 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
     "date.day-month": _date,
     "date.month-day": _date,
     "date.year-first": _date,
+    "date.holiday": _holiday,
     "day.relative": lambda b: InDays(_int(b, "day-word")),
-    "day.date": lambda b: b["date"],
+    "day.date": lambda b: _holiday(b) if "holiday" in b else b["date"],
     "day.weekday": lambda b: OnWeekdays(days) if (days := _days(b, "weekdays")) else None,
     "day.habit": lambda b: OnWeekdays((_int(b, "weekday"),), habit=True),
     "day.named-date": _named,
@@ -239,10 +274,14 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
     "day.last-of-month": lambda _: OnMonthday(-1),
     "tonight.tomorrow": lambda b: Roles((("day", InDays(1)), ("part", _text(b, "tomorrow-word")))),
     "tonight.part": lambda b: _today(_text(b, "tonight-word")),
+    "tonight.weekday-part": lambda b: _weekday_part(b, coming=False),
+    "tonight.next-weekday-part": lambda b: _weekday_part(b, coming=True),
     "part.part": lambda b: b["part-word"],
     "every.unit": _repetition,
     "every.weekdays": _weekdays,
-    "every.repeated": lambda b: _weekly(_days(b, "repeated") or _days(b, "weekdaysplural")),
+    "every.repeated": lambda b: _weekly(
+        _days(b, "repeateds") or _days(b, "repeated-range") or _days(b, "weekdaysplural")
+    ),
     "every.second": lambda b: _monthly(OnNthWeekday(2, _int(b, "weekday"))),
     "every.hours": lambda b: Repetition("hour", n) if isinstance(n := b["n"], int) else None,
     "every.workday": lambda b: Repetition("week", _int(b, "n", 1), WORKDAYS),
@@ -260,6 +299,7 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
         if isinstance(day := b["date"], OnDate | EitherDate)
         else None
     ),
+    "every.nth-alone": lambda b: UNSURE if _int(b, "nth") == 2 else _monthly(_nth(b)),
     "every.nth": lambda b: _monthly(_nth(b)),
     "every.nth-of-each": lambda b: _monthly(_nth(b)),
     "every.monthday": lambda b: _monthly(_monthday(b)),
@@ -268,7 +308,7 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
     "from.day": lambda b: b["day"],
     "lasting.span": _span,
     "lasting.times": _times,
-    "except.days": lambda b: Except(days) if (days := _days(b, "weekdays") or _days(b, "repeated")) else None,
+    "except.days": lambda b: Except(days) if (days := _days(b, "weekdays") or _days(b, "repeateds")) else None,
     "except.weekend": lambda _: Except((5, 6)),
     "between.times": _window,
     "amount.unit": lambda b: _amount(_number(b), _text(b, "unit")),

@@ -24,6 +24,7 @@ from zoneinfo import ZoneInfo
 from agent.schedules import Timing, moment_of, next_occurrence
 from bot.schedule_grammar import is_spaceless, tokens_of
 from bot.schedule_lexicon import languages
+from bot.schedule_meanings import UNSURE
 from bot.schedule_slots import SlotReader
 from bot.schedule_values import (
     ClockTime,
@@ -396,7 +397,7 @@ class _Meaning:
         if not isinstance(clock, ClockTime):
             return tuple(time(hour) for hour in _HOURS[part_of_day])
         hour = clock.hour
-        if clock.part and part_of_day and (clock.part == "am") != (part_of_day == "morning") and hour != 12:
+        if (clock.part, part_of_day) in {("am", "afternoon"), ("am", "evening"), ("pm", "morning")}:
             return ()
         part = clock.part or part_of_day
         hours = (hour, hour + 12) if clock.spoken and hour < 12 else (hour,)
@@ -420,6 +421,8 @@ class _Meaning:
         every, day = items["every"], items.get("day")
         if not isinstance(every, Repetition):
             return None
+        if every == UNSURE:
+            return self._not_understood("every")
         if "after" in items:
             return self._not_understood("after")
         if isinstance(excluded := items.get("except"), Except):

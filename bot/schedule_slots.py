@@ -65,7 +65,8 @@ class SlotReader:
             "hour": self.within(0, 24), "minute": self.within(0, 59), "second": self.within(0, 59),
             "hour-word": self.in_words(0, 24), "minute-word": self.in_words(1, 59), "d": self.d, "dth": self.ordinal,
             "nth": self.nth, "day-number": self.day_number, "year": self.year, "numdate": self.numdate,
-            "weekdays": self.weekdays, "weekday-range": self.weekday_range, "clocks": self.clocks,
+            "weekdays": self.weekdays, "weekday-range": self.weekday_range,
+            "repeateds": self.repeateds, "repeated-range": self.repeated_range, "clocks": self.clocks,
             "duration": self.duration, "hours-minutes": self.hours_minutes, "zone-name": self.zone_name,
             "city": self.city,
         }  # fmt: skip
@@ -142,9 +143,10 @@ class SlotReader:
 
     def ordinal(self, at: int) -> Iterator[Reading]:
         """Ordinals up to 31, in digits and in words."""
-        number = self.digits(at)
-        if number is not None and 1 <= number <= 31:
-            yield from ((number, stop) for _, stop in self.matcher.read("suffix", at + 1))
+        numbers = self.day_number(at) if self.language.name == "ja" else ((self.digits(at), at + 1),)
+        for number, after in numbers:
+            if isinstance(number, int) and 1 <= number <= 31:
+                yield from ((number, stop) for _, stop in self.matcher.read("suffix", after))
         yield from self.matcher.read("ordinal", at)
 
     def nth(self, at: int) -> Iterator[Reading]:
@@ -205,14 +207,26 @@ class SlotReader:
         for values, stop in self.listed("weekday", at, "on", "each"):
             yield tuple(sorted({day for day in values if isinstance(day, int)})), stop
 
+    def repeateds(self, at: int) -> Iterator[Reading]:
+        """ "Mondays and Thursdays"."""
+        for values, stop in self.listed("repeated", at, "on"):
+            yield tuple(sorted({day for day in values if isinstance(day, int)})), stop
+
     def weekday_range(self, at: int) -> Iterator[Reading]:
         """ "Mon-Fri", "lundi à vendredi"."""
+        yield from self.range_of("weekday", at)
+
+    def repeated_range(self, at: int) -> Iterator[Reading]:
+        """ "montags bis freitags"."""
+        yield from self.range_of("repeated", at)
+
+    def range_of(self, kind: str, at: int) -> Iterator[Reading]:
         lead = self.matcher.longest("range-from", at)
-        first = self.matcher.longest("weekday", lead[1] if lead else at)
+        first = self.matcher.longest(kind, lead[1] if lead else at)
         link = self.matcher.longest("to", first[1]) if first else None
         inner = link[1] if link else at
         on = self.matcher.longest("on", inner)
-        last = link and (self.matcher.longest("weekday", inner) or (on and self.matcher.longest("weekday", on[1])))
+        last = link and (self.matcher.longest(kind, inner) or (on and self.matcher.longest(kind, on[1])))
         if first and last and isinstance(first[0], int) and isinstance(last[0], int):
             days = tuple(sorted((first[0] + n) % 7 for n in range((last[0] - first[0]) % 7 + 1)))
             stop = last[1]
@@ -221,11 +235,10 @@ class SlotReader:
 
     def clocks(self, at: int) -> Iterator[Reading]:
         """Times of a day. "9, 12 und 17 Uhr": a word behind the last one, or before the first, marks all of them."""
+        yield from self.matcher.read("clock", at)
         for values, stop in self.listed("clock", at):
             times = [value for value in values if isinstance(value, ClockTime)]
-            if len(times) == 1:
-                yield times[0], stop
-            elif any(time.marked for time in times):
+            if len(times) > 1 and any(time.marked for time in times):
                 last_part = times[-1].part if all(not time.part for time in times[:-1]) else ""
                 if last_part and any(time.hour % 12 > times[-1].hour % 12 for time in times[:-1]):
                     continue  # "11 and 2pm" may mean 11 in the morning

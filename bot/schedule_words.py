@@ -8,7 +8,6 @@ part of a time all the same. What people write is in schedule_lexicon.toml.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from bot.schedule_grammar import Node, TimeToken, is_spaceless
@@ -86,7 +85,6 @@ class TimeReader:
         return best
 
     def _runs(self, at: int, items: list[TimeItem]) -> Iterator[list[TimeItem]]:
-        taken = {item.role for item in items}
         starts = [at]
         for _ in range(3):
             filler = self.slots.matcher.longest("filler", starts[-1]) if items else None
@@ -94,16 +92,35 @@ class TimeReader:
                 break
             starts.append(filler[1])
         for start in starts:
-            for new in map(partial(_on_days, items), self.items_at(start)):
-                if {item.role for item in new} & taken or self.steps > MAX_STEPS:
+            for new in self.items_at(start):
+                if self.steps > MAX_STEPS:
+                    return
+                if (following := self._together(items, new)) is None:
                     continue
-                if self.slots.language.name == "ja" and new[0].role == "part" and "clock" in taken:
-                    continue  # in Japanese it precedes the hour, and 朝会 behind one is what is to be done
                 self.steps += 1
-                following = [*items, *new]
                 yield following
                 if len(following) < MAX_ITEMS:
-                    yield from self._runs(new[-1].end, following)
+                    yield from self._runs(following[-1].end, following)
+
+    def _together(self, items: Sequence[TimeItem], new: Sequence[TimeItem]) -> list[TimeItem] | None:
+        """All items, if each role occurs once; "weekdays" beside "every 30 minutes" says on which days that is."""
+        every = next((item.value for item in items if item.role == "every"), None)
+        match every, new:
+            case Repetition(unit="hour" | "minute"), [TimeItem("every", Repetition("week", 1, days), start, end)] if (
+                days
+            ):
+                new = [TimeItem("day", OnWeekdays(days), start, end)]
+            case Repetition("week", 1, days), [TimeItem("every", Repetition(unit="hour" | "minute"))] if days:
+                on_days = OnWeekdays(days)
+                items = [TimeItem("day", on_days, i.start, i.end) if i.role == "every" else i for i in items]
+            case _:
+                pass
+        taken = {item.role for item in items}
+        if {item.role for item in new} & taken:
+            return None
+        if self.slots.language.name == "ja" and new[0].role == "part" and "clock" in taken:
+            return None  # in Japanese it precedes the hour, and 朝会 behind one is what is to be done
+        return [*items, *new]
 
     def _stands(self, items: Sequence[TimeItem], stop: int) -> bool:
         """Whether numbers that nothing marks as an hour or a day are one by what stands beside them."""
@@ -140,6 +157,9 @@ class TimeReader:
                 return at, stop
         return None
 
+    def _is_number(self, at: int) -> bool:
+        return any(True for _ in self.slots.cardinal(at))
+
     def _is_glued(self, at: int) -> bool:
         """Whether the token there is a part of the same word as the one before it: "7ampm", "2-Oct"."""
         rest = self.slots.text[self.slots.tokens[at - 1].end :]
@@ -153,6 +173,8 @@ class TimeReader:
             after = at
             while (found := self.take(after, *_SMALL_WORDS)) and found[1] > after:
                 after = found[1]
+            if at and self.slots.matcher.read("unit", at) and self._is_number(at - 1):
+                return at + 1
             number = after < len(self.slots.tokens) and any(n != 1 for n, _ in self.slots.cardinal(after))
             if number or (after > at and self._looks_like_time(after, beside=True, first=False) is not None):
                 return after + 1
@@ -176,18 +198,6 @@ class TimeReader:
             if stop is not None and (first or stop > at + 1 or not is_spaceless(token.text)):
                 return stop
         return None
-
-
-def _on_days(items: Sequence[TimeItem], new: list[TimeItem]) -> list[TimeItem]:
-    """New items; "weekdays" beside "every 30 minutes" says on which days that is."""
-    every = next((item.value for item in items if item.role == "every"), None)
-    match every, new:
-        case Repetition(unit="hour" | "minute"), [TimeItem("every", Repetition("week", 1, weekdays), start, end)] if (
-            weekdays
-        ):
-            return [TimeItem("day", OnWeekdays(weekdays), start, end)]
-        case _:
-            return new
 
 
 def _is_marked(item: TimeItem) -> bool:
