@@ -83,8 +83,6 @@ def _clock(bound: Bindings) -> ClockTime | None:
     if part and clock.hour > 12 and (clock.hour > 23 or part == "am"):
         return None
     marked = bool(clock.marked or part or {"at", "oclock", "sharp"} & set(bound))
-    if not marked and clock.minute:
-        return None  # 1530 alone is a number, and so is 8.30
     spoken = clock.spoken and not (part and clock.hour > 12)
     return replace(clock, part=part or clock.part, marked=marked, spoken=spoken)
 
@@ -223,7 +221,6 @@ def _adverb(bound: Bindings) -> Repetition:
 ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
     "time.hm": lambda b: b["hm"],
     "time.dotted": lambda b: b["dotted"],
-    "time.compact": lambda b: b["compact"],
     "time.sure-dotted": lambda b: (
         replace(clock, marked=True)
         if isinstance(clock := b["dotted"], ClockTime) and not 1 <= clock.minute <= MONTHS
@@ -253,6 +250,7 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
         replace(hm, second=_int(b, "second")) if isinstance(hm := b["hm"], ClockTime) else None
     ),
     "clock.time": _clock,
+    "clock.compact": lambda b: _clock({**b, "time": b["compact"]}),
     "clock.ish": lambda b: replace(clock, marked=True) if (clock := _clock(b)) else None,
     "date.numeric": lambda b: b["numdate"],
     "date.day-month": _date,

@@ -438,14 +438,11 @@ class _Meaning:
         if every.unit in {"minute", "hour"}:
             timed = self._hourly(every, excluded if isinstance(excluded, Except) else None)
         else:
-            timed = self._daily(every, day)
+            timed = self._daily(every, day, begin or now.date())
         if not isinstance(timed, Timing):
             return timed
-        if begin is not None:
-            first = self._moment(begin, time())
-            timed = replace(timed, since=max(first, timed.since or first) if timed.weeks > 1 else first)
-        timed = replace(timed, until=until)
-        return self._ending(timed, items.get("lasting"), begin or now.date())
+        since = timed.since if timed.since or begin is None else self._moment(begin, time())
+        return self._ending(replace(timed, since=since, until=until), items.get("lasting"), begin or now.date())
 
     def _ending(self, timing: Timing, lasting: object, begin: date) -> When:
         """With the end of "for 3 weeks" or "5 times"."""
@@ -490,7 +487,7 @@ class _Meaning:
         rule = _rule_of_hours(every, minute, window if isinstance(window, Window) else None, days)
         return Timing(self.zone.key, rule=rule) if rule else self._not_understood("every")
 
-    def _daily(self, every: Repetition, day: object) -> "Timing | When":
+    def _daily(self, every: Repetition, day: object, earliest: date) -> "Timing | When":
         items, clock = self.reading.items, self.reading.items.get("clock")
         if "between" in items:
             return self._not_understood("between")
@@ -508,37 +505,36 @@ class _Meaning:
         times = sorted({some[0] for some in hours})
         if any(one.second for one in times):
             return self._not_understood("clock")
-        days = _rule_of_days(every, day, self.now.date())
+        days = _rule_of_days(every, day, earliest)
         if days is None:
             return self._not_understood("day" if day is not None else "every")
         timing = Timing(self.zone.key, rule=_rule_of_times(times, days))
         weeks = every.count if every.unit == "week" else 1
         day_step = every.count if every.unit == "day" and days == EVERY_DAY else 1
-        needs_start = weeks > 1 or day_step > 1 or isinstance(day, InDays | OnDate)
-        since = self._since(every, day, times[0]) if needs_start else None
+        since = self._since(every, day, times[0], earliest) if weeks > 1 or day_step > 1 else None
         return replace(timing, weeks=weeks, days=day_step, since=since)
 
-    def _since(self, every: Repetition, day: object, hour: time) -> datetime | None:
-        """When a repetition begins: on its day, or in the week in which it first occurs."""
+    def _since(self, every: Repetition, day: object, hour: time, earliest: date) -> datetime | None:
+        """When a repetition begins of which only every second or third time counts: when it first occurs."""
         if every.unit in {"month", "year"}:
             return None
-        today = self.now.date()
-        if isinstance(day, InDays | OnDate):
-            return self._moment(next(iter(_dates(day, today))), time())
-        days = every.weekdays or (day.days if isinstance(day, OnWeekdays) else (today.weekday(),))
+        days = every.weekdays or (day.days if isinstance(day, OnWeekdays) else (earliest.weekday(),))
         days = tuple(range(7)) if every.unit == "day" else days
         for ahead in range(8):
-            on = today + timedelta(days=ahead)
+            on = earliest + timedelta(days=ahead)
             if on.weekday() in days and (moment := self._moment(on, hour)) > self.now:
                 return moment
         return None
 
     def _first_day(self) -> date | WhenUnclear | None:
-        day = self.reading.items.get("from")
-        if day is None:
+        """The day from which on it comes: "from Monday", or "tomorrow … every day"."""
+        items = self.reading.items
+        day = items.get("day")
+        role = "from" if "from" in items else "day" if isinstance(day, InDays | OnDate) else ""
+        if not role or (role == "day" and isinstance(every := items.get("every"), Repetition) and every.unit == "year"):
             return None
-        dates = list(_dates(day, self.now.date()))
-        return dates[0] if len(dates) == 1 else self._not_understood("from")
+        dates = list(_dates(items[role], self.now.date()))
+        return dates[0] if len(dates) == 1 and dates[0] >= self.now.date() else self._not_understood(role)
 
     def _until(self) -> datetime | WhenUnclear | None:
         day = self.reading.items.get("until")

@@ -157,6 +157,20 @@ class TimeReader:
                 return at, stop
         return None
 
+    def _begins_like_time(self, at: int) -> int | None:
+        """Return the token behind a number or a time that follows directly, or behind small words."""
+        if at and self.slots.matcher.read("unit", at) and self._is_number(at - 1):
+            return at + 1
+        after, end = at, self.end()
+        while after < end and (found := self.take(after, *_SMALL_WORDS)) and found[1] > after:
+            after = found[1]
+        if after >= end:
+            return None
+        number = any(n != 1 for n, _ in self.slots.cardinal(after))
+        if number or (after > at and self._looks_like_time(after, beside=True, first=False) is not None):
+            return after + 1
+        return None
+
     def _is_number(self, at: int) -> bool:
         return any(True for _ in self.slots.cardinal(at))
 
@@ -169,15 +183,8 @@ class TimeReader:
         """Return the token behind what looks like a time there. `beside`: near the time that was understood."""
         token = self.slots.tokens[at]
         is_short = len(token.text) < 4 and not is_spaceless(token.text)
-        if first:
-            after = at
-            while (found := self.take(after, *_SMALL_WORDS)) and found[1] > after:
-                after = found[1]
-            if at and self.slots.matcher.read("unit", at) and self._is_number(at - 1):
-                return at + 1
-            number = after < len(self.slots.tokens) and any(n != 1 for n, _ in self.slots.cardinal(after))
-            if number or (after > at and self._looks_like_time(after, beside=True, first=False) is not None):
-                return after + 1
+        if first and (stop := self._begins_like_time(at)) is not None:
+            return stop
         for kind in _STRONG:
             for value, stop in self.slots.matcher.read(kind, at):
                 bare = isinstance(value, ClockTime) and not value.marked
@@ -188,7 +195,8 @@ class TimeReader:
         lists = [strong_words()[self.slots.language.name]]
         if beside:
             lists.append(vocabulary())
-        if at and self.take(at - 1, "meal-time"):
+        before = at - 1 if at and not self.take(at - 1, "the", "of") else at - 2
+        if before >= 0 and self.take(before, "meal-time"):
             lists.append(meals())  # "before dinner" is a time, "dinner" may be what is to be done
         written = self.slots.text[token.start : token.end]
         if beside and (written in UNCLEAR_ZONES or (first and len(written) > 3 and written.upper() in UNCLEAR_ZONES)):

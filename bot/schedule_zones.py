@@ -53,9 +53,9 @@ _PLACES: Final = {
     "San Francisco": "America/Los_Angeles", "Seattle": "America/Los_Angeles", "Boston": "America/New_York",
     "Washington": "America/New_York", "Miami": "America/New_York", "Atlanta": "America/New_York",
     "Dallas": "America/Chicago", "Houston": "America/Chicago", "Austin": "America/Chicago",
-
-    "Montreal": "America/Toronto", "Rio de Janeiro": "America/Sao_Paulo", "Munich": "Europe/Berlin", "Frankfurt": "Europe/Berlin",
-    "Hamburg": "Europe/Berlin", "Milan": "Europe/Rome", "Barcelona": "Europe/Madrid", "Geneva": "Europe/Zurich",
+    "Montreal": "America/Toronto", "Rio de Janeiro": "America/Sao_Paulo", "Munich": "Europe/Berlin",
+    "Frankfurt": "Europe/Berlin", "Hamburg": "Europe/Berlin",
+    "Milan": "Europe/Rome", "Barcelona": "Europe/Madrid", "Geneva": "Europe/Zurich",
     "Edinburgh": "Europe/London", "Osaka": "Asia/Tokyo", "Cape Town": "Africa/Johannesburg", "Abu Dhabi": "Asia/Dubai",
     "Tel Aviv": "Asia/Jerusalem",
 }  # fmt: skip

@@ -97,6 +97,58 @@ async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> Non
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
 
 
+async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_takes_it_as_text() -> None:
+    desk = Desk()
+    panel = await desk.remind("every Monday at 9:00 just after lunch call Ben")
+    assert panel.refused
+    assert panel.text.startswith("I understood “every Monday … at 9:00” as the time, but not “after”.")
+    assert await desk.kept() == []
+    (button,) = panel.actions
+    await desk.remind(button.words, pressed=True)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.rule) == ("just after lunch call Ben", "0 9 * * 1")
+
+
+async def test_before_a_divider_nothing_is_dropped() -> None:
+    desk = Desk()
+    for words in (
+        "ask every hour between nine and tea time | check the build",
+        "ask every hour, roughly | check the build",
+        "ask every Monday from the office | check the build",
+    ):
+        panel = await desk.show(words)
+        assert "but not" in panel.text, panel.text
+    assert await desk.kept() == []
+    panel = await desk.show("ask every hour between 9 and 17 | check the build")
+    assert "then every hour from 09:00 to 17:00, until" in panel.text
+    assert "\nNext: Mon 23 Nov 11:00, Mon 23 Nov 12:00, Mon 23 Nov 13:00.\n" in panel.text
+
+
+async def test_edit_changes_the_words_only_behind_a_divider() -> None:
+    desk = Desk()
+    await desk.remind("tomorrow at 9:00 to call Ben")
+    await desk.show("edit 1 tomorrow at 10:00 UTC")
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
+    panel = await desk.show("edit 1 tomorrow at 11:00 call Eve")
+    assert "but not “call Eve”" in panel.text
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
+    await desk.show(panel.actions[0].words)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Eve", datetime(2026, 11, 24, 10, tzinfo=UTC))
+    await desk.show("edit 1 tomorrow at 12:00 | call Zoe")
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Zoe", datetime(2026, 11, 24, 11, tzinfo=UTC))
+
+
+async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_own() -> None:
+    desk = Desk()
+    panel = await desk.remind("every Monday at 9:00 New York time to call the US team")
+    assert "Monday 23 November, 09:00 America/New_York; then every Monday at 09:00" in panel.text
+    assert "\nNext Europe/Berlin: Mon 23 Nov 15:00, Mon 30 Nov 15:00, Mon 7 Dec 15:00.\n" in panel.text
+
+
 @pytest.mark.slow
 async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
     desk = Desk()

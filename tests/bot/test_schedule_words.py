@@ -9,13 +9,15 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot import schedule_lexicon
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 from tests.patience import cpu_s
 
 BERLIN = ZoneInfo("Europe/Berlin")
+LEXICON = Path(schedule_lexicon.__file__).with_suffix(".toml")
 # Before and after a change to summer time, and at a year's end.
 SEEN = (
     datetime(2026, 3, 27, 10, 20, tzinfo=BERLIN),
@@ -39,7 +41,7 @@ def shown(when: When, zone: ZoneInfo) -> str:
                 f"{one.time.astimezone(zone):%Y-%m-%d %H:%M}" if isinstance(one.time, datetime) else f"{one.time:%H:%M}"
                 for one in choices
             ]
-            return f"? {'passed ' if passed else ''}{' | '.join(times)}"
+            return f"? {'passed ' if passed else ''}{' | '.join(times)}".strip()
         case WhenRead(timing) if timing.at is not None:
             return f"{timing.at.astimezone(zone):%Y-%m-%d %H:%M}"
         case WhenRead(timing):
@@ -129,6 +131,23 @@ def test_the_recipient_is_read_too() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     read_when(text, SEEN[0], BERLIN)
+
+
+def _time_words() -> list[str]:
+    """All words of the lexicon, and numbers."""
+    texts = re.findall(r'"([^"]+)"', LEXICON.read_text("utf-8"))
+    words = {word for text in texts for word in re.split(r"[|\[\](){} ]+", text) if word}
+    return [*sorted(words), *map(str, range(40)), "9:30", "3/4", "12.5.", "2026-12-03", "UTC+3", "|"]
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(_time_words()), max_size=9))
+def test_any_time_words_are_read_without_an_error(words: list[str]) -> None:
+    when = read_when(" ".join(words), SEEN[0], BERLIN)
+    if isinstance(when, WhenUnclear):
+        for choice in when.choices:
+            read_when(choice.words, SEEN[0], BERLIN)
 
 
 @pytest.mark.slow

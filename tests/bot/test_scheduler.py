@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -33,6 +34,7 @@ from agent.schedules import (
 )
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Toolbox
+from bot.schedule_reading import WhenRead, read_when
 from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler
 from bot.texts import reply_texts
 from bot.turns.runner import AgentConfig, TurnRunner
@@ -186,6 +188,37 @@ async def test_a_reminder_shows_its_words_each_time_without_a_model_call() -> No
     assert world.shown(plants) == ["Water the plants."] * 2
     assert set(world.surfaces[f"runs of {plants.id}"].offers.values()) <= {frozenset()}
     assert world.model.requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "days", "hours", "count"),
+    [
+        ("every 2 hours between 14 and 18", {0, 1, 2, 3, 4, 5, 6}, {14, 16, 18}, None),
+        ("every weekday except Wednesday at 9:00 and 17:30", {0, 1, 3, 4}, {9, 17}, None),
+        ("every day at 9:00 for 3 days", {0, 1, 2, 3, 4, 5, 6}, {9}, 3),
+        ("every day at 9:00 2 times", {0, 1, 2, 3, 4, 5, 6}, {9}, 2),
+    ],
+)
+async def test_the_limits_of_a_repetition_hold_while_it_runs(
+    words: str, days: set[int], hours: set[int], count: int | None
+) -> None:
+    world, utc = World(), ZoneInfo("UTC")
+    when = read_when(f"{words} | drink", world.clock.now(), utc)
+    assert isinstance(when, WhenRead)
+    drink, came = await world.keep(when.words, timing=when.timing), list[datetime]()
+    half, begin = HOUR / 2, world.clock.now()
+    async with world.serving() as scheduler:
+        while world.clock.now() < begin + timedelta(days=8):
+            seen = len(world.shown(drink))
+            await world.pass_(scheduler, half - (world.clock.now() - begin) % half)
+            came += [world.clock.now()] * (len(world.shown(drink)) - seen)
+    expected = [
+        at
+        for at in (begin + n * half for n in range(1, 8 * 48 + 1))
+        if at.weekday() in days and (at.hour, at.minute) in {(hour, 30 if hour == 17 else 0) for hour in hours}
+    ]
+    assert [at.replace(second=0, microsecond=0) for at in came] == expected[:count]
 
 
 @pytest.mark.parametrize("own", [True, False])

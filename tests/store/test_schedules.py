@@ -139,6 +139,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begin
         Timing("Asia/Tokyo", rule="0 9 * * 1", until=NINE + 30 * DAY),
         Timing("Asia/Tokyo", rule="0 9 * * 1", until=NINE + 30 * DAY, weeks=2, since=NOW),
         Timing("Asia/Tokyo", rule="0 9 * * *", until=NINE + 30 * DAY, days=3, since=NOW),
+        Timing("Asia/Tokyo", rule="30 8 * * 1-5; 0 17 * * 1-5", until=NINE + 30 * DAY),
         Timing("", at=NINE + DAY),
     ],
 )
