@@ -32,7 +32,7 @@ def cities() -> Node:
         }:
             by_place.setdefault(tuple(token.text for token in tokens_of(place.replace("_", " "))), []).append(name)
     for place, name in _PLACES.items():
-        by_place[tuple(token.text for token in tokens_of(place))] = [name]
+        by_place[tuple(token.text for token in tokens_of(place.replace("_", " ")))] = [name]
     for words, names in by_place.items():
         if len(names) == 1:
             root.add(words, names[0])
@@ -47,17 +47,17 @@ def fixed_zone(minutes: int) -> str:
     return "UTC" if not minutes else f"Etc/GMT{'-' if minutes > 0 else '+'}{hours}"
 
 
-# Large cities that have no zone of their own name.
+# Large cities that have no zone of their own name, written as IANA writes names.
 _PLACES: Final = {
     "Beijing": "Asia/Shanghai", "Mumbai": "Asia/Kolkata", "Delhi": "Asia/Kolkata", "Bangalore": "Asia/Kolkata",
-    "San Francisco": "America/Los_Angeles", "Seattle": "America/Los_Angeles", "Boston": "America/New_York",
+    "San_Francisco": "America/Los_Angeles", "Seattle": "America/Los_Angeles", "Boston": "America/New_York",
     "Washington": "America/New_York", "Miami": "America/New_York", "Atlanta": "America/New_York",
     "Dallas": "America/Chicago", "Houston": "America/Chicago", "Austin": "America/Chicago",
-    "Montreal": "America/Toronto", "Rio de Janeiro": "America/Sao_Paulo", "Munich": "Europe/Berlin",
+    "Montreal": "America/Toronto", "Rio_de_Janeiro": "America/Sao_Paulo", "Munich": "Europe/Berlin",
     "Frankfurt": "Europe/Berlin", "Hamburg": "Europe/Berlin",
     "Milan": "Europe/Rome", "Barcelona": "Europe/Madrid", "Geneva": "Europe/Zurich",
-    "Edinburgh": "Europe/London", "Osaka": "Asia/Tokyo", "Cape Town": "Africa/Johannesburg", "Abu Dhabi": "Asia/Dubai",
-    "Tel Aviv": "Asia/Jerusalem",
+    "Edinburgh": "Europe/London", "Osaka": "Asia/Tokyo", "Cape_Town": "Africa/Johannesburg", "Abu_Dhabi": "Asia/Dubai",
+    "Tel_Aviv": "Asia/Jerusalem",
 }  # fmt: skip
 # What an abbreviation means, if that is one thing: its zone, and its minutes east of UTC. Left out are those of several
 # zones: BST, CST, IST, AST, ECT, SST. "PT" is the clock of a place, whichever season it is.
