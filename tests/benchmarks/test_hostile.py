@@ -117,7 +117,7 @@ def test_a_literal_that_begins_the_expression_anew_with_each_piece_is_tried() ->
     token = re.compile(r"\bcat[A-Za-z0-9_-]{8,}\.")
     pieces = tuple(expression_pieces(token, SHORT))
     assert ("", "cat-") in pieces
-    assert hostile.growing(Reading("token", token.search, pieces, SHORT, common=False))
+    assert hostile.growing(Reading("token", token.search, pieces, 4 * SHORT, common=False))
 
 
 def test_a_text_that_one_part_of_an_expression_repeats_is_tried() -> None:

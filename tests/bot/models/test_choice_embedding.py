@@ -45,11 +45,6 @@ def test_a_model_that_the_program_does_not_have_is_refused_with_the_one_that_it_
         open_embedder("static:glove", ModelSettings())
 
 
-@pytest.mark.parametrize(("value", "read"), [("", None), ("off", None), ("OFF", None), ("ollama:m", "ollama:m")])
-def test_recall_goes_by_words_alone_unless_a_model_is_set(tmp_path: Path, value: str, read: str | None) -> None:
-    assert load_settings({"COGENCY_EMBEDDINGS": value}, data_folder=tmp_path).embeddings == read
-
-
 def test_a_model_without_its_service_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS must be off, or a model"):
         load_settings({"COGENCY_EMBEDDINGS": "small"}, data_folder=tmp_path)
