@@ -26,6 +26,7 @@ def of_language(language: str) -> list[TextSample]:
     return [sample for sample in SAMPLES if sample.language == language]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted({sample.language for sample in SAMPLES}))
 def test_a_local_encoding_is_recognised_or_the_guess_is_not_certain(language: str) -> None:
     for sample in of_language(language):
@@ -34,11 +35,13 @@ def test_a_local_encoding_is_recognised_or_the_guess_is_not_certain(language: st
         assert decoded.text == sample.text or (decoded.guess and not decoded.is_certain)
 
 
+@pytest.mark.slow
 def test_nearly_every_guess_is_right() -> None:
     right = sum(decoded.text == sample.text for sample in SAMPLES if (decoded := decode(sample.data)) is not None)
     assert right >= 0.97 * len(SAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted({sample.language for sample in SAMPLES}))
 def test_a_beginning_is_read_as_the_whole_is(language: str) -> None:
     for sample in of_language(language)[::4]:

@@ -150,6 +150,7 @@ def test_prose_that_only_looks_like_a_link_stays_readable(prose: str) -> None:
     assert show_addresses(prose, lambda _: False, complete=True) == prose
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["`", "``` ", "<a", "<a `", "> ", "- ", "](", "[a](&#58;", "*a", "www.`a", "`a` ", "\\`"]
 )

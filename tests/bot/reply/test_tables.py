@@ -144,6 +144,7 @@ def _readable(page: str) -> None:
     assert not any("|" in prose for prose in parts[::2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["|", "| a ", "|---", "| a |\n", "| `a` | **b** |\n", "|-|\n", "| a |\n|---|\n"])
 def test_whatever_is_repeated_the_time_grows_with_the_length_alone(piece: str) -> None:
     def seconds(times: int) -> float:
