@@ -36,10 +36,12 @@ _OPENING = re.compile(
     rf"(?:<|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?=\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))", re.IGNORECASE
 )
 _AT_MENTION = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORECASE)
-_COMPLETE = re.compile(
-    r"(?:!(?:channel|here|everyone|group)|!subteam\^\w{1,30}|(?-i:@[UWB][A-Z0-9]{1,30}))(?:\|[^<>\n]{0,200})?>",
-    re.IGNORECASE,
+_MENTION_FORM = (
+    r"(?:!(?:channel|here|everyone|group)|!subteam\^\w{1,30}|(?-i:@[UWB][A-Z0-9]{1,30}))(?:\|[^<>\n]{0,200})?>"
 )
+_COMPLETE = re.compile(_MENTION_FORM, re.IGNORECASE)
+# Slack's own forms of mentions and links, which are changed in code, too.
+CHANGED_IN_CODE = re.compile(rf"<(?:{_MENTION_FORM}|(?:https?|mailto|tel):[^<>\s|]*\|)", re.IGNORECASE)
 _COMPLETE_BEGUN = re.compile(r"[^<>\n]{0,240}\Z")
 # The end of a growing text that may still become a mention; the longest such end has 40 characters.
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")

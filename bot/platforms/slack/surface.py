@@ -1,7 +1,6 @@
 """One reply in a channel, a thread or a DM of Slack: `bot.reply_surface.Surface`."""
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackRefused
 from bot.platforms.slack.block_kit import FACTS, button_rows, without
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
-from bot.platforms.slack.markup import SlackMessageLink
+from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.slash_commands import named
@@ -50,16 +49,13 @@ log = logging.getLogger(__name__)
 
 OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}  # Slack shows its own Stop button while an agent works
 
-# What `bot.platforms.slack.markup` changes in code, too.
-SLACK_FORM: Final = re.compile(r"<(?:!\w|@[UWB]|(?:https?|mailto|tel):[^<>\s|]*\|)", re.IGNORECASE)
-
 LIMITS: Final = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
     edit_interval_s=0.8,  # readable; the workspace's call budget for edits is the real limit
     announce_final=False,
     offers=OFFERS,
     reader=MarkdownReader.SLACK,
-    inexact_code=SLACK_FORM,
+    inexact_code=CHANGED_IN_CODE,
 )
 STREAM_LIMITS: Final = Limits(
     page_chars=8_400,  # leaves room for a few cards within a stream's limit
@@ -69,7 +65,7 @@ STREAM_LIMITS: Final = Limits(
     steps=True,
     offers=OFFERS,
     reader=MarkdownReader.SLACK,
-    inexact_code=SLACK_FORM,
+    inexact_code=CHANGED_IN_CODE,
 )
 
 # For long work, during which the thread goes on: Slack does not show its own Stop button there.
@@ -409,7 +405,7 @@ PRIVATE_LIMITS = Limits(
     offers=frozenset(ReplyAction) - {ReplyAction.STOP},
     only_final=True,
     reader=MarkdownReader.SLACK,
-    inexact_code=SLACK_FORM,
+    inexact_code=CHANGED_IN_CODE,
 )
 
 

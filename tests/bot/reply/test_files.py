@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.platforms.slack.markup import CHANGED_IN_CODE, neutral
 from bot.reply import split
+from bot.reply.markdown import show_addresses
 from bot.reply.split import LONG_LINES, MAX_PAGES, attached_files, name_files, plain_name
-from bot.reply_surface import Limits, OutFile
+from bot.reply_surface import Limits, MarkdownReader, OutFile
 from tests.fakes.answers import answers, scribbles
 
 LONG = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1))
@@ -47,6 +49,23 @@ def test_short_code_that_its_place_does_not_show_as_it_is_comes_as_a_file() -> N
     answer = f"So:\n\n````markdown\n{nested}````\n\n```py\n{SHORT}```"
     assert made(answer, inexact_code=re.compile("```")) == {"code.md": nested}
     assert made(answer) == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "changed"),
+    [
+        ("post('<!channel> done')", True),
+        ("post('<@U012ABC>')", True),
+        ("'<https://a.test|words>'", True),
+        ("<!DOCTYPE html>", False),
+        ("List<@NonNull String>", False),
+        ("f'<@{user}> <!-- x --> <a href=\"https://a.test\">'", False),
+    ],
+)
+def test_in_slack_that_is_code_with_a_complete_mention(code: str, changed: bool) -> None:
+    assert bool(made(f"```\n{code}\n```", inexact_code=CHANGED_IN_CODE)) is changed
+    shown = show_addresses(f"```\n{code}\n```", lambda _: False, complete=True, reader=MarkdownReader.SLACK)
+    assert (code not in neutral(shown)) is changed
 
 
 def test_a_table_that_is_too_wide_for_its_place_comes_as_a_file() -> None:
