@@ -164,7 +164,8 @@ def payload(incoming: Incoming) -> str:
             "within_team": incoming.place.within_team,
             "quoted": [asdict(quoted) for quoted in incoming.quoted],
             "images": [_image_text(image) for image in incoming.images],
-            "files": [asdict(file) for file in incoming.files],
+            "files": [_file_values(file) for file in incoming.files],
+            "files_by_bot": [number for number, file in enumerate(incoming.files) if file.by_bot],
             "roles": sorted(incoming.roles),
         }
     )
@@ -212,7 +213,7 @@ def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
         reply_to=values.get("reply_to", ""),
         quoted=tuple(map(_quoted, values.get("quoted", ()))),
         images=tuple(_image(image) for image in values.get("images", ())),
-        files=tuple(Attachment(**file) for file in values.get("files", ())),
+        files=tuple(_files(values)),
         depth=Depth(values.get("depth", Depth.ADAPT)),
         authority=Authority(values.get("authority", Authority.EMPLOYEE)),
         roles=frozenset(values.get("roles", ())),
@@ -221,6 +222,19 @@ def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
         model=values.get("model", ""),
         own=values.get("own", True),
     )
+
+
+def _file_values(file: Attachment) -> dict[str, Any]:
+    """The fields of a file that every version reads: an earlier one refuses fields that it does not know."""
+    values = asdict(file)
+    del values["by_bot"]
+    return values
+
+
+def _files(values: Mapping[str, Any]) -> Iterator[Attachment]:
+    by_bot = values.get("files_by_bot", ())
+    for number, file in enumerate(values.get("files", ())):
+        yield Attachment(**file, by_bot=number in by_bot)
 
 
 def _image_text(image: Image) -> tuple[str, str]:

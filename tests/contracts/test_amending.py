@@ -8,7 +8,7 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Depth, Image
-from agent.records import Attachment, Claiming, Closing
+from agent.records import Attachment, Claiming, Closing, Quoted
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, texts_found
 from tests.fakes.incoming import LEASE, START, said
@@ -58,7 +58,9 @@ async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Sto
 
 async def test_files_wait_with_their_question(store: Store) -> None:
     file = Attachment("a.txt", "text/plain", 4, "an address", "Ann", source="file of a forwarded message")
-    asked = replace(said("what is this?"), files=(file, replace(file, spoken=True)))
+    by_bot = Quoted("earlier in this thread", "bot", "It is a boat.", by_bot=True)
+    files = (file, replace(file, spoken=True), replace(file, by_bot=True))
+    asked = replace(said("what is this?"), files=files, quoted=(by_bot,), own=False)
     await store.ledger.accept(asked)
     assert (await claimed(store)).incoming == asked
 
