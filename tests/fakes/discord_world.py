@@ -3,6 +3,7 @@
 Ids are snowflakes of the clock's time, because clients read the time of a message from its id.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ STAFF = "21"  # A channel that the bot can see, but not @everyone
 VOICE = "22"
 DM_OF = {"41": "71", "42": "72", "43": "73"}
 BOT, ANN, BO, OTHER_BOT = "900", "41", "42", "901"
+# Discord mentions nobody in code.
+CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
 
 # Everything but administrator, which no overwrite of a channel can remove.
@@ -145,7 +148,7 @@ class World:
             "edited_timestamp": None,
             "tts": False,
             "mention_everyone": False,
-            "mentions": [user(number) for number in NAMES if f"<@{number}>" in content],
+            "mentions": [user(number) for number in NAMES if f"<@{number}>" in CODE.sub(" ", content)],
             "mention_roles": [],
             "attachments": [],
             "embeds": [],

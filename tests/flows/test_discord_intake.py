@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.errors import StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Quoted
 from bot.message_parts import UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms.discord import surroundings
+from bot.platforms.discord.objects import without_code
 from bot.texts import reply_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -19,6 +22,7 @@ from tests.fakes.discord_world import (
     ANN,
     BO,
     BOT,
+    CODE,
     DM_OF,
     EPHEMERAL,
     GENERAL,
@@ -364,3 +368,28 @@ async def test_what_is_edited_or_deleted_in_a_forum_post_is_found_by_its_forum()
     assert (host.taken[0].channel, host.taken[0].conversation) == ("50", f"discord:{post['id']}")
     assert host.amended == [("50", post["id"], "how new is it?")]
     assert host.withdrawn == [("50", post["id"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        (f"`<@{BOT}>` is how to ask it", False),
+        (f"```\n<@{BOT}> hello\n```", False),
+        (f"``a ` <@{BOT}> ``", False),
+        (f"`open <@{BOT}> hello", True),
+        (f"`code` <@{BOT}> hello `more`", True),
+        (f"`code`` <@{BOT}> hello", True),
+    ],
+)
+async def test_the_bots_name_in_code_is_no_mention(text: str, is_asked: bool) -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
+        await fake.say(ANN, text)
+        await fake.say(ANN, f"<@{BOT}> and now?")
+        await fake.until(lambda: any("and now?" in taken.text for taken in host.taken))
+    assert len(host.taken) == 1 + is_asked
+
+
+@given(st.text(alphabet="`a ", max_size=40))
+def test_code_is_taken_out_of_a_text_as_commonmark_reads_it(text: str) -> None:
+    assert without_code(text) == CODE.sub(" ", text)

@@ -16,6 +16,7 @@ from bot.platforms.discord.message_content import content_of
 from bot.platforms.discord.places import ChannelFacts, Place, known_as, place_of, private_place
 
 CHANNEL_MENTION = re.compile(r"<#(\d{1,20})>", re.ASCII)
+_BACKTICKS = re.compile("`+")
 USER_MENTION = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
@@ -45,11 +46,34 @@ def post_of(message: discord.Message, now: datetime) -> DiscordPost:
         time=inbound.plausible(message.created_at, now),
         link=message.jump_url,
         names=names_of(message, content.whole),
-        mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
+        mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(without_code(message.content)))}),
         carries=bool(message.attachments or content.enclosed or content.text.strip() != message.content.strip()),
         replies_to=_replied(message),
         by_user=message.type in USER_MESSAGE_TYPES,
     )
+
+
+def without_code(text: str) -> str:
+    """Return the text without code, in which Discord mentions nobody: what is between two equally long runs of
+    backticks.
+    """
+    runs = [*_BACKTICKS.finditer(text)]
+    closing: dict[int, int] = {}  # Of each run, the next one that is as long
+    latest: dict[int, int] = {}
+    for index in reversed(range(len(runs))):
+        length = len(runs[index][0])
+        if length in latest:
+            closing[index] = latest[length]
+        latest[length] = index
+    kept, position, index = list[str](), 0, 0
+    while index < len(runs):
+        end = closing.get(index)
+        if end is not None:
+            kept.append(text[position : runs[index].start()])
+            position = runs[end].end()
+            index = end
+        index += 1
+    return " ".join([*kept, text[position:]])
 
 
 def where(
