@@ -319,6 +319,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     )
     # "Ann is the lead" is about the lead
     reversed_ = _all_in(old_side.subject, new_side.predicate) and not _count_in(old_side.subject, new_side.subject)
+    of_another = any(_owns(word, new_text) and not _owns(word, old_text) for word in old_side.subject)
     other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
     changed = _changes(whole_text) or _changes(newer.value)
     places = _places(old_words, _content(new_text))
@@ -344,6 +345,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     return _Comparison(
         are_two_things=(bool(missing) and not holder) or other_person or places > 1,
         is_narrower=of_less
+        or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
         or _limits(old_words, new_words, whole_text),
         same_subject=bool(old_side.subject) and _all_in(old_side.subject, new_words),
@@ -367,6 +369,13 @@ def _compared(older: Told, newer: Told) -> _Comparison:
 def _tells(word: Token) -> bool:
     """Return whether a word says more than that something is the case: "costs", "uses" do not."""
     return not (word.raw in lexicon.STATE_VERBS or word.raw in lexicon.GENERIC_VERBS or word.raw in cues.LIGHT)
+
+
+def _owns(word: Token, text: str) -> bool:
+    """Return whether a text is about something of what a word names: "Jonas's wife", "la femme de Jonas"."""
+    name = re.escape(word.raw)
+    pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:of|von|vom|de|du|da|do|del) {name}(?!\w)|{name}[的の]"
+    return bool(word.raw) and word.is_name and re.search(pattern, lexicon.folded(text[:READ_CHARS])) is not None
 
 
 def _names_holder(old: Statement, subject: Sequence[Token]) -> bool:

@@ -54,6 +54,7 @@ _LABEL: Final = compile_later(r"^\[[^\]\n]{1,80}\]:?\s*")
 _SLOT: Final = 0xE000  # The first of the private characters that replace values during the analysis
 _SLOTS: Final = compile_later(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
 _PRIVATE: Final = compile_later("[\ue000-\uf8ff]")
+_ORDINALS: Final = frozenset({"st", "nd", "rd", "th"})  # Of "the 1st"
 _LETTER: Final = compile_later("[A-HJ-ZА-Я]")  # Not the English pronoun
 _WEEKDAY: Final = next(pattern for kind, pattern in lexicon.KINDS if kind == "weekday")
 _TOKEN: Final = compile_later(
@@ -358,7 +359,8 @@ class _Reading:
         rest = self._rest
         for pattern in (*_NO_CONTENT, *without):
             rest = _without(rest, pattern)
-        for raw, word in _written_and_told(rest):
+        for written, word in _written_and_told(rest):
+            raw = written.rstrip(".+#/&-") or written
             day = lexicon.ON_WEEKDAYS.fullmatch(raw.lower())
             if _SLOTS.match(raw):
                 kind, value = self._values[ord(raw) - _SLOT]
@@ -369,7 +371,7 @@ class _Reading:
                 yield Token(lexicon.NUMBER_WORDS[raw.lower()], "number")
             elif _LETTER.fullmatch(raw) and not rest.startswith(raw):
                 yield Token(raw, "code")  # "group A"
-            elif word:
+            elif word and raw not in _ORDINALS:
                 yield Token(word, "code" if _DIGIT.search(raw) else "", raw.lower(), raw[0].isupper())
 
     def _without_values(self, sentence: str) -> str:
