@@ -43,7 +43,7 @@ from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_
 from agent.progress import retells
 from agent.protocol import render
 from agent.protocol.echoes import Instructions
-from agent.protocol.grammar import LAST_ROUND, teach, teach_native
+from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON, teach, teach_native
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
 from agent.summary import summary_digest
@@ -73,7 +73,7 @@ LEGEND = (
 )
 
 # Of the prompt, what nobody is shown, and what counts only in whole sentences (see `agent.protocol.echoes`).
-PRIVATE = (SECURITY, LEGEND, teach(""), teach_native(), LAST_ROUND)
+PRIVATE = (SECURITY, LEGEND, teach(""), teach_native(), SUMMARY_LESSON, LAST_ROUND)
 PUBLIC = (PERSONA, COMMANDS)
 
 LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks, and when
@@ -133,6 +133,8 @@ class ContextParts:
     """The platform's name, as people know it."""
     reasons: bool = False
     """Whether the model reasons by itself."""
+    in_functions: bool = False
+    """Whether the model gets its tools in its vendor's form, and is taught no blocks."""
     channel: str = ""
     """The platform's reference to the channel; "" where there is no channel."""
     images: tuple[Image, ...] = ()
@@ -229,6 +231,8 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     )
     notes = (_render_reminded(parts), *earlier, _render_fields("WORKSPACE", parts.workspace))
     sections = _sections(parts, asker, profile.text, memory, quoted, notes)
+    if fell_out and not parts.in_functions:
+        sections.append(SUMMARY_LESSON)
     question = (parts.question,) if parts.own else ()
     messages = (
         Message(Role.SYSTEM, _system_prompt(parts)),

@@ -276,6 +276,7 @@ class Agent:
                 frozenset(),
                 turn.progress,
                 reasons=self._provider.capabilities.reasons,
+                in_functions=self._provider.capabilities.native_calls,
             )
             turn.record_sources(context.sources)
             closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)

@@ -67,6 +67,7 @@ async def known_context(
     images: Sequence[Image] = (),
     quoted: Sequence[Quoted] = (),
     reasons: bool = False,
+    in_functions: bool = False,
     composing: asyncio.Semaphore | None = None,
 ) -> tuple[Context, int | None]:
     """Return the context of a claimed question, and the last message up to which its conversation has to be summarised
@@ -74,8 +75,8 @@ async def known_context(
 
     `groups`: the group places whose content may be used in a place that only one person reads. `progress`: the steps of
     an earlier process. `images` and `quoted`: the content of the question's files. `reasons`: whether the model reasons
-    by itself. `composing`: limits how many contexts are composed at the same time in threads, which share one
-    interpreter.
+    by itself; `in_functions`: whether it gets its tools in its vendor's form. `composing`: limits how many contexts are
+    composed at the same time in threads, which share one interpreter.
     """
     incoming = claim.incoming
     audiences = may_flow_from(incoming.place, groups)
@@ -103,6 +104,7 @@ async def known_context(
         word=config.fresh_word(),
         place=incoming.place,
         reasons=reasons,
+        in_functions=in_functions,
         platform=platform_of(incoming.source).capitalize(),
         channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
         images=(*incoming.images, *images),

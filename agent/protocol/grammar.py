@@ -94,10 +94,12 @@ and holds strict JSON. To use tools, write two blocks and stop. For "What did I 
 
 - workspace: short notes on this task. execute: calls that run at the same time.
 - You then get <results>[…]</results>; never write them yourself. Go on with more calls, or with the answer.
-- An answer needs no block. You may end it with a summary of the conversation:
-{SUMMARY_SCHEMA}
+- An answer needs no block.
 {THINK_FIRST}- Explain blocks in words, without writing one.
 """
+
+# Taught only where messages leave the history: elsewhere small models wrote it in place of a call or of an answer.
+SUMMARY_LESSON = f"After the text of an answer, you may sum up the conversation in one more block:\n{SUMMARY_SCHEMA}"
 
 LAST_ROUND = "This is the last round: answer the person now, without calling a tool."
 

@@ -87,6 +87,8 @@ class Probe:
     judge: Callable[[ProbeReading], bool]
     steps: Sequence[RoundStep] = field(default_factory=tuple[RoundStep, ...])
     hint: str = ""
+    is_long: bool = False
+    """Older messages have left the conversation's history."""
 
 
 def messages_of(
@@ -103,6 +105,8 @@ def messages_of(
         reasons=reasons,
         word=WORD,
         place=PLACE,
+        is_cut=probe.is_long,
+        in_functions=in_functions,
     )
     return (*build_context(parts).messages, *appended_messages(steps, probe.hint, probe.question))
 
@@ -216,6 +220,7 @@ PROBES: tuple[Probe, ...] = (
         "end with a summary",
         "Say hello, and update the conversation's summary after your answer.",
         lambda h: bool(h.text.strip()) and (h.has(SummaryArrived) or h.native_calls),
+        is_long=True,
     ),
 )
 

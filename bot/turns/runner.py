@@ -325,6 +325,7 @@ class TurnRunner:
             images=files.images,
             quoted=files.quoted,
             reasons=capabilities.reasons,
+            in_functions=capabilities.native_calls,
             composing=self._composing,
         )
         if self._works and claim.incoming.own:  # a model wrote the text of this question

@@ -23,7 +23,7 @@ from agent.memory.layers import WorkingItem
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
 from agent.messages import Image, Provenance, ResultStatus, Role, ToolCall, ToolResult, estimate_tokens
-from agent.protocol.grammar import LAST_ROUND
+from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
 from tests.fakes.facts import fact
@@ -475,3 +475,10 @@ def test_a_name_that_others_chose_is_not_the_askers_word(text: str, words: Prove
     assert build_context(replace(PARTS, question=text)).provenance is words
     assert build_context(replace(PARTS, history=[stored(3, text)])).provenance is words
     assert build_context(replace(PARTS, earlier=[PastMessage(text, NOON)])).provenance is words
+
+
+def test_a_summary_is_taught_only_where_messages_leave_the_history() -> None:
+    short, long = PARTS, replace(PARTS, history=HISTORY, is_cut=True)
+    assert SUMMARY_LESSON not in "".join(message.text for message in build_context(short).messages)
+    assert build_context(long).messages[-2].text.count(SUMMARY_LESSON) == 1
+    assert SUMMARY_LESSON not in build_context(replace(long, in_functions=True)).messages[-2].text

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.messages import Usage
 from benchmarks.billing import RULES, CacheRule, billed, input_dollars, input_tokens
-from benchmarks.tokens import compare, prompt_tokens_hi, round_output_tokens, seed_ratio
+from benchmarks.tokens import compare, prompt_tokens_hi, prompt_tokens_hi_native, round_output_tokens, seed_ratio
 
 WRITES = CacheRule("a", "anthropic:claude-sonnet-5-5", 512, writes_cost=True)
 FREE = CacheRule("b", "gemini:gemini-3.8-flash", 4_096, writes_cost=False)
@@ -21,7 +21,8 @@ async def test_resuming_uploads_less_by_the_factors_of_seed_004_and_is_billed_th
 
 
 def test_a_greeting_and_a_round_of_tools_cost_little() -> None:
-    assert prompt_tokens_hi() <= 800
+    assert prompt_tokens_hi() <= 700
+    assert prompt_tokens_hi_native() <= 700
     assert round_output_tokens() <= 60
 
 

@@ -4,7 +4,7 @@ import re
 
 from agent.events import CallsArrived, WorkspaceArrived
 from agent.messages import ToolCall, estimate_tokens
-from agent.protocol.grammar import SUMMARY_FIELDS, WORKSPACE_FIELDS, teach, teach_native
+from agent.protocol.grammar import SUMMARY_FIELDS, SUMMARY_LESSON, WORKSPACE_FIELDS, teach, teach_native
 from agent.protocol.parser import Parser
 
 
@@ -30,7 +30,7 @@ def test_no_certificate_of_its_own_is_asked_of_the_model() -> None:
 
 
 def test_every_field_is_taught() -> None:
-    text = teach("")
+    text = teach("") + SUMMARY_LESSON
     for name in (*WORKSPACE_FIELDS, *SUMMARY_FIELDS):
         assert f'"{name}"' in text
 
