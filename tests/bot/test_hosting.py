@@ -134,6 +134,23 @@ async def test_an_unreachable_platform_is_retried_without_limit_while_the_other_
     await asyncio.wait({serving}, timeout=5)
 
 
+async def test_the_only_platform_is_retried_without_limit() -> None:
+    """As after a start without a network: a supervisor that starts the bot again would help no more."""
+    service, tries = Service(), 10
+    bad = Platform(service, passing=[PlatformUnavailable("It cannot be reached.")] * tries)
+    connections = service.host.platforms
+    serving = asyncio.create_task(
+        serve_all({"Test": bad}, connections, service.host.turns, service.host.clock, grace_s=0.0)
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        await bad.served.wait()
+    assert len(bad.attempts) == tries + 1
+    assert not serving.done()
+    assert not connections.away()
+    serving.cancel()
+    await asyncio.wait({serving}, timeout=5)
+
+
 async def test_operators_see_why_a_platform_is_not_connected_until_it_is() -> None:
     service = Service()
     bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
