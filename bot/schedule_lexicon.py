@@ -66,7 +66,18 @@ def _begins() -> Mapping[str, tuple[Sequence[str], frozenset[str]]]:
 
 
 _NOT_LISTS: Final = frozenset(
-    {"joined-parts", "meals", "strong", "vocabulary", "number", "tens", "compound", "ordinal", "ordinal-endings"}
+    {
+        "joined-parts",
+        "marks",
+        "meals",
+        "strong",
+        "vocabulary",
+        "number",
+        "tens",
+        "compound",
+        "ordinal",
+        "ordinal-endings",
+    }
 )
 
 
@@ -128,7 +139,7 @@ MAX_SHORT: Final = 3  # Letters of words that are left out: "mar" is a month in 
 _VOCABULARY_LISTS: Final = (
     "weekday", "repeated", "month", "day-word", "part-word", "holiday", "tonight-word", "noon", "midnight", "week-word",
     "month-word", "adverb", "workday", "workdays", "weekend", "fortnightly", "alternate-days", "vocabulary",
-    "part-noun", "strong",
+    "marks", "part-noun", "strong",
 )  # fmt: skip
 
 
@@ -144,7 +155,7 @@ def _words_of(lists: Mapping[str, Any], kinds: Sequence[str]) -> Node:
     for kind in kinds:
         for words in (words for text in _texts(lists.get(kind, "")) for words in expand(text)):
             spaceless = is_spaceless(str(words[0])) and (len(words) > 1 or kind == "vocabulary")
-            if spaceless or sum(len(str(word)) for word in words) > MAX_SHORT:
+            if kind == "marks" or spaceless or sum(len(str(word)) for word in words) > MAX_SHORT:
                 root.add(words, kind)
     return root
 

@@ -267,7 +267,7 @@ ACTIONS: Final[Mapping[str, Callable[[Bindings], object]]] = {
     "day.in-week": lambda b: OnWeekdays((_int(b, "weekday"),), week=_int(b, "week-word")),
     "day.monthday": _monthday,
     "day.number": lambda b: OnMonthday(_int(b, "day-number"), bare=True),
-    "day.nth": _nth,
+    "day.nth": lambda b: _nth(b) if "month-word" in b or _int(b, "nth") > 0 else None,  # "last Monday" is over
     "day.nth-month": _nth,
     "day.last-of-month": lambda _: OnMonthday(-1),
     "tonight.tomorrow": lambda b: Roles((("day", InDays(1)), ("part", _text(b, "tomorrow-word")))),

@@ -19,6 +19,7 @@ from bot.schedule_zones import UNCLEAR_ZONES
 MAX_ITEMS: Final = 9  # Of one time: "every Monday except … at 9:00 and 17:00 from … until …" has seven
 MAX_STEPS: Final = 400  # Items that are tried for one time; real texts need some dozen
 SEARCHED: Final = 30  # Words at both ends of the text in which a part of a time is looked for
+_BEFORE_PLACES: Final = frozenset({"in", "at", "a", "en", "em"})  # In all languages: "9:00 in Tokyo" may mean a zone
 BESIDE: Final = 4  # Words behind a time that may belong to it: "just before lunch"
 _SMALL_WORDS: Final = ("filler", "on", "of", "the", "at", "in", "and", "about", "until-word", "to", "between-word")
 _STRONG: Final = ("every", "after", "tonight", "day", "clock", "until", "lasting", "between", "amount", "part")
@@ -126,16 +127,35 @@ class TimeReader:
         """Whether numbers that nothing marks as an hour or a day are one by what stands beside them."""
         for n, item in enumerate(items):
             following = items[n + 1] if n + 1 < len(items) else None
+            if following is None and isinstance(item.value, OnWeekdays) and self._may_be_a_word(item):
+                return False
             is_bare = isinstance(item.value, OnMonthday) and item.value.bare
             if is_bare and not (following and following.role == "clock" and _is_marked(following)):
                 return False
             if item.role == "clock" and not _is_marked(item):
+                if not self._is_separate(item, following):
+                    return False
                 before = {other.role for other in items[:n]} & {"day", "every", "part"}
                 if following is not None and following.role in {"day", "part", "zone", "every"}:
                     continue
                 if not before or not (following is not None or self._is_closed(stop)):
                     return False
         return True
+
+    def _may_be_a_word(self, item: TimeItem) -> bool:
+        """Whether this is "do" or "so" before another word: days in German, and more often words in English."""
+        tokens, stop = self.slots.tokens, item.end
+        is_short = item.end == item.start + 1 and len(tokens[item.start].text) == 2
+        return is_short and stop < len(tokens) and tokens[stop].text.isalpha()
+
+    def _is_separate(self, item: TimeItem, following: TimeItem | None) -> bool:
+        """Whether a number is no part of "13-15 July" or "15ten". In Japanese no hour is a number alone."""
+        tokens, text = self.slots.tokens, self.slots.text
+        rest = text[tokens[item.end - 1].end :]
+        between = tokens[item.end : following.start] if following else ()
+        return (
+            self.slots.language.name != "ja" and not rest[:1].isalpha() and all(token.text != "-" for token in between)
+        )
 
     def _is_closed(self, stop: int) -> bool:
         return stop >= self.end() or self.slots.tokens[stop].text in ":|" or self.take(stop, "closing") is not None
@@ -162,6 +182,8 @@ class TimeReader:
         if at and self.slots.matcher.read("unit", at) and self._is_number(at - 1):
             return at + 1
         after, end = at, self.end()
+        if at + 1 < end and self.slots.tokens[at].text in _BEFORE_PLACES and self._is_city(at + 1):
+            return at + 2
         while after < end and (found := self.take(after, *_SMALL_WORDS)) and found[1] > after:
             after = found[1]
         if after >= end:
@@ -170,6 +192,9 @@ class TimeReader:
         if number or (after > at and self._looks_like_time(after, beside=True, first=False) is not None):
             return after + 1
         return None
+
+    def _is_city(self, at: int) -> bool:
+        return any(True for _ in self.slots.city(at))
 
     def _is_number(self, at: int) -> bool:
         return any(True for _ in self.slots.cardinal(at))

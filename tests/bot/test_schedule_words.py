@@ -140,6 +140,43 @@ def _time_words() -> list[str]:
     return [*sorted(words), *map(str, range(40)), "9:30", "3/4", "12.5.", "2026-12-03", "UTC+3", "|"]
 
 
+def test_templates_have_the_slots_that_their_meanings_need() -> None:
+    needed = {
+        "day.relative": "{day-word}", "day.in-week": "{week-word}", "day.nth": "{nth}",
+        "day.coming": "{next}|próxim|prossim|que vem", "time.hm": "{hm}", "time.half-to": "{hour}",
+        "lasting.span": "{n}", "lasting.times": "{n}", "every.nth": "{nth}", "until.day": "{day}",
+        "from.day": "{day}", "amount.unit": "{n}", "amount.and-half": "{n}",
+    }  # fmt: skip
+    lacking = [
+        f"{language} {kind}.{action}: {template}"
+        for language, written in tomllib.loads(LEXICON.read_text("utf-8")).items()
+        for kind, actions in written.get("rules", {}).items()
+        for action, templates in actions.items()
+        for template in templates
+        if not any(slot in template for slot in needed.get(f"{kind}.{action}", "{").split("|"))
+        and f"{kind}.{action}" in needed
+    ]
+    assert lacking == []
+
+
+def test_a_short_word_is_no_day_of_another_language() -> None:
+    when = {
+        said: read_when(said, SEEN[0], BERLIN) for said in ("19:00 do the dishes", "12:30 so long", "19:00 mi vida")
+    }
+    assert [one.words for one in when.values() if isinstance(one, WhenRead)] == ["do the dishes", "so long", "mi vida"]
+
+
+def test_what_is_no_time_of_its_own_is_asked_back() -> None:
+    for said in (
+        "13-15 juillet appeler", "13 - 15 julio llamar", "13-15 luglio chiamare", "13-15 juli bellen",
+        "na 17 uur bellen",
+        "letzten Montag um 9 anrufen", "last monday at 9:00 call", "4月末に電話",
+        "19:00 in Tokyo call Ann",
+        "aujourd'hui en huit à 9h00 appeler", "mardi en huit à 9h00 appeler",
+    ):  # fmt: skip
+        assert not isinstance(read_when(said, SEEN[0], BERLIN), WhenRead), said
+
+
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(_time_words()), max_size=9))
