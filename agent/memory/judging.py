@@ -362,7 +362,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         ),
         same_frame=places == 1 and clash and not (lost or old.past or old.habit or old.verb in lexicon.HAVE),
         is_one_of_a_kind=places == 1 and bool(clash or unique or old.placed or old.resides) and not old.past,
-        same_predicate=not different_subjects(older.value, newer.value) and not _other_verbs(older.value, newer.value),
+        same_predicate=not (older.is_bare and newer.is_bare)
+        or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
 
 

@@ -215,6 +215,7 @@ def stem(word: str) -> str:
     return plain
 
 
+@lru_cache(maxsize=256)
 def read_statement(text: str, *, about: str = "") -> Statement:
     """Analyse one sentence, or the value of a fact with the key `about`."""
     return _Reading(text, _prepared(text), _NO_WORD.sub(" ", about) if about else "").statement()

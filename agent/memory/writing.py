@@ -38,6 +38,7 @@ from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import different_subjects, gives_as_reason
 
+JUDGED: Final = 16  # Facts that one write is judged against: more than are about one thing
 POLICY_AUTHORITY: Final = Authority.MANAGER  # The least that may write constraints (seed 003, "Ignoring Authority")
 _BINDS: Final = re.compile(
     r"\b(?:never|at most|at the latest|no more than|not more than|no later than|must not|mustn't|may not|not allowed"
@@ -272,12 +273,34 @@ def _verdicts(mine: Sequence[Fact], new: NewFact) -> dict[str, Verdict]:
     """Return what the new fact does to the valid ones. Facts that it does not touch are left out."""
     own_text = _own_words(mine, new)
     named = {fact.id: name for name in new.supersedes if (fact := current(mine, name)) is not None}
-    verdicts = {
-        fact.id: _verdict(fact, new, named.get(fact.id), own_text)
+    valid = [
+        fact
         for fact in mine
         if fact.is_valid and (_same_scope(fact, new) or (fact.id in named and _may_settle(new, fact)))
+    ]
+    verdicts = {
+        fact.id: _verdict(fact, new, named.get(fact.id), own_text) for fact in _nearest(valid, new, named.keys())
     }
     return {id_: verdict for id_, verdict in verdicts.items() if verdict is not Verdict.STANDS_BESIDE}
+
+
+def _nearest(facts: Sequence[Fact], new: NewFact, named: Collection[str]) -> list[Fact]:
+    """Return the facts that a new one may touch: those that it names, and those that share most words with it.
+
+    To judge one takes a millisecond or two, in the transaction of the write.
+    """
+    if len(facts) <= JUDGED:
+        return list(facts)
+    told = Told(new.key, new.value, new.said)
+    words = read_statement(new.value, about=new.key).content | read_statement(told.sentence).content
+    key = plain_key(new.key)
+
+    def nearness(fact: Fact) -> tuple[bool, bool, int, datetime]:
+        is_one_key = bool(key) and plain_key(fact.key) == key
+        return fact.id in named, is_one_key, len(fact.content & words), fact.timestamp
+
+    near = [fact for fact in facts if any(nearness(fact)[:3]) or fact.value == new.value]
+    return sorted(near, key=nearness, reverse=True)[: max(JUDGED, len(named))]
 
 
 def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdict:

@@ -209,3 +209,10 @@ def test_a_key_that_is_said_in_another_way_is_the_same_key(again: str) -> None:
 def test_a_key_with_other_words_is_another_key(other: str) -> None:
     facts = written(new("1", "launch date", "in spring, we hope"), new("2", other, "after the fair", minutes=1))
     assert len(valid(facts)) == 2
+
+
+def test_of_many_facts_those_with_most_words_in_common_are_judged() -> None:
+    others = [new(str(number), "", f"Invoice {number} of the harbour is paid.", minutes=number) for number in range(60)]
+    facts = written(new("boat", "", "The boat of the harbour costs 900 euros."), *others)
+    facts, _ = write(facts, new("now", "", "The boat of the harbour now costs 950 euros.", minutes=99))
+    assert [fact.id for fact in facts if not fact.is_valid] == ["boat"]
