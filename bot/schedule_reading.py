@@ -370,7 +370,7 @@ class _Meaning:
     def _several(self, clocks: ClockTimes, day: object) -> When:
         """Several hours of one day are several reminders: one of them is asked for."""
         dates = list(_dates(day, self.now.date())) if day is not None else [self.now.date()]
-        hours = [hour for clock in clocks.times for hour in self._hours(clock)[:1]]
+        hours = [hour for clock in clocks.times for hour in self._hours(clock)]
         ahead = [(on, hour) for on in dates for hour in hours if self._moment(on, hour) > self.now]
         return self._unclear(ahead) if ahead else self._not_understood("clock")
 
