@@ -23,7 +23,7 @@ PARTLY_UNDERSTOOD = (
     "the text, put a `|` between the time and the text."
 )
 NOT_UNDERSTOOD = "I did not understand “{left}” as a time. Please write it another way."
-REST_IS_TEXT = "The rest is the text"
+REST_IS_TEXT = "Use the rest as the text"
 FOLLOWING = "\nNext{zone}: {times}."
 NO_WORDS = "What is to be said then? Please write it behind the time: `tomorrow at 9:00 to call Ann`."
 TOO_LONG = "Please shorten it to {most:,} characters."
