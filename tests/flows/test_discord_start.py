@@ -95,3 +95,16 @@ async def test_an_address_that_cannot_be_reached_is_one_sentence_that_names_it(
     async with running_discord(clock) as fake:
         with pytest.raises(DiscordUnreachable, match=names):
             await serve(FakeHost(), replace(settings(fake), **moved), clock)
+
+
+async def test_a_token_that_the_gateway_refuses_once_while_it_is_served_is_tried_again() -> None:
+    clock = FastClock(speed=20.0)
+    async with running_discord(clock) as fake:
+        serving_it = asyncio.create_task(serve(FakeHost(), settings(fake), clock))
+        await fake.until(lambda: fake.connected)
+        fake.close_identify = 4004
+        fake.forget_sessions()
+        fake.drop()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(DiscordUnreachable):
+                await serving_it

@@ -170,6 +170,10 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
         except discord.LoginFailure:
             raise _wrong_token() from None
         except discord.ConnectionClosed as closed:
+            if closed.code == _AUTHENTICATION_FAILED and client.first_connected.is_set():
+                # One refusal of a token that was accepted proves nothing: the next login says whether it is valid.
+                ended = setup_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code)
+                raise DiscordUnreachable(ended) from None
             raise _closed(closed, settings) from None
         except discord.RateLimited as limited:
             raise DiscordUnreachable(
