@@ -93,7 +93,8 @@ and holds strict JSON. To use tools, write two blocks and stop. For "What did I 
 </execute>
 
 - workspace: short notes on this task. execute: calls that run at the same time.
-- You then get <results>[…]</results>; never write them yourself. Go on with more calls, or with the answer.
+- </execute> stands on its own line, with nothing after it. The system then writes <results>[…]</results>; never write
+  them yourself. Go on with more calls, or with the answer: You said on 3 May that the boat is blue.
 - An answer needs no block.
 {THINK_FIRST}- Explain blocks in words, without writing one.
 """

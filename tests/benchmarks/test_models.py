@@ -1,0 +1,47 @@
+"""The questions to real models, and what is counted of their answers. No model is asked here."""
+
+import pytest
+
+from agent import Outcome, TurnEnded
+from agent.messages import ToolCall, Usage
+from benchmarks.models import LEAK, QUESTIONS, Counts, Question, TurnTrace
+
+
+def trace(shown: str, *calls: ToolCall, rounds: int = 1, outcome: Outcome = Outcome.ANSWERED) -> TurnTrace:
+    return TurnTrace(shown, list(calls), rounds, TurnEnded(outcome, shown, Usage(input_uncached=600, input_cached=50)))
+
+
+def test_sixty_different_questions_are_asked() -> None:
+    assert len({question.text for question in QUESTIONS}) == len(QUESTIONS) == 60
+
+
+def test_what_a_turn_came_to_is_counted() -> None:
+    counts = Counts()
+    counts.add(Question("hi"), trace("Hello!"))
+    counts.add(Question("Rope?", "stock", ["rope"]), trace("12", ToolCall("stock", {"item": "Rope"}), rounds=2))
+    counts.add(Question("Sails?", "stock", ["sail"]), trace("3", rounds=2))
+    counts.add(Question("Oslo?", says=["oslo"]), trace("", outcome=Outcome.REFUSED))
+    metrics = counts.metrics()
+    assert metrics["calls_right"] == 0.5
+    assert metrics["answers_right"] == 0
+    assert metrics["answers_lost"] == 1
+    assert (metrics["corrections"], metrics["corrections_helped"]) == (1, 1)
+    assert metrics["tokens_hi"] == 650
+
+
+@pytest.mark.parametrize(
+    ("shown", "leaks"),
+    [
+        ("<execute>[]", True),
+        ("[system 81f93c]", True),
+        ("EXECUTION: round 1 of 10.", True),
+        ('{"name": "recall", "arguments": {}}', True),
+        ("It is blue.", False),
+        ("Use `<summary>` in HTML.", False),
+    ],
+)
+def test_protocol_that_a_person_saw_is_a_leak(shown: str, *, leaks: bool) -> None:
+    counts = Counts()
+    counts.add(Question("x"), trace(shown))
+    assert bool(counts.leaks) is leaks
+    assert bool(LEAK.search(shown)) is leaks
