@@ -213,7 +213,9 @@ def unreachable(error: Exception) -> Unreachable:
 # Rules. The result does not depend on how the bytes are split, even inside of a line or a character. Comments and all
 # fields but `data` and `event` are ignored. The last event counts without its blank line, which some servers omit.
 #
-# Not all servers with this protocol keep to its form, whatever their content type says. A line of JSON without a field
+# Not all servers with this protocol keep to its form, whatever their content type says. A line with data is an event of
+# its own if it is a whole JSON text and the next line begins another: some gateways omit the blank line between events.
+# Others write the name of the field twice. A line of JSON without a field
 # is an event of its own; one that begins a longer JSON text is joined with all such lines until the end. A page of HTML
 # is passed on as it is, so that the caller sees that something came. The data of an event named `error`, and a field
 # `error`, become a JSON object with that one name, because other errors have it, too.
@@ -272,14 +274,29 @@ class EventReader:
         if not self._begun:
             line, self._begun = line.removeprefix(BOM), True
         if line.startswith(b"data:"):
-            self._data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
-        elif not line:
+            return self._take_data(line)
+        if not line:
             return self._end_event()
-        elif line.startswith((b"event:", b"error:")):
+        if line.startswith((b"event:", b"error:")):
             self._name_event(line)
         elif self._bare or line.lstrip().startswith(_BARE):
             return self._take_bare(line)
         return ""
+
+    def _take_data(self, line: bytes) -> str:
+        """Process a line with data. Return the data of the event before it, if the blank line between them is missing.
+
+        Only the first line of an event is read by itself, so this is linear.
+        """
+        value = line[6:] if line.startswith(b" ", 5) else line[5:]
+        if value.startswith((b"data: {", b"data:{", b"data: [DONE]")):
+            value = value[5:].lstrip()
+        ended = ""
+        if len(self._data) == 1 and value.startswith((b"{", b"[DONE]")) and self._data[0].rstrip().endswith(b"}"):
+            is_whole = _parse_json(self._data[0].decode("utf-8", "replace")) is not None
+            ended = self._end_event() if is_whole else ""
+        self._data.append(value)
+        return ended
 
     def _end_event(self) -> str:
         data, self._data = b"\n".join(self._data), []

@@ -19,10 +19,13 @@ MAX_COUNT: Final = 1_000_000_000
 
 
 def parse_json(text: str | bytes) -> object:
-    """Return the value, or None for text that is not JSON or is nested too deeply."""
+    """Return the value, or None for text that is not JSON or is nested too deeply.
+
+    Some servers do not escape the tabs and line ends in their strings.
+    """
     try:
         json_text = text if isinstance(text, str) else text.decode("utf-8-sig")
-        return None if is_too_deep(json_text) else cast("object", json.loads(json_text))
+        return None if is_too_deep(json_text) else cast("object", json.loads(json_text, strict=False))
     except ValueError:
         return None
 
@@ -88,6 +91,11 @@ def read_stop_reason(word: str, known: Mapping[str, StopReason]) -> StopReason:
     Services invent new words and write old ones in other ways. A word that is not known is never a good end.
     """
     return known.get(word.strip().lower().replace("-", "_"), StopReason.UNKNOWN)
+
+
+def is_stop_reason(word: str) -> bool:
+    """Return whether a service names an end: some write the missing one of a chunk as a word."""
+    return word.strip().lower() not in {"", "null", "none"}
 
 
 _ERROR_KINDS = frozenset({"error", "exception"})

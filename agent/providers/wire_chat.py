@@ -48,6 +48,8 @@ _GOOD_ENDS = (
     "eos",
     "eos_token",
     "complete",
+    "completed",
+    "tool_call",
     "tool_calls",
     "tool_use",
     "function_call",
@@ -206,11 +208,14 @@ class ChatReader(AnswerReader):
         super().__init__(dialect)
         self._calls = NativeCalls()
         self._texts: list[str] = []
+        self._is_torn = False  # A chunk was no JSON, so a part of the answer may be missing
 
     def receive(self, data: str) -> list[ReaderEvent]:
         if data.strip() == DONE:
             return self._end(ports.StopReason.END)
-        chunk = wire.as_object(wire.parse_json(data))
+        value = wire.parse_json(data)
+        self._is_torn |= value is None and data.lstrip().startswith("{")
+        chunk = wire.as_object(value)
         is_part = "choices" in chunk or "usage" in chunk
         if error := chunk.get("error") if is_part else wire.error_in(chunk):
             return [read_error(error)]
@@ -230,7 +235,9 @@ class ChatReader(AnswerReader):
         events: list[ReaderEvent] = []
         if error := choice.get("error"):
             return [read_error(error)]
-        delta = wire.as_object(choice.get("delta")) or wire.as_object(choice.get("message"))
+        delta = wire.as_object(choice.get("delta"))
+        if not (delta or self._texts):  # behind pieces, some servers send the whole message once more
+            delta = wire.as_object(choice.get("message")) or {"content": choice.get("text")}
         text, reasoning = _content(delta.get("content"))
         reasoning = wire.as_text(delta.get("reasoning")) or wire.as_text(delta.get("reasoning_content")) or reasoning
         text = text or wire.as_text(delta.get("refusal"))
@@ -239,10 +246,10 @@ class ChatReader(AnswerReader):
         if text:
             self._texts.append(text)
             events.append(ports.TokensArrived(text))
-        if pieces := wire.as_list(delta.get("tool_calls")):
-            spilled = "".join(self._calls.receive(wire.as_object(piece)) for piece in pieces)
+        if pieces := _call_pieces(delta):
+            spilled = "".join(self._calls.receive(piece) for piece in pieces)
             events.append(ports.TokensArrived(spilled))
-        if reason := wire.as_text(choice.get("finish_reason")):
+        if wire.is_stop_reason(reason := wire.as_text(choice.get("finish_reason"))):
             halted = bool(wire.as_text(choice.get("stop_reason")))
             events += self._end(wire.read_stop_reason(reason, REASONS), halted=halted)
         return events
@@ -252,6 +259,8 @@ class ChatReader(AnswerReader):
         if self.finished:
             return []
         self.begun = self.finished = True
+        if self._is_torn and reason is ports.StopReason.END:
+            reason = ports.StopReason.UNKNOWN
         is_good = reason is ports.StopReason.END
         self._reason = ports.StopReason.HALTED if is_good and halted else reason
         return self._close_calls() if is_good else []
@@ -263,11 +272,20 @@ class ChatReader(AnswerReader):
         return [ports.TokensArrived(gap + block)] if block else []
 
 
+def _call_pieces(delta: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return the pieces of calls in a chunk. `function_call` is the form before there were several calls."""
+    pieces = delta.get("tool_calls")
+    if not pieces and (function := wire.as_object(delta.get("function_call"))):
+        return [{"function": function}]
+    return [wire.as_object(piece) for piece in (wire.as_list(pieces) or [pieces] if pieces else [])]
+
+
 def _content(content: object) -> tuple[str, str]:
     if isinstance(content, str):
         return content, ""
     texts, thoughts = list[str](), list[str]()
-    for part in map(wire.as_object, wire.as_list(content)):
+    for one in wire.as_list(content) or [content]:
+        part: dict[str, object] = {"text": one} if isinstance(one, str) else wire.as_object(one)
         texts.append(wire.as_text(part.get("text")))
         thinking = part.get("thinking")
         thoughts.append(

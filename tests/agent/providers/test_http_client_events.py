@@ -75,6 +75,15 @@ async def test_the_last_event_counts_without_its_blank_line() -> None:
     assert await read(b"data: one\n\ndata: two\n") == ["one", "two"]
 
 
+async def test_events_without_a_blank_line_between_them_are_told_apart() -> None:
+    assert await read(b'data: {"a": 1}\ndata: {"b": 2}\ndata: [DONE]\n') == ['{"a": 1}', '{"b": 2}', "[DONE]"]
+    assert await read(b'data: {"a":\ndata: {"b": 2}\ndata: }\n\n') == ['{"a":\n{"b": 2}\n}']
+
+
+async def test_a_field_that_is_named_twice_is_one() -> None:
+    assert await read(b'data: data: {"a": 1}\n\ndata: data: [DONE]\n\n') == ['{"a": 1}', "[DONE]"]
+
+
 async def test_bytes_that_are_not_utf8_do_not_end_the_stream() -> None:
     assert await read(b"data: \xff\xfe\n\ndata: two\n\n") == ["\ufffd\ufffd", "two"]
 

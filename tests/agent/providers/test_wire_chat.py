@@ -11,7 +11,7 @@ from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, StopReason
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.replay import Question, UsageCounter
 from agent.providers.wire import MISSING_QUESTION
-from agent.providers.wire_chat import REASONS, ChatDialect, ChatReader, merged
+from agent.providers.wire_chat import DONE, REASONS, ChatDialect, ChatReader, merged
 
 roles = st.sampled_from(Role)
 conversations = st.lists(st.builds(Message, roles, st.text(max_size=20)), max_size=12)
@@ -85,11 +85,13 @@ def test_any_text_makes_a_valid_body(text: str) -> None:
         (chunk(reasoning_content="b"), [ReasoningArrived("b")]),
         (chunk(reasoning="b", reasoning_content="b"), [ReasoningArrived("b")]),
         (chunk(reasoning=["unknown form"]), []),
-        (chunk(content=[{"type": "text", "text": "a"}, {"type": "image"}, "x"]), [TokensArrived("a")]),
+        (chunk(content=[{"type": "text", "text": "a"}, {"type": "image"}, "x"]), [TokensArrived("ax")]),
         (
             chunk(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "b"}]}]),
             [ReasoningArrived("b")],
         ),
+        (chunk(content={"type": "text", "text": "a"}), [TokensArrived("a")]),
+        ('{"choices": [{"text": "a"}]}', [TokensArrived("a")]),
         (chunk(content=[{"thinking": "b"}, {"text": "a"}]), [ReasoningArrived("b"), TokensArrived("a")]),
         (chunk(refusal="I will not"), [TokensArrived("I will not")]),
         (
@@ -130,7 +132,7 @@ def test_what_cannot_be_read_is_counted() -> None:
         ({"finish_reason": "stop", "stop_reason": 128009}, StopReason.END),
         ({"finish_reason": "length"}, StopReason.LENGTH),
         ({"finish_reason": "content_filter"}, StopReason.FILTERED),
-        ({"finish_reason": "tool_calls"}, StopReason.END),
+        *(({"finish_reason": word}, StopReason.END) for word in ("tool_calls", "TOOL_CALL", "completed")),
         ({"finish_reason": "eos_token"}, StopReason.END),
         *(
             ({"finish_reason": word}, StopReason.LENGTH)
@@ -166,6 +168,32 @@ def test_the_mark_of_the_end_is_enough_for_a_server_that_reports_no_reason() -> 
     reader.receive("[DONE]")
     assert reader.finished
     assert reader.close().reason is StopReason.END
+
+
+def test_a_chunk_that_is_no_json_makes_the_answer_incomplete_and_unescaped_line_ends_do_not() -> None:
+    torn, odd = ChatReader(), ChatReader()
+    for data in (chunk(content="Hi"), '{"choices": [{"delta": {"cont', DONE):
+        torn.receive(data)
+    assert torn.close().reason is StopReason.UNKNOWN
+    assert odd.receive('{"choices": [{"delta": {"content": "a\n\tb"}, "finish_reason": "stop"}]}') == [
+        TokensArrived("a\n\tb")
+    ]
+    assert odd.close().reason is StopReason.END
+
+
+@pytest.mark.parametrize("word", ["null", "None", "NONE", " "])
+def test_a_missing_reason_that_is_written_as_a_word_ends_nothing(word: str) -> None:
+    reader = ChatReader()
+    reader.receive(json.dumps({"choices": [{"delta": {"content": "Hi"}, "finish_reason": word}]}))
+    assert not reader.finished
+    reader.receive(json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}))
+    assert reader.close().reason is StopReason.END
+
+
+def test_a_message_that_repeats_the_pieces_at_the_end_is_not_shown_twice() -> None:
+    reader = ChatReader()
+    reader.receive(chunk(content="Hi"))
+    assert reader.receive('{"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}') == []
 
 
 def test_the_first_reason_counts() -> None:

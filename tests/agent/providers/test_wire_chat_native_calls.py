@@ -186,6 +186,22 @@ def test_an_answer_in_one_piece_holds_its_calls() -> None:
     assert calls_in(text) == (ToolCall("echo", {"text": "b"}),)
 
 
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"function_call": {"name": "echo", "arguments": '{"text":'}}, {"function_call": {"arguments": '"a"}'}}],
+        [{"tool_calls": {"id": "1", "function": {"name": "echo", "arguments": '{"text":"a"}'}}}],
+    ],
+    ids=["the older form", "an object in place of a list"],
+)
+def test_calls_in_a_field_of_another_shape_are_not_lost(deltas: list[Any]) -> None:
+    reader = ChatReader("")
+    events = [event for delta in deltas for event in reader.receive(json.dumps({"choices": [{"delta": delta}]}))]
+    events += reader.receive(json.dumps({"choices": [{"delta": {}, "finish_reason": "function_call"}]}))
+    block = "".join(event.text for event in events if isinstance(event, TokensArrived))
+    assert block == '<execute>[{"name": "echo", "args": {"text":"a"}}]\n</execute>'
+
+
 def test_an_answer_in_words_is_only_that() -> None:
     text, ended = heard({"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]})
     assert (text, ended.native) == ("Hello.", None)

@@ -137,7 +137,7 @@ async def test_tools_of_the_transport_are_forgiving() -> None:
     reply = [
         head(extra=CHUNKED),
         framed(b": ping\n\n"),
-        framed(b"data: {broken\n\n"),
+        framed(b"data: broken\n\n"),
         framed(event({"object": "ping"})),
         framed(event({"choices": None, "usage": None})),
         framed(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]})),
