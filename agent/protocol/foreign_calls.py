@@ -34,6 +34,7 @@ _MARKER: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[^\W_](?:[\w.-]{0,126}\w)?")
 _AFTER_NAME: Final = re.compile(r"""["'”]?(?:\s*\.call)?\s*(?=\()""")
+_OBJECT_ALONE: Final = re.compile(r"\(\s{0,8}\{")
 _ID: Final = re.compile(r"[:#]\d{1,6}\b|\[CALL_ID\]\w{1,64}")
 # A tag with a name in an attribute, or behind "=": <invoke name="recall">, <function=recall>,
 # <｜DSML｜parameter name="query">.
@@ -43,9 +44,15 @@ _ELEMENT: Final = re.compile(
 )
 _ATTRIBUTES: Final = re.compile(r"""([\w.-]{1,64})\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""")
 _KEYS: Final = re.compile(
-    r"<(?:\w{1,24}:)?arg_key>(?P<key>[^<]{1,200})</(?:\w{1,24}:)?arg_key>\s{0,16}"
-    r"<(?:\w{1,24}:)?arg_value>(?P<value>[^<]*+(?:<(?!/(?:\w{1,24}:)?arg_value>)[^<]*+)*+)(?:</(?:\w{1,24}:)?arg_value>)?"
+    r"<(?:\w{1,24}[:_])?arg_key>(?P<key>[^<]{1,200})</(?:\w{1,24}[:_])?arg_key>\s{0,16}"
+    r"<(?:\w{1,24}[:_])?arg_value>(?P<value>[^<]*+(?:<(?!/(?:\w{1,24}[:_])?arg_value>)[^<]*+)*+)(?:</(?:\w{1,24}[:_])?arg_value>)?"
 )
+# Words between a name and its arguments, which are neither.
+_LABELS: Final = frozenset(
+    {"json", "code", "function", "functions", "commentary", "call", "args", "arguments", "result"}
+)
+# Elements around all parameters of a call.
+_AROUND: Final = frozenset({"parameters", "arguments", "args", "params", "input"})
 _LITERALS: Final = re.compile(r"[\[{].*+|true|false|null|-?\d{1,18}", re.DOTALL)
 
 
@@ -144,13 +151,14 @@ class _Reader:
     def _arguments(self, name: str) -> Json:
         """Read the arguments behind the name of a tool."""
         text = self.text
-        if call := _AFTER_NAME.match(text, self.position):
+        if (call := _AFTER_NAME.match(text, self.position)) and not _OBJECT_ALONE.match(text, call.end()):
             end = closing_parenthesis(text, call.end(), MAX_CODE_CHARS)
             args = read_code_call(text[call.end() : end], self.limits) if end else None
             if args is None:
                 raise Unreadable(f"the arguments of {name} are not written as key=value")
             self.position = end or len(text)
             return dict(args)
+        unread = ""
         while self.position < len(text):
             char = text[self.position]
             if char == "{":
@@ -166,9 +174,12 @@ class _Reader:
             elif word := _WORD.match(text, self.position):
                 if self.is_tool(bare_name(word[0])):
                     break
+                unread = unread or ("" if word[0].lower() in _LABELS else word[0])
                 self.position = word.end()
             else:
                 self.position += 1
+        if unread:
+            raise Unreadable(f"what stands behind {name} is no object of arguments")
         return {}
 
     def _keys(self) -> Json:
@@ -191,6 +202,9 @@ class _Reader:
         body = text[element.end() : end.start() if end else len(text)]
         self.position = end.end() if end else len(text)
         if not body.strip():
+            if (begin := rest.find("{")) >= 0:
+                inner = _Reader(rest[begin:], self.is_tool, self.limits)
+                return inner._value()
             return {key: double or single for key, double, single in _ATTRIBUTES.findall(rest)}
         inside = body.lstrip()
         if inside.startswith(("{", "```")):
@@ -219,6 +233,8 @@ class _Reader:
             if end is None:
                 break
             position = end.end()
+        if found.keys() <= _AROUND and len(found) == 1 and isinstance(inner := next(iter(found.values())), str):
+            return self._parameters(inner) if inner.startswith("<") else found
         if not found and body.strip():
             raise Unreadable("its arguments stand in no element")
         return found

@@ -83,12 +83,17 @@ class NativeOpening:
     form: Form
     end: int
     core: str = ""
+    is_read: bool = False
+    """Whether `end` is behind the first marker: the next one may be its counterpart."""
 
 
-_UNUSED: Final = re.compile(r"unused\d{1,3}\b")
+# Tokens without bars.
+_BARE_NAMES: Final = r"(?:unused\d{1,3}|SPECIAL_\d{1,3}|(?:start|end)_of_turn|(?:\w{1,12}:)?eos|bos|pad|unk)"
+_BARE_TOKEN: Final = re.compile(_BARE_NAMES)
+_BARE_TOKENS: Final = re.compile(rf"(?:(?:<{_BARE_NAMES}>|\[\|\w{{1,24}}\|\])\s{{0,4}})+")
 _TAG_NAME: Final = re.compile(rf"[^\W\d][\w.:▁-]{{0,{_NAME_CHARS - 1}}}")
 _BRACKETS: Final = regex.compile(
-    r"\[/?(?:[A-Z]{3,12}_)?(?:TOOL|CALL|ARGS|THINK|FUNCTION)[A-Z]{0,12}(?:_[A-Z]{2,12}){0,2}\]"
+    r"\[/?(?:[A-Z]{3,12}_)?(?:TOOL|CALL|ARGS|THINK|FUNCTION)[A-Z]{0,12}(?:_[A-Z]{2,12}){0,2}\]|\[\|\w{1,24}\|\]"
 )
 _TRIANGLES: Final = regex.compile(r"◁/?\w{1,20}▷")
 _WORD: Final = re.compile(r"[^\W_](?:[\w.-]{0,126}\w)?")
@@ -102,8 +107,8 @@ _THOUGHTFUL: Final = re.compile(
 )
 _CHANNEL: Final = re.compile(rf"\s{{0,4}}([a-z_]{{1,16}})\s{{0,4}}(?=<[{_BARS}]|\n)", re.IGNORECASE)
 _CHANNEL_PREFIX: Final = re.compile(rf"\s{{0,4}}[a-z_]{{0,16}}\s{{0,4}}(?:<[{_BARS}]?)?\Z", re.IGNORECASE)
-_ROLES: Final = ("assistant", "user", "system", "developer", "tool")
-_BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>")
+_ROLES: Final = ("assistant", "user", "system", "developer", "tool", "model")
+_BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>", "<start_of_turn>")
 # After these tokens a message begins on the same line.
 _BEFORE_TEXT: Final = ("message", "end header id", "assistant")
 # Tokens that end a message, and so whatever is open in it.
@@ -125,13 +130,19 @@ _CALL_FOLLOWS: Final = regex.compile(
 )
 # Words at the start of a line that begin a call like a marker, each followed by the name of a tool.
 _SPOKEN: Final = regex.compile(
-    r"(?:commentary[ ])?to=(?:functions\.)?(?P<name>[\w.-]{1,128})(?![\w.-])"
+    r"(?:assistant)?(?:(?:commentary|analysis)[ ]?)?to=(?:functions\.)?(?P<name>[\w.-]{1,128})(?![\w.-])"
     r"|functools\s?(?=\[\s{0,8}\{)"
     r"|>>>[ ]?(?P<name>[\w.-]{1,128})\s{0,4}(?=[({\n])"
     r"|Action[ ]?:[ ]?(?P<name>[\w.-]{1,128})\s{0,4}\n\s{0,4}Action Input"
+    r"|Action[ ]?:\s{0,4}```(?:json)?\s{0,4}(?=[\[{])"
+    r"|✿FUNCTION✿\s{0,4}:\s{0,4}(?P<name>[\w.-]{1,128})\s{0,4}\n"
+    r"|(?:tool|function|TOOL|FUNCTION)[ _](?:call|CALL)[sS]?[ ]?[:\n]\s{0,4}(?=[\[{])"
+    r"|(?:tool|function|TOOL|FUNCTION)[ _](?:call|CALL)[sS]?[ ]?:\s{0,4}(?P<name>[\w.-]{1,128})\s{0,4}(?=[({])"
     r"|call:(?P<name>[\w.-]{1,128})(?=[({])"
 )
-SPOKEN_BEGIN: Final = frozenset("tcf>A")  # The first characters of these words
+# A tag that is left open in front of the arguments, or opened in another way: <function=recall{"query": "boat"}.
+_OPEN_TAG: Final = regex.compile(r"<function[=/(][\"']?(?P<name>[\w.-]{1,128})[\"']?[)>\[\], ]{0,4}\(?[ ]?\{")
+SPOKEN_BEGIN: Final = frozenset("tTcfFa>A✿")  # The first characters of these words
 # A call without any marker: `print(recall(query="boat"))`, or recall and an object, perhaps on the next line.
 _PLAIN: Final = regex.compile(
     r"(?P<print>print\()?+(?P<name>[^\W\d][\w.-]{0,127})(?:\.call)?"
@@ -161,6 +172,11 @@ def read_native(
     """
     if text[start] not in MARKER_BEGIN or (before and before in quotes):
         return None
+    tag = _OPEN_TAG.match(text, start, start + OPENING_CHARS, partial=True)
+    if tag is not None and tag.partial and not is_whole:
+        return MAYBE
+    if tag is not None and not tag.partial and is_tool(bare_name(tag["name"])):
+        return NativeOpening(Form.CALLS, tag.start("name"), "function", is_read=True)
     marker = read_marker(text, start, is_tool)
     if not isinstance(marker, Marker):
         return marker
@@ -251,7 +267,7 @@ def read_marker(text: str, start: int, is_tool: Callable[[str], bool]) -> Marker
             return None
         if name.end() == len(text):
             return MAYBE if len(name[0]) < _NAME_CHARS else None
-        is_token = text[name.end()] in _BARS or "▁" in name[0] or _UNUSED.match(name[0]) is not None
+        is_token = text[name.end()] in _BARS or "▁" in name[0] or _BARE_TOKEN.fullmatch(name[0]) is not None
         if not (is_token or text[name.end()] in " \t\r=/>\n"):
             return None
         local = name[0].rpartition(":")[2]
@@ -373,7 +389,7 @@ def _token(
     """Read a token as a model writes it: at the end of its line, before another token, or right before a word that
     begins a line; and not after a blank.
     """
-    if before.isspace() or marker.text[0] == "[":
+    if before.isspace() or (marker.text[0] == "[" and marker.text[1] != "|"):
         return None
     position = marker.end
     # "<|open|>response<|sep|>", "<|start|>assistant<|channel|>final<|message|>"
@@ -393,7 +409,8 @@ def _token(
         is_cut = position + len(rest) == len(text) and not is_whole
         if is_cut and any(role != rest and role.startswith(rest) for role in _ROLES):
             return MAYBE
-        position += next((len(role) for role in _ROLES if rest.startswith(role)), 0)
+        role = next((role for role in _ROLES if rest.startswith(role)), "")
+        position += len(role) if text[position + len(role) : position + len(role) + 1] != "_" else 0
     if position == len(text):
         return NativeOpening(Form.TOKENS, position) if is_whole else MAYBE
     following = read_marker(text, position, is_tool) if text[position] in MARKER_BEGIN else None
@@ -423,6 +440,17 @@ def read_frame(text: str, start: int, frame: str) -> tuple[str, int] | Maybe | N
     return None if match is None else MAYBE if match.partial else (match[1], match.end())
 
 
+_END_OF_MESSAGE: Final = regex.compile(r"</s>[ ]{0,16}")
+
+
+def read_end(text: str, start: int, *, is_whole: bool) -> int | Maybe | None:
+    """Return the end of the answer if nothing but the tag that ends a message stands before it."""
+    match = _END_OF_MESSAGE.match(text, start, partial=True)
+    if match is None or (match.end() < len(text) and not match.partial):
+        return None
+    return match.end() if is_whole and not match.partial else None if is_whole else MAYBE
+
+
 def read_stray(text: str, start: int, *, is_whole: bool) -> int | Maybe | None:
     """Return where a tag ends that stands alone on its line and means nothing but an end."""
     match = _STRAY.match(text, start, partial=True)
@@ -436,7 +464,8 @@ def read_stray(text: str, start: int, *, is_whole: bool) -> int | Maybe | None:
 def is_token(held_back: str) -> bool:
     """Return whether `held_back`, the end of the stream, is a token or the first part of one."""
     token = held_back.strip()
-    return len(token) > len("<|") and _TOKENS.fullmatch(token) is not None
+    is_bare = _BARE_TOKENS.fullmatch(token) is not None
+    return is_bare or (len(token) > len("<|") and _TOKENS.fullmatch(token) is not None)
 
 
 class NativeBlock:
@@ -452,7 +481,7 @@ class NativeBlock:
         self._corrections = corrections
         self._body: list[str] = []
         self._size = 0
-        self._begun = False  # The first marker was read: only a later one may be its counterpart
+        self._begun = opening.is_read  # The first marker was read: only a later one may be its counterpart
         self._between = 0  # Blanks since the counterpart, where another call may follow; 0 inside of a call
         self._closed = False
 

@@ -23,7 +23,15 @@ from agent.protocol.blocks import IN_BLOCKS, BlockPlace, Corrections, Opening, r
 from agent.protocol.foreign_calls import read_foreign_calls
 from agent.protocol.grammar import BlockKind, ParserLimits
 from agent.protocol.json_text import Unreadable
-from agent.protocol.native import MARKER_BEGIN, SPOKEN_BEGIN, NativeOpening, read_native, read_plain_call, read_spoken
+from agent.protocol.native import (
+    MARKER_BEGIN,
+    SPOKEN_BEGIN,
+    NativeOpening,
+    read_marker,
+    read_native,
+    read_plain_call,
+    read_spoken,
+)
 
 # --------------------------------------------------------------------------------------------------
 # The output of a parser: text and events in order, without the whitespace that a removed block leaves. Pure.
@@ -70,7 +78,7 @@ class Output:
 
     def feed_plain(self, text: str) -> list[ProtocolEvent] | None:
         """`write` and `take` in one, for printable text when nothing is pending; None if it may contain a tag."""
-        if "<" in text:
+        if "<" in text or "[" in text:
             return None
         if not text or self._muted:
             self.last = text or self.last
@@ -196,7 +204,7 @@ class Openings:
         match text[start]:
             case "<" | "[" | "◁" if (native := self._native(text, start, "")) is not None:
                 return native
-            case character if character.isalpha() or character == ">":
+            case character if character.isalpha() or character in ">✿":
                 return self._words(text, start)
             case "<":
                 return self._tag(text, start, mentioned)
@@ -217,10 +225,12 @@ class Openings:
     def in_line(
         self, text: str, start: int, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
-        """Decide at a `<` in the middle of a line, after the character `before`."""
+        """Decide at a `<` or `[` in the middle of a line, after the character `before`."""
         native = self._native(text, start, before)
         if native is not None:
             return native
+        if text[start] == "[":
+            return Text(start + 1)
         tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
@@ -487,6 +497,12 @@ class Trial:
             # Models close more than they opened. At the end of a piece, a fence may still be one that opens.
             is_open = rest.end() == len(text) and rest[0][0] in "`~"
             return (MisplacedVerdict.WAIT, start) if is_open else (MisplacedVerdict.GO_ON, rest.end())
+        if has_calls and text[start] == "<":
+            marker = read_marker(text, start, self._openings.is_named_tool)
+            if marker is grammar.MAYBE:
+                return MisplacedVerdict.WAIT, start
+            if marker is not None and marker.is_token:
+                return MisplacedVerdict.GO_ON, marker.end
         if tag or not (has_calls or reply_begun):
             return MisplacedVerdict.MEANT, start
         fence = grammar.read_fence(text, start, self._limits) if not has_calls else None

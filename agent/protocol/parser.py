@@ -55,9 +55,10 @@ from agent.protocol.grammar import (
     skip_blanks,
 )
 from agent.protocol.json_text import SaneStream
-from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token, read_frame, read_stray
+from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token, read_end, read_frame, read_stray
 
-_TEXT = re.compile(rf"(?:[^\n<]|{NO_MARKER_BEGINS})++(\n)?|(\n)")
+# In the middle of a line, "[TOOL_CALLS]" and "[|endofturn|]" are markers as well.
+_TEXT = re.compile(rf"(?:[^\n<\[]|{NO_MARKER_BEGINS}|\[(?=[^T|]|T[^O]))++(\n)?|(\n)")
 
 
 class _Mode(Enum):
@@ -193,7 +194,8 @@ class Parser:
             if match.lastindex:
                 self._mode = _Mode.LINE_START
             return match.end()
-        if self._frame and (used := self._read_around(text, position)) is not None:
+        is_end = text.startswith("</"[: len(text) - position], position)
+        if (self._frame or is_end) and (used := self._read_around(text, position)) is not None:
             return None if used is MAYBE else used
         before = self._output.last[-1:]
         return self._begin(self._openings.in_line(text, position, before, self._mentioned), text, position)
@@ -209,7 +211,10 @@ class Parser:
             if frame is MAYBE and not self._openings.is_whole:
                 return MAYBE
         if in_line:
-            return None
+            if self._output.last[-1:] in {" ", *openings.QUOTES}:
+                return None
+            end = read_end(text, start, is_whole=self._openings.is_whole)
+            return self._drop(end) if isinstance(end, int) else end
         end = read_stray(text, start, is_whole=self._openings.is_whole)
         return self._drop(end) if isinstance(end, int) else end
 

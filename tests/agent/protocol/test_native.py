@@ -51,6 +51,25 @@ CALLS = {
     "Grok": '<xai:function_call name="recall">\n<parameter name="query">boat</parameter>\n</xai:function_call>',
     "Apertus": '<|tools_prefix|>[{"recall": {"query": "boat"}}]<|tools_suffix|>',
     "Mistral": f"[TOOL_CALLS]recall[CALL_ID]abc123def[ARGS]{ARGS}",
+    "Mistral's short form": f"[TOOL_CALLS]recall{ARGS}",
+    "LM Studio": f"[TOOL_REQUEST]{CALL}[END_TOOL_REQUEST]",
+    "Llama's tag without its end": f"<function=recall{ARGS}</function>",
+    "Llama's tag with parentheses": f"<function=recall({ARGS})</function>",
+    "Llama's tag around parentheses": f"<function=recall({ARGS})></function>",
+    "Llama's tag with brackets": f"<function=recall[]{ARGS}</function>",
+    "Llama's tag with blanks": f"<function=recall {ARGS} </function>",
+    "Llama's name in parentheses": f"<function(recall){ARGS}</function>",
+    "Llama's name behind a slash": f"<function/recall>{ARGS}</function>",
+    "Llama's tag with a comma": f"<function=recall,{ARGS}</function>",
+    "Claude 2": "<function_calls>\n<invoke>\n<tool_name>recall</tool_name>\n<parameters>\n<query>boat</query>\n</parameters>\n</invoke>\n</function_calls>",
+    "LongCat": "<longcat_tool_call>recall\n<longcat_arg_key>query</longcat_arg_key>\n<longcat_arg_value>boat</longcat_arg_value>\n</longcat_tool_call>",
+    "MiniMax's code": f"<function_call>```typescript\nfunctions.recall({ARGS})\n```",
+    "Command's words": 'Action: ```json\n[{"tool_name": "recall", "parameters": {"query": "boat"}}]\n```',
+    "Qwen's flowers": f"✿FUNCTION✿: recall\n✿ARGS✿: {ARGS}\n✿RESULT✿",
+    "a role of its own": f"<|im_start|>tool_call\n{CALL}<|im_end|>",
+    "a word and a colon": f"tool_call: {CALL}",
+    "a word and a name": f"TOOL_CALL: recall({ARGS})",
+    "gpt-oss glued": f"assistantcommentary to=functions.recall json{ARGS}",
     "Mistral's list": f"[TOOL_CALLS] [{CALL}]</s>",
     "gpt-oss without its tokens": f"commentary to=functions.recall json{ARGS}",
     "to= and dots": f"to=recall ... {ARGS}",
@@ -94,6 +113,12 @@ ANSWERS = {
     "Sky": "<|begin_of_thought|>\nHm.\n<|end_of_thought|>\n\n<|begin_of_solution|>It is blue.<|end_of_solution|>",
     "MedGemma": "<unused94>thought\nHm.<unused95>It is blue.",
     "a frame": "<reasoning>Hm.</reasoning><answer>It is blue.</answer>",
+    "EXAONE": "<thought>\nHm.\n</thought>\n\nIt is blue.[|endofturn|]",
+    "Seed's end": "<seed:think>Hm.</seed:think>It is blue.<seed:eos>",
+    "Gemma's turn": "<start_of_turn>model\nIt is blue.<end_of_turn>",
+    "Nemotron's token": "It is blue.\n<SPECIAL_12>",
+    "tokens without bars": "It is blue.<eos><pad>",
+    "an end in the line": "It is blue.</s>",
     "a stray end": "It is blue.\n<stop/>",
     "an end of Mistral's": "It is blue.\n</s>",
 }  # fmt: skip
@@ -108,6 +133,9 @@ TEXTS = (
     "recall is a tool.\nremember: another.\n",
     "An <action> element of a form, and <reasoning> in a log.\n",
     "<done/> is a tag, <hr/> another.\n<hr/>\n<div>x</div>\n",
+    "See [T](x), a[T]: list[TOOL], [TO DO] and [TOOL_CALLS]; [|x|] is odd.\n",
+    "HTML: <s>old</s> new, <pad> and <eos> are tokens, and </s> is one.\n",
+    "tool calls:\n- recall\nAction: none\nTool call: recall later.\n",
     "if (a <b && c> d) { call(); }\n",
     '```json\n{"name": "John", "age": 30}\n```\n',
 )  # fmt: skip
@@ -144,6 +172,25 @@ def test_calls_behind_words_or_thoughts_run(before: str) -> None:
         events = read(before + stream, 7)
         assert calls_of(events) == [(BOAT,)], name
         assert text_of(events).strip() in {"I look.", ""}, name
+
+
+@pytest.mark.parametrize("size", [1, 5, 1_000_000])
+def test_a_marker_in_brackets_begins_a_call_in_the_middle_of_a_line_too(size: int) -> None:
+    events = read(f"I look.[TOOL_CALLS]recall[ARGS]{ARGS}", size)
+    assert calls_of(events) == [(BOAT,)]
+    assert text_of(events) == "I look."
+
+
+def test_a_call_whose_arguments_cannot_be_read_does_not_run_without_them() -> None:
+    events = read("<tool_call>recall<query>boat</query></tool_call>", 5)
+    assert not calls_of(events)
+    assert any(isinstance(event, CallsRejected) for event in events)
+
+
+def test_a_token_behind_a_list_of_calls_is_not_shown() -> None:
+    events = read('[recall(query="boat")]<|eot|>', 3, IN_FUNCTIONS)
+    assert calls_of(events) == [(BOAT,)]
+    assert not text_of(events)
 
 
 @pytest.mark.parametrize("stream", [f"<tool_call>\n{FUNCTION}\n</tool_call>\n", f"<tool_call>\n{CALL}\n</tool_call>\n"])

@@ -240,7 +240,7 @@ def test_little_text_is_held_back(stream: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["a", "a < b", "<b>", "<execution", "</p>", "a\nb", "``x", "- [link](y)", "{x}", '{"a": 1', "~tilde", "  indented"],
+    ["b", "a < b", "<b>", "<execution", "</p>", "a\nb", "``x", "- [link](y)", "{x}", '{"a": 1', "~tilde", "  indented"],
 )
 def test_text_arrives_at_once(words: str) -> None:
     parser = Parser(tool_names=TOOL_NAMES)
