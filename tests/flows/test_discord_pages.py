@@ -3,6 +3,7 @@
 import pytest
 
 from agent.providers.scripted import Answer, ScriptedProvider
+from bot.texts import reply_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, serving
@@ -97,14 +98,18 @@ async def test_a_private_answer_whose_token_ends_goes_on_in_the_dm_and_never_in_
         assert read_back([*whispered(fake), *fake.world.shown(DM_OF[ANN])], PAGE) == on_discord(text)
 
 
-async def test_a_public_answer_that_may_not_go_on_in_the_channel_ends_there() -> None:
+async def test_a_public_answer_that_may_not_go_on_in_the_channel_stands_whole_in_its_askers_dm() -> None:
     async with talking([saying(LONG)]) as (fake, host):
         asked = await growing(fake, private=False)
+        (begun,) = by_the_bot(fake)
         fake.rest.fail("PATCH", f"/channels/{GENERAL}/messages/", 403, 50001, times=99)
         fake.rest.fail("POST", f"/channels/{GENERAL}/messages$", 403, 50001, times=99)
         end(asked)
         await answered(fake, host)
-        assert len(by_the_bot(fake)) == 1
+        told, *pages = fake.world.shown(DM_OF[ANN])
+        assert told == reply_texts.SHOWN_ELSEWHERE.format(why=reply_texts.DISCORD_REMEDIES[50001])
+        assert read_back(pages, PAGE) == on_discord(LONG)
+        assert fake.world.shown(GENERAL) == [begun["content"]]
 
 
 @pytest.mark.parametrize("private", [True, False])

@@ -376,7 +376,7 @@ async def test_a_stream_that_died_is_finished_by_editing_its_message() -> None:
 
 
 async def test_a_message_that_is_too_long_to_be_edited_stays_and_the_answer_goes_on_live_in_the_next() -> None:
-    text = ("The boat is blue. " * 600).strip()
+    text = " ".join(f"Boat {number} is blue." for number in range(600))
     async with workspace([typed(text)]) as world, world.running():
         world.slack.state.markdown_in_update = 1_500
         world.slack.faults["chat.appendStream"] += [*[Fault()] * 20, Fault(error="message_not_in_streaming_state")]
