@@ -522,7 +522,8 @@ class Loop:
         async def count(call: ModelCall) -> None:
             self._turn.receive(turns.ResponseCounted(call))
 
-        return await complete(self._provider, as_data(messages), count, ports.CallOptions(Depth.FAST))
+        options = ports.CallOptions(Depth.FAST)
+        return await complete(self._provider, as_data(messages), count, options, cut_note=CUT_NOTE)
 
     def _current_tool_context(self) -> ports.ToolContext:
         """The tools' context, with the messages that joined the turn and the results of its tools so far."""
@@ -561,6 +562,9 @@ def _with_note(answer: ModelAnswer) -> Sequence[events.ProtocolEvent]:
 # Text and reasoning together. No caller needs as much; a small model that repeats itself would never end.
 MAX_PLAIN_CHARS: Final = 100_000
 
+_GOOD_ENDS: Final = frozenset({ports.StopReason.END, ports.StopReason.HALTED})
+CUT_NOTE: Final = "(The answer may be cut off here.)"  # For the model that reads an answer in words
+
 
 def as_data(messages: Sequence[Message]) -> list[Message]:
     """The messages with neutralised text, as in turns: it holds no token that the server of an open model could read
@@ -575,9 +579,12 @@ async def complete(
     count: Callable[[ModelCall], Awaitable[None]],
     options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
     max_chars: int = MAX_PLAIN_CHARS,
+    *,
+    cut_note: str = "",
 ) -> str:
     """Ask a model one plain question, outside of turns, without tools or protocol. Returns the whole answer.
 
+    `cut_note` is appended to an answer that may be incomplete. An answer in JSON needs none: a part of it is no JSON.
     `count` receives the usage of the call, also if it broke off.
 
     Raises ProviderUnavailable, ProviderRefused and StreamBroken.
@@ -605,4 +612,5 @@ async def complete(
         if chars or ended:
             usage = ended.usage if ended and ended.usage else estimate_usage(messages, "".join(text))
             await count(ModelCall(model, usage))
-    return "".join(text)
+    is_whole = ended is not None and ended.reason in _GOOD_ENDS
+    return "".join(text if is_whole or not (text and cut_note) else [*text, "\n", cut_note])

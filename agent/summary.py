@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.memory.secrets import without_secrets
-from agent.memory.synthesizer import object_in
+from agent.memory.synthesizer import after_thoughts, object_in
 from agent.messages import Message, Role, estimate_tokens, is_too_deep
 from agent.records import Author, StoredMessage
 from agent.state import SituationSummary, telling_terms, without_earlier
@@ -119,7 +119,7 @@ def summary_prompt(
 
 def read_summary(answer: str, before: SituationSummary) -> SituationSummary | None:
     """Return the summary with the notes of a model's answer, perhaps unchanged; None if the answer holds no notes."""
-    text = answer.rpartition("</think>")[2]
+    text = after_thoughts(answer)
     decoder, at = json.JSONDecoder(), text.find("{")
     if at < 0 or is_too_deep(text):
         return None

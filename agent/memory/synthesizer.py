@@ -39,9 +39,15 @@ SECRET_CHARS: Final = 4_000  # Longer than any key; a text may have a hundred th
 TRIES: Final = 20  # Opening braces that are tried: each may cost a scan to the end of the answer
 
 
+def after_thoughts(answer: str) -> str:
+    """Return the answer behind its thoughts; "" for thoughts that were cut off: a draft in them is no answer."""
+    text = answer.rpartition("</think>")[2]
+    return "" if "<think>" in text.partition("{")[0] else text
+
+
 def list_in(answer: str, name: str) -> list[object] | None:
     """Return the list of that name in the first JSON object that has one. Models write text and fences around it."""
-    text = answer.rpartition("</think>")[2]
+    text = after_thoughts(answer)
     decoder, start = json.JSONDecoder(), -1 if is_too_deep(text) else text.find("{")
     for _ in range(TRIES):
         if start < 0:

@@ -31,7 +31,7 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
-from agent.loop import MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
+from agent.loop import CUT_NOTE, MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import (
     CallTiming,
@@ -456,6 +456,14 @@ async def test_a_tool_may_ask_the_turns_model_something_which_is_counted_and_no_
     assert len(saved[-1].steps) == 2
     assert model.requests[1][0].text == "Sum it up."
     assert "<|im_start|>" not in model.requests[1][1].text
+
+
+async def test_what_a_tool_asked_and_was_cut_off_does_not_pass_for_whole() -> None:
+    events = list[AgentEvent]()
+    loop, _ = a_loop([CALL_ONE, ["Half", ResponseEnded(StopReason.LENGTH)], "Done."], Advised(), events, [])
+    await loop.run()
+    [finished] = [event for event in events if isinstance(event, CallFinished)]
+    assert finished.result.content == f"It says: Half\n{CUT_NOTE}"
 
 
 async def test_nothing_is_asked_by_the_way_once_a_budget_is_used_up_by_the_turn_itself() -> None:

@@ -5,7 +5,7 @@ import pytest
 from agent.errors import FailureReason, ProviderRefused, StreamBroken
 from agent.loop import MAX_PLAIN_CHARS, as_data, complete
 from agent.messages import Message, ModelCall, Role, Usage
-from agent.ports import ModelChanged, ReasoningArrived
+from agent.ports import ModelChanged, ReasoningArrived, ResponseEnded, StopReason
 from agent.providers.scripted import ScriptedProvider
 
 QUESTION = [Message(Role.USER, "Who are you, then?")]
@@ -41,6 +41,18 @@ async def test_a_model_that_never_began_took_nothing() -> None:
     with pytest.raises(ProviderRefused):
         await complete(ScriptedProvider([[ProviderRefused("no")]]), QUESTION, calls.add)
     assert calls == []
+
+
+@pytest.mark.parametrize("reason", StopReason)
+async def test_an_answer_in_words_that_may_be_cut_off_says_so(reason: StopReason) -> None:
+    model = ScriptedProvider([["half", ResponseEnded(reason)]])
+    answer = await complete(model, QUESTION, Calls().add, cut_note="(cut)")
+    assert answer == ("half" if reason in {StopReason.END, StopReason.HALTED} else "half\n(cut)")
+
+
+async def test_an_answer_of_nothing_is_not_called_cut() -> None:
+    model = ScriptedProvider([[ResponseEnded(StopReason.FILTERED)]])
+    assert await complete(model, QUESTION, Calls().add, cut_note="(cut)") == ""
 
 
 async def test_an_endless_answer_is_cut_off() -> None:

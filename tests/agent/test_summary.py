@@ -91,7 +91,9 @@ def test_an_answer_is_merged_field_by_field() -> None:
 
 
 def test_an_answer_without_notes_is_none() -> None:
-    assert [read_summary(answer, NOTES) for answer in ("", "no", "[1]", "{", '{"other": 1}', "{" * 5_000)] == [None] * 6
+    cut = '<think>A draft: {"progress": "none"}. Hm, but'
+    answers = ("", "no", "[1]", "{", '{"other": 1}', "{" * 5_000, cut, cut + '</think>{"progress": "san')
+    assert [read_summary(answer, NOTES) for answer in answers] == [None] * 8
 
 
 def test_without_a_model_the_beginnings_of_what_was_stated_are_kept_and_go_on_being_kept() -> None:

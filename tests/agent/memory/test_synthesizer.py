@@ -112,7 +112,12 @@ def test_of_a_single_message_the_source_is_clear() -> None:
     assert found[0].sources == (11,)
 
 
-@pytest.mark.parametrize("answer", ["", "I found nothing.", "[]", '{"insights": {}}', '{"insights": [', "{" * 5_000])
+CUT_THOUGHTS = '<think>Perhaps {"insights": [], "actions": []}? But they also'
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "I found nothing.", "[]", '{"insights": {}}', '{"insights": [', "{" * 5_000, CUT_THOUGHTS]
+)
 def test_a_malformed_answer_is_nothing(answer: str) -> None:
     assert SYNTHESIZER.read_insights(answer, SAID) is None
     assert SYNTHESIZER.read_synthesis(answer, PROFILE, START) is None
