@@ -20,6 +20,10 @@ COMPLETE: Final = "complete"  # Required since 2026-07-28, and ignored before
 # Fields of an answer to a call. One that has no others is such an answer, even if it is empty.
 _RESULT_FIELDS: Final = frozenset({"content", "structuredContent", "isError", "resultType", "_meta"})
 _TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}
+# Names of fields in the style of Python, and of the protocol's first version.
+_OTHER_NAMES: Final = {
+    "structured_content": "structuredContent", "is_error": "isError", "toolResult": "structuredContent",
+}  # fmt: skip
 # The beginning of well-known formats in base64.
 _MAGIC: Final = {
     "iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif",
@@ -30,6 +34,9 @@ _RIFF: Final = {"XRUJQ": "image/webp", "XQVZF": "audio/wav"}  # The kind of a RI
 
 def repair(result: Fields) -> None:
     """Repair an answer in place: one to a call, or to the reading of a resource, a prompt or a list of them."""
+    for other, name in _OTHER_NAMES.items():
+        if other in result and name not in result:
+            result[name] = result.pop(other)
     for name, clean in _LISTS.items():
         if isinstance(result.get(name), list):
             result[name] = [fields for entry in _objects(result[name]) if (fields := clean(entry)) is not None]
@@ -80,7 +87,7 @@ def _block(value: object) -> Fields:
             repaired = {"type": "resource", "resource": _resource(resource)}
         case _:
             pass
-    return repaired or _readable_text(block) or _text(_note(kind))
+    return repaired or _readable_text(block) or _readable_json(block) or _text(_note(kind))
 
 
 def _note(kind: object) -> str:
@@ -102,18 +109,42 @@ def _readable_text(block: Mapping[str, object]) -> Fields | None:
     return None if text is None else _text(json.dumps(text, ensure_ascii=False))
 
 
+def _readable_json(block: Mapping[str, object]) -> Fields | None:
+    """Return what a block of another kind says, as JSON, with a note if it has data that cannot be read."""
+    fields = {name: value for name, value in block.items() if name not in _WORDLESS and not _is_data(name, value)}
+    if not any(value and isinstance(value, str | dict | list) for value in fields.values()):
+        return None
+    words = json.dumps(fields, ensure_ascii=False)
+    has_data = any(_is_data(name, value) for name, value in block.items())
+    return _text(f"{_note(block.get('type'))}\n{words}" if has_data else words)
+
+
+def _is_data(name: str, value: object) -> bool:
+    return name in {"data", "blob"} and isinstance(value, str)
+
+
 def _media(kind: str, block: Mapping[str, object]) -> Fields | None:
+    block = {**_as_fields(block.get("source")), **block}  # as models' vendors write pictures
     data = block.get("data")
     if not isinstance(data, str):
         return None
     media_type = next((named for key in _TYPE_KEYS if isinstance(named := block.get(key), str)), "")
+    media_type = media_type.partition(";")[0].strip()
     if data.startswith("data:"):
         head, _, data = data.partition(",")
         media_type = media_type or head.removeprefix("data:").partition(";")[0]
-    return {"type": kind, "data": data, "mimeType": media_type or _media_type(data)}
+    data = "".join(data.split()).translate(_URL_SAFE)
+    is_named = "/" in media_type and media_type.lower() not in _UNTELLING
+    return {"type": kind, "data": data, "mimeType": media_type if is_named else _media_type(data)}
 
 
 _TYPE_KEYS: Final = ("mimeType", "mime_type", "mimetype", "mediaType", "media_type")
+
+
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+# Types that say less than the first bytes do; the second one has another name.
+_UNTELLING: Final = frozenset({"application/octet-stream", "image/jpg"})
+_WORDLESS: Final = frozenset({"type", "annotations", "_meta", *_TYPE_KEYS})
 
 
 def _media_type(data: str) -> str:

@@ -1,6 +1,7 @@
 """A server's answer becomes parts of a result, within all limits."""
 
 import base64
+import json
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -208,6 +209,7 @@ def repaired(**answer: object) -> tuple[Any, ...]:
 
 
 TEXT = {"type": "text", "text": "VERMILION"}
+WIDE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
 ODD_ANSWERS: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
@@ -242,6 +244,26 @@ ODD_ANSWERS: list[tuple[dict[str, Any], tuple[Any, ...]]] = [
         (Link("https://a.example/b", "https://a.example/b"),),
     ),
     ({"content": [{"type": "resource", "resource": {"text": "VERMILION"}}]}, (":\nVERMILION",)),
+    ({"content": [{"type": "json", "json": {"a": "VERMILION"}}]}, ('{"json": {"a": "VERMILION"}}',)),
+    ({"content": [{"type": "json", "data": {"a": "VERMILION"}}]}, ('{"data": {"a": "VERMILION"}}',)),
+    ({"content": [{"name": "VERMILION", "price": 3, "annotations": {}}]}, ('{"name": "VERMILION", "price": 3}',)),
+    ({"content": {"content": [TEXT]}}, (f'{{"content": [{json.dumps(TEXT)}]}}',)),
+    ({"content": [{"type": "text", "value": "VERMILION"}]}, ('{"value": "VERMILION"}',)),
+    ({"content": [{"type": "image", "url": "https://a.example/b"}]}, ('{"url": "https://a.example/b"}',)),
+    ({"content": [{"type": "resource", "resource": "VERMILION"}]}, ('{"resource": "VERMILION"}',)),
+    ({"structured_content": {"a": "VERMILION"}}, (StructuredData({"a": "VERMILION"}),)),
+    ({"toolResult": {"a": "VERMILION"}}, (StructuredData({"a": "VERMILION"}),)),
+    *(
+        ({"content": [{"type": "image", **picture}]}, (Image("image/png", WIDE),))
+        for picture in (
+            {"data": base64.encodebytes(WIDE).decode(), "mimeType": "image/png"},
+            {"data": base64.urlsafe_b64encode(WIDE).decode(), "mimeType": "image/png"},
+            {"data": base64.b64encode(WIDE).decode(), "mimeType": "image/png; charset=binary"},
+            {"data": base64.b64encode(WIDE).decode(), "mimeType": "application/octet-stream"},
+            {"data": base64.b64encode(WIDE).decode(), "mimeType": "png"},
+            {"source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(WIDE).decode()}},
+        )
+    ),
     ({}, ()),
     ({"_meta": {}}, ()),
 ]
