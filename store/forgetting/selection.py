@@ -224,8 +224,8 @@ def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int |
     match plan:
         case plans.AboutTopic():
             return _about(connection, plan, watch)
-        case plans.Deleted():
-            return _deleted(connection, plan)
+        case plans.Deleted(channel=channel, messages=messages):
+            return Selection(posted(connection, channel, messages))
         case plans.OneReply(number):
             return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
@@ -428,13 +428,13 @@ def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Map
             assert_never(plan)
 
 
-def _deleted(connection: Connection, plan: plans.Deleted) -> Selection:
-    """Found by their turns, which have the platform's ids; a message that joined another is still in the thread."""
-    own = and_(turn.c.channel == plan.channel, turn.c.message_id.in_(sorted(plan.messages)))
-    turns = connection.execute(select(turn.c.id, turn.c.conversation).where(own)).all()
-    in_conversations = message.c.conversation.in_(sorted({row.conversation for row in turns}))
-    post = and_(message.c.channel == plan.channel, message.c.message_id.in_(sorted(plan.messages)))
-    return Selection(messages_where(connection, and_(in_conversations, post, message.c.author == Author.PERSON)))
+def posted(connection: Connection, channel: str, message_ids: Collection[str]) -> dict[int, ForgottenMessage]:
+    """People's messages by the platform's ids, without what came of them: `select_rows` adds schedules' questions."""
+    # Found by their turns, which have the platform's ids; a message that joined another is still in the thread.
+    own = and_(turn.c.channel == channel, turn.c.message_id.in_(sorted(message_ids)))
+    conversations = set(connection.execute(select(turn.c.conversation).where(own)).scalars())
+    post = and_(message.c.channel == channel, message.c.message_id.in_(sorted(message_ids)))
+    return messages_where(connection, and_(message.c.conversation.in_(sorted(conversations)), post, _BY_PERSON))
 
 
 def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> frozenset[int]:

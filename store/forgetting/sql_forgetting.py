@@ -310,7 +310,7 @@ def update_text(
     """Replace the text of an edited message. False if the text is known, the message unknown, or an edit newer."""
     if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), edit_job):
         return False
-    found = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
+    found = selection.posted(connection, channel, {message_id})
     if not found or all(item.text == indexed.text for item in found.values()):
         return False
     doomed = _doomed(connection, found)
@@ -335,12 +335,12 @@ def update_text(
 
 
 def _author(connection: Connection, channel: str, message_id: str) -> str | None:
-    messages = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
+    messages = selection.posted(connection, channel, {message_id})
     return next((item.person for item in messages.values()), None)
 
 
 def _text(connection: Connection, channel: str, message_id: str) -> str | None:
-    messages = selection.select_rows(connection, plans.Deleted(channel, frozenset({message_id}))).messages
+    messages = selection.posted(connection, channel, {message_id})
     return next((item.text for item in messages.values()), None)
 
 

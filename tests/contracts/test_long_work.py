@@ -92,6 +92,23 @@ async def test_it_runs_beside_its_conversation_and_ends_in_it(store: Store) -> N
     assert await store.conversations.participants(work.incoming.conversation) is None
 
 
+async def test_an_edit_of_the_message_that_asked_for_it_leaves_its_words_and_lets_it_go_on(store: Store) -> None:
+    asked = said("go through it", conversation="thread")
+    await answered(store, asked, "I am on it.")
+    one = await store.schedules.add(replace(NEW, channel=asked.channel, message=asked.message_id))
+    assert isinstance(one, Schedule)
+    (due,) = await store.schedules.due(HERE, START, 9)
+    beside = said(NEW.words, conversation=work_conversation("thread", one.id))
+    await store.schedules.begin(due, replace(beside, channel=asked.channel), START)
+    work = await claimed(store)
+    assert await store.forgetting.text(asked.channel, asked.message_id) == "go through it"
+    assert await store.forgetting.update_text(asked.channel, asked.message_id, "go through half", START, START)
+    assert await store.forgetting.text(asked.channel, asked.message_id) == "go through half"
+    await store.ledger.finish(work, DONE, START)
+    texts = [one.text for one in await store.conversations.history("thread", before_turn=10**6, limit=9)]
+    assert sorted(texts) == sorted(["go through half", "I am on it.", NEW.words, DONE.reply])
+
+
 async def test_it_takes_no_place_of_its_person_and_is_claimed_only_where_there_is_room_for_it(store: Store) -> None:
     await begun(store)
     await store.ledger.accept(said("one", conversation="another"))
