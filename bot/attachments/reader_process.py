@@ -244,7 +244,8 @@ def _read_word(package: OfficePackage, main: str, text: str, output: DocumentOut
     document = WordDocument(package, main)
     text = text or document.text
     beside = document.beside(text)
-    if not text and not beside.sections:  # what it only shows is no text
+    is_elsewhere = package.related(main, "aFChunk")  # some programs write the whole text as an embedded document
+    if not (text or beside.sections or is_elsewhere):  # what it only shows is no text
         raise NoText(NO_TEXT)
     output.text("\n\n".join(filter(None, (beside.summary, text))))
     beside.write(output)

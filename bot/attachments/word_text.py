@@ -16,12 +16,13 @@ _INSERTED: Final = frozenset({"ins", "moveTo"})
 _SPACES: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 NOBODY: Final = "somebody"
 MAX_PARAGRAPHS: Final = 100_000
+MAX_ENTRIES: Final = 100  # Of a list in a form: Word allows 25
 MAX_COMMENT_CHARS: Final = 200  # Of the words that a comment is about
 
 # What is read beside the text, in this order.
 LEFT_OUT, CHANGES, COMMENTS = "left out above", "tracked changes", "comments"
-FOOTNOTES, ENDNOTES, HEADERS, FOOTERS = "footnotes", "endnotes", "headers", "footers"
-BESIDE: Final = (LEFT_OUT, CHANGES, COMMENTS, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS)
+FORM, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS = "form fields", "footnotes", "endnotes", "headers", "footers"
+BESIDE: Final = (LEFT_OUT, FORM, CHANGES, COMMENTS, FOOTNOTES, ENDNOTES, HEADERS, FOOTERS)
 BELOW: Final = "(below the text: {what})"
 
 
@@ -31,6 +32,8 @@ class Paragraph:
 
     text: str
     marked: str = ""
+    has_field: bool = False
+    """Whether a field of a form is in it."""
 
 
 @dataclass(slots=True)
@@ -40,6 +43,37 @@ class _Open:
     text: list[str] = field(default_factory=list[str])
     marked: list[str] = field(default_factory=list[str])
     is_changed: bool = False
+    has_field: bool = False
+
+
+@dataclass(slots=True)
+class _FormField:
+    """A field of a form from before content controls: its choice or its tick is no text of the document."""
+
+    entries: list[str] = field(default_factory=list[str])
+    chosen: str = "0"
+    tick: str | None = None
+    is_box: bool = False
+
+    def begin(self, tag: str, value: str | None) -> None:
+        match tag:
+            case "listEntry" if len(self.entries) < MAX_ENTRIES:
+                self.entries.append(value or "")
+            case "result":
+                self.chosen = value or "0"
+            case "checkBox":
+                self.is_box = True
+            case "checked":
+                self.tick = value or "1"
+            case "default" if self.is_box:
+                self.tick = self.tick or value
+            case _:
+                pass
+
+    def value(self) -> str:
+        if self.is_box:
+            return "☒" if self.tick in {"1", "true", "on"} else "☐"
+        return dict(zip(map(str, range(MAX_ENTRIES)), self.entries, strict=False)).get(self.chosen, "")
 
 
 class WordReader(PartReader):
@@ -56,6 +90,7 @@ class WordReader(PartReader):
         self._ranges = set[str]()
         self._row: list[Paragraph] | None = None
         self._row_depth = 0
+        self._form = _FormField()
 
     def begin(self, tag: str, attributes: Mapping[str, str]) -> None:
         if self._hidden or tag == "Fallback" or attributes.get("type") in {"separator", "continuationSeparator"}:
@@ -80,8 +115,10 @@ class WordReader(PartReader):
                 self._row = [] if self._row_depth == 1 else self._row
             case _ if tag in _SPACES and self._open:
                 self._add(_SPACES[tag])
+            case "textpath" if self._open:  # words drawn as a shape
+                self._add(attributes.get("string", ""))
             case _:
-                pass
+                self._form.begin(tag, attributes.get("val"))
 
     def end(self, tag: str) -> None:
         if self._hidden:
@@ -92,6 +129,10 @@ class WordReader(PartReader):
                 self._close(self._open.pop())
             case "t" | "delText":
                 self._in_text = False
+            case "ffData" if self._open:
+                self._add(self._form.value())
+                self._open[-1].has_field = True
+                self._form = _FormField()
             case "del" | "ins" | "moveFrom" | "moveTo" if self._changes:
                 self._changes.pop()
             case "tr":
@@ -99,7 +140,8 @@ class WordReader(PartReader):
                 if self._row_depth == 0 and self._row:
                     row, self._row = self._row, None
                     marked = " | ".join(cell.marked or cell.text for cell in row) if any(c.marked for c in row) else ""
-                    self._keep(Paragraph(" | ".join(cell.text for cell in row), marked))
+                    has_field = any(cell.has_field for cell in row)
+                    self._keep(Paragraph(" | ".join(cell.text for cell in row), marked, has_field))
             case _:
                 pass
 
@@ -128,7 +170,7 @@ class WordReader(PartReader):
         text = "".join(paragraph.text).strip()
         marked = "".join(paragraph.marked).strip() if paragraph.is_changed else ""
         if text or marked:
-            self._keep(Paragraph(text, marked))
+            self._keep(Paragraph(text, marked, paragraph.has_field))
 
     def _keep(self, paragraph: Paragraph) -> None:
         if self._row is not None:
@@ -174,7 +216,8 @@ class WordDocument:
     def beside(self, shown: str) -> BesideText:
         """Return what `shown`, the document as Markdown, does not have."""
         found = {
-            LEFT_OUT: left_out((one.text for one in self._reader.paragraphs), shown),
+            LEFT_OUT: left_out((one.text for one in self._reader.paragraphs if not one.has_field), shown),
+            FORM: (one.text for one in self._reader.paragraphs if one.has_field),
             CHANGES: (one.marked for one in self._reader.paragraphs if one.marked),
             COMMENTS: self._comments(),
             FOOTNOTES: left_out(self._beside("footnotes"), shown),

@@ -288,6 +288,31 @@ async def test_headers_and_footers_are_read_once_each() -> None:
     assert told == "(below the text: headers, footers)\n\nText.\n\n[headers]\nDRAFT\n\n[footers]\nPage of 9"
 
 
+async def test_choices_and_ticks_of_older_forms_and_words_in_shapes_are_read() -> None:
+    def field(inside: str, text: str) -> str:
+        begin = f'<w:fldChar w:fldCharType="begin"><w:ffData>{inside}</w:ffData></w:fldChar>'
+        return f"<w:p><w:r>{begin}</w:r><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+    colors = '<w:listEntry w:val="red"/><w:listEntry w:val="vermilion"/>'
+    shape = '<w:pict><v:shape xmlns:v="urn:v"><v:textpath string="DRAFT COPY"/></v:shape></w:pict>'
+    body = (
+        field(f'<w:ddList><w:result w:val="1"/>{colors}</w:ddList>', " is the color")
+        + field(f"<w:ddList>{colors}</w:ddList>", " is the other")
+        + field('<w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox>', " I agree")
+        + field('<w:checkBox><w:default w:val="1"/><w:checked w:val="0"/></w:checkBox>', " I disagree")
+        + f"<w:p><w:r>{shape}</w:r></w:p>"
+    )
+    told = await read(word(body))
+    assert "[left out above]\nDRAFT COPY\n" in told
+    assert told.endswith("[form fields]\nvermilion is the color\nred is the other\n☒ I agree\n☐ I disagree")
+
+
+async def test_a_document_whose_text_is_an_embedded_document_is_not_called_empty() -> None:
+    assert await read(word('<w:altChunk r:id="k0" xmlns:r="urn:r"/>', aFChunk="<w:p/>")) == (
+        "(not read: 1 embedded document)"
+    )
+
+
 async def test_notes_text_boxes_and_content_controls_are_not_lost() -> None:
     boxed = f"<w:txbxContent>{paragraph('Boxed words')}</w:txbxContent>"
     reference = '<w:r><w:footnoteReference w:id="2"/></w:r>'
