@@ -19,7 +19,7 @@ from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import AnswerReader, Dialect
 from agent.providers.http_client import Http, Reply, TransportError, Unreachable, Untrusted, event_data
-from agent.providers.wire import describe_pictures
+from agent.providers.wire import describe_pictures, torn
 
 Result = TypeVar("Result")
 
@@ -248,6 +248,7 @@ class ReplayProvider(ServedProvider):
         question.bytes_up += len(request.body)
         reader = self._dialect.reader()
         usage_counter = UsageCounter()
+        is_torn = False
         endpoint = self._served.endpoint
         headers = {
             "content-type": "application/json",
@@ -262,7 +263,7 @@ class ReplayProvider(ServedProvider):
                     raise AttemptFailed(self._served.refusal(reply.status, reply.headers, await reply.read()))
                 async with aclosing(self._data(reply, reader)) as data:
                     async for piece in data:
-                        ended = reader.finished
+                        ended, ignored = reader.finished, reader.ignored
                         for event in reader.receive(piece):
                             if isinstance(event, faults.Fault):
                                 if ended:
@@ -270,6 +271,7 @@ class ReplayProvider(ServedProvider):
                                 raise AttemptFailed(event)
                             usage_counter.add(event)
                             yield event
+                        is_torn |= reader.ignored > ignored and not ended and torn(piece)
                 if not reader.begun:
                     kind = faults.FaultKind.UNREADABLE if reader.ignored else faults.FaultKind.EMPTY
                     raise AttemptFailed(faults.Fault(kind))
@@ -280,7 +282,10 @@ class ReplayProvider(ServedProvider):
                 is_unreachable = isinstance(error, Unreachable)
                 fault = self._served.unreachable(error) if is_unreachable else faults.Fault(faults.FaultKind.CUT)
                 raise AttemptFailed(fault) from error
-        yield usage_counter.finish(reader.close(), question)
+        end = usage_counter.finish(reader.close(), question)
+        if is_torn and end.reason is ports.StopReason.END:
+            end = replace(end, reason=ports.StopReason.UNKNOWN, native=None)
+        yield end
 
     async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
         """Yield the data of the reply's events until the stream ends, or for `tail_s` after the end of the answer.

@@ -30,6 +30,11 @@ def parse_json(text: str | bytes) -> object:
         return None
 
 
+def torn(data: str) -> bool:
+    """Return whether a chunk begins as JSON and is none, so that a part of the answer may be missing."""
+    return data.lstrip().startswith("{") and parse_json(data) is None
+
+
 def as_object(value: object) -> dict[str, object]:
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 

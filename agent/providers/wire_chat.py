@@ -214,7 +214,7 @@ class ChatReader(AnswerReader):
         if data.strip() == DONE:
             return self._end(ports.StopReason.END)
         value = wire.parse_json(data)
-        self._is_torn |= value is None and data.lstrip().startswith("{")
+        self._is_torn |= value is None and wire.torn(data)
         chunk = wire.as_object(value)
         is_part = "choices" in chunk or "usage" in chunk
         if error := chunk.get("error") if is_part else wire.error_in(chunk):

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import StreamBroken
-from agent.messages import Message, Role
-from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
+from agent.messages import JsonObject, Message, Role
+from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.providers.catalog import ANTHROPIC, GEMINI, OPENAI, Endpoint
 from agent.providers.factory import ProviderWorld, open_chat, open_gemini, open_messages, open_responses_http
 from agent.providers.replay import AttemptFailed, ModelTimeouts, ReplayProvider, with_timeouts
@@ -56,6 +56,32 @@ async def test_where_answers_say_that_they_end_one_that_only_stops_was_cut(
     with pytest.raises(StreamBroken, match="broke off"):
         await answer(name, open_, endpoint, seen)
     assert [event.text for event in seen if isinstance(event, TokensArrived)] == ["Half"]
+
+
+ENDS_OF: dict[str, list[JsonObject]] = {
+    "messages": [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}],
+    "gemini": [{"candidates": [{"content": {}, "finishReason": "STOP"}]}],
+    "chat": [{"choices": [{"delta": {}, "finish_reason": "stop"}]}],
+}
+
+
+@pytest.mark.parametrize("broken", [b"", b'data: {"choices": [{"delta": {"cont\n\n'], ids=["whole", "torn"])
+@pytest.mark.parametrize(
+    ("name", "open_", "endpoint"),
+    [("messages", open_messages, ANTHROPIC), ("gemini", open_gemini, GEMINI), ("chat", open_chat, OPENAI)],
+)
+async def test_an_answer_with_a_chunk_that_is_no_json_may_be_incomplete(
+    name: str, open_: Open, endpoint: Endpoint, broken: bytes
+) -> None:
+    half, *ends = (b"data: " + json.dumps(one).encode() + b"\n\n" for one in (HALF_OF[name], *ENDS_OF[name]))
+    body = [framed(part) for part in (half, broken, *ends) if part]
+    async with asyncio.timeout(PATIENCE_S), ModelServer([[head(extra=CHUNKED), *body, framed(b"")]]) as server:
+        world = ProviderWorld(FakeClock(), lambda: 0.0)
+        provider = open_(replace(endpoint, base_url=server.url), "m-1", "key", world)
+        seen = [event async for event in provider.stream(QUESTION)]
+        await provider.aclose()
+    assert isinstance(seen[-1], ResponseEnded)
+    assert seen[-1].reason is (StopReason.UNKNOWN if broken else StopReason.END)
 
 
 @pytest.mark.parametrize(("last", "in_vain"), [(ReasoningArrived(""), False), (ReasoningArrived("Hm."), True)])
