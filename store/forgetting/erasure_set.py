@@ -170,8 +170,12 @@ def find_erasure_set(
     )
     facts, entries, schedules = fresh.facts, fresh.entries, named.schedules
     keeps_schedules = isinstance(plan, plans.Expired | plans.OneReply)  # nobody wants what they say to be forgotten
-    while fresh.messages or fresh.facts or fresh.entries:
-        found = retellings.of(fresh, messages)
+    searched = (
+        not related
+    )  # for the replies below all others: once and at the end, so that these lead to no further ones
+    while (more := bool(fresh.messages or fresh.facts or fresh.entries)) or not searched:
+        found = retellings.of(fresh, messages) if more else retellings.below(messages)
+        searched = searched or not more
         related_messages |= found.related
         new = found.erased | (found.related if related else {})
         if not keeps_schedules:
@@ -189,6 +193,9 @@ def find_erasure_set(
     turns, trimmed = _emptied(connection, messages)
     doubtful = {id_: item for id_, item in related_messages.items() if id_ not in messages}
     doubtful = _with_derived(connection, retellings, doubtful, messages)
+    if not related:
+        falling = {**messages, **doubtful}
+        doubtful |= _with_derived(connection, retellings, retellings.below(falling).related, falling)
     return ErasureSet(
         messages,
         turns=turns | named.turns,

@@ -22,6 +22,8 @@ Rules
   In other people's threads only the bot's replies are erased, never what those people wrote.
   Facts and schedules that such a turn made are erased like its reply, unless its own question says the same.
   A reply to another person in the same conversation that shares a telling passage or word is related.
+  So is the next reply to the same person below an erased reply, whatever its words, if it had that in its history.
+  Those further below are not, or one message would list every later answer of a long thread.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -30,7 +32,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, IntEnum, auto
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Select, and_, select
@@ -345,6 +347,30 @@ class Retellings:
                     case _:
                         pass
         return Retold(repeated, related, *self._remembered(affected, erased))
+
+    def below(self, messages: Mapping[int, ForgottenMessage]) -> Retold:
+        """The next replies below those of these messages, to the same people, that had them in their histories."""
+        related = dict[int, ForgottenMessage]()
+        if self._asker:
+            above = self._replies_above(messages)
+            contexts_of = rows_in(self._connection, select(turn.c.id, turn.c.context_messages), turn.c.id, above)
+            drawn = {turn_id for turn_id, held in contexts_of if not above[turn_id].isdisjoint(rows.read_ids(held))}
+            found = messages_in(self._connection, message.c.turn, drawn, message.c.author == Author.BOT)
+            related = {id_: item for id_, item in found.items() if id_ not in messages}
+        return Retold({}, related, frozenset(), frozenset(), frozenset())
+
+    def _replies_above(self, messages: Mapping[int, ForgottenMessage]) -> dict[int, set[int]]:
+        """Those of these messages that are replies, by the turns that replied next, to the same people."""
+        replied_in = {item.conversation for item in messages.values() if item.author == Author.BOT}
+        replies = select(message.c.conversation, message.c.person, message.c.turn, message.c.id)
+        ordered = replies.where(message.c.author == Author.BOT).order_by(message.c.id)
+        threads: dict[tuple[str, str], dict[int, set[int]]] = {}
+        for conversation, person, turn_id, id_ in rows_in(
+            self._connection, ordered, message.c.conversation, replied_in
+        ):
+            threads.setdefault((conversation, person), {}).setdefault(turn_id, set()).add(id_)
+        pairs = (pair for replies_by_turn in threads.values() for pair in pairwise(replies_by_turn.items()))
+        return {after: erased for (_, above), (after, _) in pairs if (erased := above & messages.keys())}
 
     def remembered(self, messages: Mapping[int, ForgottenMessage]) -> tuple[frozenset[int], frozenset[int]]:
         """The facts and the scratch values that turns have drawn from these messages in their contexts."""

@@ -208,6 +208,65 @@ async def test_an_answer_to_another_person_in_a_shared_thread_that_says_it_again
     assert "The doctor found hepatitis in her blood." not in await texts(either, "health")
 
 
+async def told_below(store: Store) -> None:
+    """Recall gave the first reply what is forgotten; the others were made with all above them in their history."""
+    ill = await answered(store, said(ILL, conversation="health"), "noted")
+    first = await told(store, "what do I have?", "An inflamed liver.", given_by_tool=(ill.message,))
+    second = await told(store, "may I drink?", "Not with that organ.", carried=first)
+    await told(store, "is it noon?", "Almost.", carried=(*first, *second))
+
+
+async def test_the_answer_below_one_that_falls_is_listed_whatever_its_words_and_none_further_below(
+    either: Store,
+) -> None:
+    await told_below(either)
+    preview = await either.forgetting.preview(THREAD)
+    assert (preview.retold.lines, preview.related.lines) == (("An inflamed liver.",), ("Not with that organ.",))
+    assert (await forget(either)).related == preview.related.count == 1
+    assert await texts(either) == ["what do I have?", "may I drink?", "Not with that organ.", "is it noon?", "Almost."]
+
+
+async def test_whoever_decides_so_has_the_answer_below_forgotten_and_nothing_that_was_not_listed(
+    either: Store,
+) -> None:
+    await told_below(either)
+    assert (await forget(either, related=True)).related == 0
+    assert await texts(either) == ["what do I have?", "may I drink?", "is it noon?", "Almost."]
+
+
+async def test_with_the_answer_below_goes_what_recall_made_of_it_elsewhere(either: Store) -> None:
+    ill = await answered(either, said(ILL, conversation="health"), "noted")
+    first = await told(either, "what do I have?", "An inflamed liver.", given_by_tool=(ill.message,))
+    _, below = await told(either, "may I drink?", "Not with that organ.", carried=first)
+    await told(either, "what did you forbid?", "Wine.", given_by_tool=(below,), conversation="bar")
+    preview = await either.forgetting.preview(THREAD)
+    assert set(preview.related.lines) == {"Not with that organ.", "Wine."}
+    await forget(either, related=True)
+    assert (await texts(either), await texts(either, "bar")) == (
+        ["what do I have?", "may I drink?"],
+        ["what did you forbid?"],
+    )
+
+
+async def test_below_the_answer_to_a_topic_the_next_to_that_person_is_listed_and_none_to_others(
+    either: Store,
+) -> None:
+    ill = await answered(either, said(ILL, conversation="later", place=CLUB), "An inflamed liver.")
+    above = (ill.message, ill.message + 1)
+    await told(either, "and me?", "You are well.", carried=above, person="ben")
+    await told(either, "may I drink?", "Not with that organ.", carried=above)
+    await told(either, "is it noon?", "Almost.", carried=above)
+    related = (await either.forgetting.preview(AboutTopic("ann", "hepatitis"))).related
+    assert (related.count, related.lines) == (1, ("Not with that organ.",))
+
+
+async def test_a_next_answer_that_was_made_without_the_one_above_is_not_listed(either: Store) -> None:
+    ill = await answered(either, said(ILL, conversation="health"), "noted")
+    await told(either, "what do I have?", "An inflamed liver.", given_by_tool=(ill.message,))
+    await told(either, "is it noon?", "Almost.")
+    assert (await either.forgetting.preview(THREAD)).related.count == 0
+
+
 Way = Literal["tool", "carried", "fact", "none"]
 
 
@@ -354,7 +413,11 @@ async def test_whoever_wants_that_too_leaves_nothing_of_it_in_any_row_or_byte(li
                 await life.live(talk)
             plan = life.threads[life.markers[at % len(life.markers)]]
             fallen = {marker for marker, thread in life.threads.items() if thread == plan}
-            assert proved(await store.forgetting.forget(plan, START, related=True))
+            preview = await store.forgetting.preview(plan)
+            receipt = await store.forgetting.forget(plan, START, related=True)
+            assert proved(receipt)
+            shown = preview.counts["messages"] + preview.counts.get("schedules", 0) + preview.related.count
+            assert receipt.erased["messages"] + receipt.erased.get("schedules", 0) <= shown
             gone = life.made_of(fallen) | fallen
             held, written = await store.database.read(words_in_rows), bytes_in(Path(folder))
             assert [one for one in gone if one in held or one.encode() in written] == []
