@@ -20,7 +20,7 @@ from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
@@ -61,14 +61,21 @@ async def test_the_manifest_has_the_prefix_of_the_settings_and_what_else_is_aske
     assert "agent_view" not in said
 
 
+def always_42(request: Request) -> Reply:
+    if request.path.endswith("/models"):
+        return whole(200, {"data": [{"id": "m-1", "context_length": 131_072}]})
+    return [head(), text("42"), DONE]
+
+
 async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_while_a_bot_runs(tmp_path: Path) -> None:
     store = await open_store(f"sqlite:///{tmp_path}/bot.db")
     try:
-        async with ModelServer([[head(), text("42"), DONE]] * 20) as model:
+        async with ModelServer(always_42) as model:
             settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
             code, said, complained = await cogency(tmp_path, "check-model", **settings)
         assert (code, complained) == (Exit.FAILED, ""), "such a model uses no tools"
-        _, announced, blank, first, *_ = said.splitlines()
+        _, context, announced, blank, first, *_ = said.splitlines()
+        assert context == "Its context holds 131,072 tokens."
         assert announced.startswith("This asks it 20 questions: about ")
         assert (blank, first[:4]) == ("", "yes ")
         _, counted, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
