@@ -351,9 +351,10 @@ class Frames:
             kept, added = closed.kept, ""
             if writing and kept == len(text):
                 kept = _unfinished(text, in_code=closed.added[:1] == "\n")
-            kept = kept if kept > len(page.opener) else 0
         else:
             kept, added = self._close_open(text)
+        if kept <= len(page.opener):
+            kept, added = 0, ""
         body = page.body[: max(0, kept - len(page.opener))]
         return Frame(number, PageContent(text[:kept] + added), page.opener, body, page.start + len(body))
 

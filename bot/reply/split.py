@@ -43,6 +43,11 @@ _WORD = regex.compile(
     r"(?![\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}])"
 )
 _MARGIN = regex.compile(r"[ \t>]++")
+_INDENT = regex.compile(r"(?:[ \t]*+\r?\n)*+(?P<indent>[ \t]*+)")
+_ITEM = regex.compile(r"[ \t]*+(?P<marker>[-*+]|\d{1,9}[.)])(?:[ \t]|\r?\n)")
+_NUMBER = regex.compile(r"\d{1,9}[.)]")
+CODE_COLUMNS = 4  # Text that is indented so far outside of a list reads as code
+MAX_DEPTH = 16  # Of a list: the items of a deeper one would not fit LOOKAHEAD
 _MARKERS = regex.compile(r"(?<![ \t>])[ \t>]*+(?:`{3,}+|~{3,}+)[ \t]*+")
 _BLOCK_START = regex.compile(r"[ \t>]*+(?:#{1,6}\s|[-*+>]\s|\d{1,9}[.)]\s|\||`{3}|~{3})")
 # A character that cannot belong to a margin, a marker or a block's start.
@@ -60,10 +65,30 @@ class _Tie(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ListItem:
+    """An open list item. `column` is that of its marker."""
+
+    column: int
+    marker: str
+
+    @property
+    def opener(self) -> str:
+        return f"{' ' * self.column}{self.marker} …"
+
+    @property
+    def content(self) -> int:
+        """The least column of what belongs to the item."""
+        return self.column + len(self.marker) + 1
+
+
+@dataclass(frozen=True, slots=True)
 class Carry:
-    """The state at the start of a page: the block it starts in, whether it starts inside a line, and its opener."""
+    """The state at the start of a page: the block and the list items it starts in, the outermost first, whether it
+    starts inside a line, and its opener.
+    """
 
     block: LineBlock = LineBlock()  # noqa: RUF009 -- frozen
+    items: tuple[ListItem, ...] = ()
     inside_line: bool = False
     opener: str = ""
 
@@ -83,6 +108,9 @@ class _Line:
     text: str
     before: LineBlock
     after: LineBlock
+    items_before: tuple[ListItem, ...]
+    items: tuple[ListItem, ...]
+    """The open list items behind the line."""
 
     @property
     def end(self) -> int:
@@ -160,19 +188,41 @@ class Cutter:
     def at(self, position: int) -> Cut:
         """Return the cut after `position` characters, good or bad."""
         line, inside = self._line_at(position)
+        following = self._rest[position : position + LOOKAHEAD]
         if inside:
             block = replace(line.after, header="")
             fence = block.fence
             if fence is None:
-                return Cut(position, "", Carry(block, inside_line=True))
-            opener = f"{fence.opener}\n{fence.prefix if fence.quoted else ''}"
-            return Cut(position, f"\n{fence.closer} ", Carry(block, inside_line=True, opener=opener))
-        block = line.before if position == line.start else line.after
+                opener = self._items_opener(line.items).removesuffix("\n") if following.strip() else ""
+                return Cut(position, "", Carry(block, line.items, inside_line=True, opener=opener and f"{opener} "))
+            opener = self._in_list(line.items, f"{fence.opener}\n{fence.prefix if fence.quoted else ''}")
+            return Cut(position, f"\n{fence.closer} ", Carry(block, line.items, inside_line=True, opener=opener))
+        block, items = (line.before, line.items_before) if position == line.start else (line.after, line.items)
         if block.fence is not None:
-            return Cut(position, block.fence.closer, Carry(block, opener=f"{block.fence.opener}\n{block.table}"))
-        following = self._rest[position : position + LOOKAHEAD]
+            opener = self._in_list(items, f"{block.fence.opener}\n{block.table}")
+            return Cut(position, block.fence.closer, Carry(block, items, opener=opener))
         table_continues = not following or is_row(following.partition("\n")[0])
-        return Cut(position, "", Carry(block, opener=block.table if table_continues else ""))
+        opener = self._in_list(items, block.table if table_continues else "", following)
+        return Cut(position, "", Carry(block, items, opener=opener))
+
+    def _in_list(self, items: tuple[ListItem, ...], opener: str, following: str = "") -> str:
+        """Return `opener` behind the items that hold the next line, if the line would read as code without them. The
+        next line is the first of `opener`, or else of `following`.
+        """
+        indent = _INDENT.match(opener or following)
+        column = 0 if indent is None else _columns(indent["indent"])
+        if indent is None or column < CODE_COLUMNS or not (opener or following.strip()):
+            return opener
+        around = self._items_opener([item for item in items if item.content <= column], len(opener))
+        if around and not opener and _NUMBER.match(following, indent.end()):
+            return f"{around}\n"
+        return around + opener
+
+    def _items_opener(self, items: Iterable[ListItem], reserve: int = 0) -> str:
+        # Inside of another item, a number other than 1 starts an item only after a blank line.
+        opener = "".join(f"\n{item.opener}\n" if item.marker[0].isdigit() else f"{item.opener}\n" for item in items)
+        opener = opener.removeprefix("\n")
+        return opener if len(opener) + reserve <= self._max_line else ""
 
     def is_certain(self, cut: Cut) -> bool:
         """Whether the best cut stays the best whatever text follows. False if that cannot be determined."""
@@ -261,13 +311,32 @@ class Cutter:
 
 def _read_lines(rest: str, carry: Carry, max_line: int) -> list[_Line]:
     lines: list[_Line] = []
-    block = carry.block
+    block, items = carry.block, carry.items
     for match in _LINE.finditer(rest):
         continues_line = carry.inside_line and not lines
         following = block if continues_line else block_after(block, match[0], max_line)
-        lines.append(_Line(match.start(), match[0], block, following))
+        items_before, items = items, items if continues_line else _items_after(items, block, match[0])
+        lines.append(_Line(match.start(), match[0], block, following, items_before, items))
         block = following
     return lines
+
+
+def _columns(indent: str) -> int:
+    return len(indent.expandtabs(CODE_COLUMNS))
+
+
+def _items_after(items: tuple[ListItem, ...], block: LineBlock, line: str) -> tuple[ListItem, ...]:
+    """Return the list items that are open behind a line in this block."""
+    if line.isspace() or (block.fence is not None and not block.fence.left_by(line)):
+        return items
+    item, indent = _ITEM.match(line), _INDENT.match(line)
+    column = 0 if indent is None else _columns(indent["indent"])
+    if item is None:
+        return tuple(one for one in items if one.content <= column)
+    parents = tuple(one for one in items if one.content <= column)
+    if column - (parents[-1].content if parents else 0) >= CODE_COLUMNS or len(parents) == MAX_DEPTH:
+        return parents
+    return (*parents, ListItem(column, item["marker"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +383,8 @@ class Pager:
       in it. The closer is the marker on a line of its own. Inside a code line, a newline is put before the closer and
       a blank behind it: the blank marks that the newline is not part of the text.
     - A table that continues at the start of a line has its header and separator repeated.
+    - A page that starts inside a line of a list opens the list items around it again, each with "…" for its text. So
+      does one that starts with a line indented by CODE_COLUMNS or more, as without its list the line reads as code.
     - A cut does not depend on text more than LOOKAHEAD characters behind the page; in plain text, more than
       MIN_LAST_CHARS. So a full page never changes and is never read again.
 

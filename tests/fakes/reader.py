@@ -11,6 +11,7 @@ from dataclasses import dataclass
 KEPT_WHOLE = 300
 
 _OPENING = re.compile(r"((?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*)(?:(`{3,})([^`]*)|(~{3,})(.*))", re.DOTALL)
+_OPENED_ITEM = re.compile(r"(?:\n(?= *\d))? *(?:[-*+]|\d{1,9}[.)]) …[\n ]")
 _SEPARATOR = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
@@ -42,6 +43,7 @@ def fences_are_balanced(page: str, limit: int) -> bool:
 def _without_opener(text: str, page: str, limit: int) -> str:
     place = place_after(text, limit)
     inside_line = bool(text) and not text.endswith("\n")
+    page = _without_items(text, page, inside_line=inside_line and not place.fence)
     if place.fence:
         prefix, marker, info = place.fence
         opener = f"{prefix}{marker}{info}\n" + (prefix if inside_line and ">" in prefix else "")
@@ -49,6 +51,20 @@ def _without_opener(text: str, page: str, limit: int) -> str:
         assert page.startswith(opener), "a fence that goes on is opened again"
         return page.removeprefix(opener)
     return page if inside_line else page.removeprefix(place.table)
+
+
+def _without_items(text: str, page: str, *, inside_line: bool) -> str:
+    """Remove the list items that were opened again: lines with "…" alone, before a number with a blank line behind
+    them, or with the rest of a line behind it.
+    """
+    at = 0
+    while text and (item := _OPENED_ITEM.match(page, at)):
+        at = item.end()
+        if item[0].endswith(" "):
+            return page[at:] if inside_line else page
+    if inside_line:
+        return page
+    return page[at:].removeprefix("\n") if at and re.match(r"\s*\d{1,9}[.)]", page[at:]) else page[at:]
 
 
 def _without_closer(text: str, body: str, limit: int) -> str:
