@@ -83,7 +83,7 @@ schedules = st.builds(
     page=page_numbers,
     pages=page_numbers,
 )
-QUESTION = memory.agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", replies=True)
+QUESTION = memory.agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", keeps=True)
 agreeing = st.just((*panel_blocks(QUESTION, memory.FORGET_COMMAND, ShownTo(ANN)),))
 homes = st.builds(
     HomeContent,
