@@ -176,7 +176,7 @@ def _is_file(host: "re.Match[str]") -> bool:
     """Return whether it is the name of a file and nothing that is sent follows it."""
     if host.string[host.end() : host.end() + 1] in _GOES_ON - {":"} and host.end() < len(host.string):
         return False
-    parts = re.split(f"[{_DOT}]", host[0].casefold())
+    parts = _DOTS.split(host[0].casefold())
     return parts[-1] in _FILES or (len(parts) == 2 and parts[-1] in _FILES_OR_HOSTS)
 
 
@@ -318,6 +318,7 @@ def _is_given(given: _Given, address: str, core: str, host: str, rest: str) -> b
 
 
 _BEFORE: Final = re.compile(rf"[\w{_DOT}@%~-]")
+_DOTS: Final = re.compile(f"[{_DOT}]")
 _BEFORE_BARE: Final = re.compile(r"(?<![A-Za-z0-9+.-])https?://\Z", re.IGNORECASE)
 # What may end a sentence or close a bracket: an address goes on only if more of it follows.
 _SOFT: Final = frozenset(".,;:!?)]}*_")

@@ -85,6 +85,7 @@ ALWAYS_LONG: Final = 2
 PAGE_CHARS: Final = 4_400  # A page and its lookahead (`bot.reply.split`)
 # Modules that never get 40,000 characters, with their maximum.
 SHORTER: Final = {
+    "bot.schedule_grammar.expand": 200,  # a template of the lexicon: it names as many sequences as its brackets allow
     "bot.reply.split.": PAGE_CHARS,  # a page at a time
     "bot.reply.markdown.": PAGE_CHARS,
     "bot.platforms.terminal.": PAGE_CHARS,  # a person's own program
@@ -505,7 +506,7 @@ def stages() -> list[Reading]:
         Reading("reply: parts", lambda text: joined([text, text])),
         Reading("reply: page", lambda text: pages(text, 4_000), (), PAGE_CHARS),
         Reading("reply: growing page", _growing, (), PAGE_CHARS),
-        Reading("reply: files", lambda text: attached_files(text, pages=11, page_chars=4_000)),
+        Reading("reply: files", lambda text: attached_files(text, pages=11, limits=Limits(4_000, 1))),
         Reading("forgetting: quotes", lambda text: quotes(text, text[:1_000])),
         Reading("forgetting: pieces", lambda text: erased_pieces([text])),
         Reading("log: redacted", redactor(["s3cret-value", "another-value"])),

@@ -11,6 +11,7 @@ Theory of operation
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -96,41 +97,39 @@ def expand(template: str) -> list[tuple[Element, ...]]:
     parts = [match for match in _PART.finditer(template) if match[0].strip()]
     if sum(len(match[0]) for match in _PART.finditer(template)) != len(template):
         raise ValueError(template)
-    sequences, rest = _alternatives(parts)
+    rest = deque(parts)
+    sequences = _alternatives(rest)
     if rest:
         raise ValueError(template)
     return sequences
 
 
-def _alternatives(parts: Sequence[re.Match[str]]) -> tuple[list[tuple[Element, ...]], Sequence[re.Match[str]]]:
-    """The sequences up to a closing bracket, and what stands from there on."""
-    closed, open_ = list[tuple[Element, ...]](), [()]
-    sequences: list[tuple[Element, ...]] = [*open_]
-    while parts:
-        part, rest = parts[0], parts[1:]
-        if part["sign"] in {"]", ")"}:
-            break
+def _alternatives(parts: deque[re.Match[str]]) -> list[tuple[Element, ...]]:
+    """Take the parts up to a closing bracket, and return the sequences that they stand for."""
+    closed = list[tuple[Element, ...]]()
+    sequences: list[tuple[Element, ...]] = [()]
+    while parts and parts[0]["sign"] not in {"]", ")"}:
+        part = parts.popleft()
         if part["sign"] == "|":
-            closed, sequences, parts = [*closed, *sequences], [()], rest
-            continue
-        options, parts = _options(part, rest)
-        sequences = [(*before, *after) for before, after in product(sequences, options)]
-    return [*closed, *sequences], parts
+            closed += sequences
+            sequences = [()]
+        else:
+            sequences = [(*before, *after) for before, after in product(sequences, _options(part, parts))]
+    return closed + sequences
 
 
-def _options(
-    part: re.Match[str], rest: Sequence[re.Match[str]]
-) -> tuple[list[tuple[Element, ...]], Sequence[re.Match[str]]]:
-    """What may stand at one place of a template, and the parts behind it."""
+def _options(part: re.Match[str], parts: deque[re.Match[str]]) -> list[tuple[Element, ...]]:
+    """Return what may stand at one place of a template; the parts in a bracket are taken."""
     if part["sign"]:
-        inner, rest = _alternatives(rest)
-        if not rest:
+        inner = _alternatives(parts)
+        if not parts:
             raise ValueError(part.string)
-        return ([(), *inner] if part["sign"] == "[" else inner), rest[1:]
+        parts.popleft()
+        return [(), *inner] if part["sign"] == "[" else inner
     if part["slot"]:
         kind, _, number = part["slot"].partition(".")
-        return [(Slot(kind, kind + number),)], rest
-    return [tuple(token.text for token in tokens_of(part["words"]))], rest
+        return [(Slot(kind, kind + number),)]
+    return [tuple(token.text for token in tokens_of(part["words"]))]
 
 
 @dataclass(slots=True)

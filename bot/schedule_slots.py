@@ -32,7 +32,7 @@ _DM: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})(\.?)(?!\d|[-/.:：]\d)")
 _OFFSET: Final = re.compile(
     r"(?:UTC|GMT)\s?([+\-\u2212\u00b1]|\+/-)\s?(\d{1,2})(?::?(\d{2}))?(?!\d)\s?h?(?![a-z])", re.IGNORECASE
 )
-_IANA: Final = re.compile(r"[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?")
+_IANA: Final = re.compile(r"[A-Z][A-Za-z]{1,31}/[A-Z][A-Za-z0-9_+-]{1,31}(?:/[A-Z][A-Za-z_]{1,31})?")
 _KANJI: Final = re.compile("[〇零一二三四五六七八九十]+")
 _KANJI_DIGITS: Final = "〇一二三四五六七八九"
 

@@ -23,6 +23,7 @@ _BEFORE_PLACES: Final = frozenset({"in", "at", "a", "en", "em"})  # In all langu
 BESIDE: Final = 4  # Words behind a time that may belong to it: "just before lunch"
 _SMALL_WORDS: Final = ("filler", "on", "of", "the", "at", "in", "and", "about", "until-word", "to", "between-word")
 _STRONG: Final = ("every", "after", "tonight", "day", "clock", "until", "lasting", "between", "amount", "part")
+_GLUED: Final = re.compile(r"[-/.':\u2019]?[^\W_]")
 _TRAILING: Final = frozenset(".!?。、,;:")
 
 
@@ -202,7 +203,7 @@ class TimeReader:
     def _is_glued(self, at: int) -> bool:
         """Whether the token there is a part of the same word as the one before it: "7ampm", "2-Oct"."""
         rest = self.slots.text[self.slots.tokens[at - 1].end :]
-        return re.match(r"[-/.':\u2019]?[^\W_]", rest) is not None and not is_spaceless(rest[:1])
+        return _GLUED.match(rest) is not None and not is_spaceless(rest[:1])
 
     def _looks_like_time(self, at: int, *, beside: bool, first: bool) -> int | None:
         """Return the token behind what looks like a time there. `beside`: near the time that was understood."""

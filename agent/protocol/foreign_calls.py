@@ -32,6 +32,8 @@ _QUOTES: Final = re.compile(r"<\|[\"']\|>|<escape>|</escape>")
 _MARKER: Final = re.compile(
     rf"</?[{BARS}][^<>\n]{{0,160}}>|</?[^\W\d][\w.:▁-]{{0,63}}[{BARS}]?(?:[\s=][^<>\n]{{0,160}}|/)?>|\[/?[A-Z_]{{3,32}}\]|```\w*"
 )
+_JSON_LIST: Final = re.compile(r"\[\s*[\[{]")
+_PARAMETER: Final = re.compile(r"parameter|\barg\b|param\b")
 _WORD: Final = re.compile(r"[^\W_](?:[\w.-]{0,126}\w)?")
 _AFTER_NAME: Final = re.compile(r"""["'”]?(?:\s*\.call)?\s*(?=\()""")
 _OBJECT_ALONE: Final = re.compile(r"\(\s{0,8}\{")
@@ -277,7 +279,7 @@ class _Reader:
     def _whole_calls(self) -> list[Json]:
         """Read JSON that holds whole calls; a list in Python's form ("[recall(…)]") is left to the names in it."""
         start = self.position
-        if self.text[start] == "[" and not re.match(r"\[\s*[\[{]", self.text[start : start + 64]):
+        if self.text[start] == "[" and not _JSON_LIST.match(self.text, start, start + 64):
             self.position += 1
             return []
         value = self._value()
@@ -296,7 +298,7 @@ class _Reader:
 
 
 def _is_parameter(marker: str) -> bool:
-    return re.search(r"parameter|\barg\b|param\b", marker) is not None and not marker.startswith("</")
+    return _PARAMETER.search(marker) is not None and not marker.startswith("</")
 
 
 def _closing(tag: str) -> re.Pattern[str]:

@@ -91,6 +91,7 @@ class NativeOpening:
 _BARE_NAMES: Final = r"(?:unused\d{1,3}|SPECIAL_\d{1,3}|(?:start|end)_of_turn|(?:\w{1,12}:)?eos|bos|pad|unk)"
 _BARE_TOKEN: Final = re.compile(_BARE_NAMES)
 _BARE_TOKENS: Final = re.compile(rf"(?:(?:<{_BARE_NAMES}>|\[\|\w{{1,24}}\|\])\s{{0,4}})+")
+_NAME_END: Final = re.compile(r"[\s=/]")
 _TAG_NAME: Final = re.compile(rf"[^\W\d][\w.:▁-]{{0,{_NAME_CHARS - 1}}}")
 _BRACKETS: Final = regex.compile(
     r"\[/?(?:[A-Z]{3,12}_)?(?:TOOL|CALL|ARGS|THINK|FUNCTION)[A-Z]{0,12}(?:_[A-Z]{2,12}){0,2}\]|\[\|\w{1,24}\|\]"
@@ -284,7 +285,7 @@ def read_marker(text: str, start: int, is_tool: Callable[[str], bool]) -> Marker
 
 def _marker_of(marker: str, end: int, *, token: bool) -> Marker:
     inside = marker.strip("<>[]◁▷")
-    name = inside if token else re.split(r"[\s=/]", inside.removeprefix("/"), maxsplit=1)[0]
+    name = inside if token else _NAME_END.split(inside.removeprefix("/"), maxsplit=1)[0]
     words = _LETTERS.findall(name.lower())
     # <x|> is the counterpart of <|x>.
     is_mirrored = inside[:1] not in _BARS and inside[-1:] in _BARS

@@ -24,7 +24,7 @@ from bot.attachments.office_package import DAMAGED, OfficePackage, PartReader, S
 
 _COLUMN: Final = re.compile(r"[A-Za-z]{1,3}")
 _DATE_FORMATS: Final = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
-_NO_DATE: Final = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]', re.IGNORECASE)
+_NO_DATE: Final = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\[\]]*\]', re.IGNORECASE)
 _DATE: Final = re.compile(r"[dmyhs]", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _DURATION: Final = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
@@ -217,8 +217,9 @@ class _Sheet(PartReader):
 
 
 def _number_of(column: str) -> int:
+    """Return the number of a column of one to three letters: "A" is 1, "AA" is 27."""
     number = 0
-    for letter in column.upper():
+    for letter in column[:3].upper():
         number = number * 26 + ord(letter) - 64
     return number
 
