@@ -47,8 +47,10 @@ class MarkdownReader(StrEnum):
     """What reads the Markdown of a reply: what is code for one is a link or a mention for another."""
 
     COMMONMARK = "CommonMark"
-    SLACK = "Slack"
-    DISCORD = "Discord"
+    WITH_REFERENCES = "CommonMark with references"
+    """Forms in angle brackets also name people, channels and links, as in Slack, in code too."""
+    LOOSE = "loose"
+    """Code goes by backticks alone, over lines and paragraphs, as on Discord."""
 
 
 WORK_STEPS: Final = 5  # In the message of long work: what is being done, and the latest steps

@@ -132,13 +132,13 @@ class _Scanner:
 
     def end(self, length: int) -> CodeMap:
         fence = self._fence
-        if fence is not None and not self.lost and not (self.complete and self._is_discord):
+        if fence is not None and not self.lost and not (self.complete and self._is_loose):
             self._add(fence.start, length)
         return CodeMap(self.spans, length if self._undecided is None else self._undecided)
 
     @property
-    def _is_discord(self) -> bool:
-        return self.reader is MarkdownReader.DISCORD
+    def _is_loose(self) -> bool:
+        return self.reader is MarkdownReader.LOOSE
 
     def _add(self, start: int, end: int) -> None:
         if start < end:
@@ -175,20 +175,20 @@ class _Scanner:
         if closes and fence.indent <= indent <= fence.base + 3:
             self._add(fence.start, start)
             self._fence = None
-            self.lost = self._is_discord and (len(bare) > 3 or fence.is_blank)
+            self.lost = self._is_loose and (len(bare) > 3 or fence.is_blank)
             return True
         fence.is_blank = False
         if closes or indent < fence.indent:  # parsers differ in whether the block goes on
             self._leave(fence, start)
             self.lost = True
-        elif self._is_discord and "```" in body:
+        elif self._is_loose and "```" in body:
             self._add(fence.start, start + body.index("```"))
             self._fence, self.lost = None, True
         return True
 
     def _leave(self, fence: _Fence, end: int) -> None:
         """End a block without its closing line, where Discord sees no block at all."""
-        if self._is_discord:
+        if self._is_loose:
             self.lost = True
         else:
             self._add(fence.start, end)
@@ -222,7 +222,7 @@ class _Scanner:
                 self.lost = True
             elif not whole:
                 self._undecided = start + line_start + column
-            elif self._is_discord and (len(opening["marker"]) > 6 or not self._balance.holds()):
+            elif self._is_loose and (len(opening["marker"]) > 6 or not self._balance.holds()):
                 self.lost = True
             else:
                 self._fence = _Fence(after, quotes, base, column, opening["marker"])
@@ -258,16 +258,16 @@ class _Scanner:
             self._prose(content[at : token.start()])
             if not self._is_certain(content, at, token.start(), end, size):
                 self._blurred = True
-                self.lost = self.lost or self._is_discord
+                self.lost = self.lost or self._is_loose
                 return
-            if not self._is_discord or self._balance.holds():
+            if not self._is_loose or self._balance.holds():
                 self._add(offset + token.start(), offset + end)
             at = end
-            if self._is_discord and size > 3:
+            if self._is_loose and size > 3:
                 self.lost = True
                 return
         self._prose(content[at:])
-        if self._is_discord and whole and not self._ends_emphasis(content):
+        if self._is_loose and whole and not self._ends_emphasis(content):
             self.lost = True
 
     def _prose(self, prose: str) -> None:
@@ -287,12 +287,12 @@ class _Scanner:
         if "://" in word or "www." in word:  # the address goes on behind the marker
             self.lost = True
             return False
-        return not self._is_discord or self._balance.holds() or _MARKS.search(content, start, end) is None
+        return not self._is_loose or self._balance.holds() or _MARKS.search(content, start, end) is None
 
     def _blur(self, position: int, *, whole: bool) -> None:
         """No span begins from here on before the next blank line; an unfinished line may still bring its end."""
         if whole:
             self._blurred = True
-            self.lost = self.lost or self._is_discord
+            self.lost = self.lost or self._is_loose
         else:
             self._undecided = position

@@ -440,10 +440,10 @@ def show_addresses(
         if not _hides(match, has_read):
             continue
         code = code or code_map(text, reader, complete=complete)
-        is_slack_form = match[0] == "<" and reader is MarkdownReader.SLACK
-        if code.covers(match.start()) and not is_slack_form:
+        is_reference = match[0] == "<" and reader is MarkdownReader.WITH_REFERENCES
+        if code.covers(match.start()) and not is_reference:
             continue
-        if match.start() >= code.undecided and not is_slack_form:
+        if match.start() >= code.undecided and not is_reference:
             end = match.start()
             break
         shown += text[at : match.start()], "] " if match[0] == "]" else "‹"

@@ -84,7 +84,7 @@ class DiscordSurface:
             offers=reply_surface.REMINDER_OFFERS if reminds else offers,
             notes=True,
             step_lines=reply_surface.WORK_STEPS if works else 0,
-            reader=reply_surface.MarkdownReader.DISCORD,
+            reader=reply_surface.MarkdownReader.LOOSE,
             table_width=TABLE_WIDTH,
             inexact_code=NESTED_FENCE,
         )

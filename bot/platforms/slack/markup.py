@@ -111,7 +111,7 @@ def _neutral(text: str, *, complete: bool = True) -> tuple[str, int]:
     )
     if not mentions:
         return text, len(text)
-    code = code_map(text, MarkdownReader.SLACK, complete=complete)
+    code = code_map(text, MarkdownReader.WITH_REFERENCES, complete=complete)
     pieces, at, undecided = list[str](), 0, len(text)
     for found, sign in mentions:
         is_complete = found[0] == "<" and _COMPLETE.match(text, found.end()) is not None

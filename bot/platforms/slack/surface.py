@@ -54,7 +54,7 @@ LIMITS: Final = Limits(
     edit_interval_s=0.8,  # readable; the workspace's call budget for edits is the real limit
     announce_final=False,
     offers=OFFERS,
-    reader=MarkdownReader.SLACK,
+    reader=MarkdownReader.WITH_REFERENCES,
     inexact_code=CHANGED_IN_CODE,
 )
 STREAM_LIMITS: Final = Limits(
@@ -64,7 +64,7 @@ STREAM_LIMITS: Final = Limits(
     grows_only=True,
     steps=True,
     offers=OFFERS,
-    reader=MarkdownReader.SLACK,
+    reader=MarkdownReader.WITH_REFERENCES,
     inexact_code=CHANGED_IN_CODE,
 )
 
@@ -404,7 +404,7 @@ PRIVATE_LIMITS = Limits(
     edit_interval_s=1.0,
     offers=frozenset(ReplyAction) - {ReplyAction.STOP},
     only_final=True,
-    reader=MarkdownReader.SLACK,
+    reader=MarkdownReader.WITH_REFERENCES,
     inexact_code=CHANGED_IN_CODE,
 )
 

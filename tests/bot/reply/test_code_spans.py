@@ -65,7 +65,7 @@ texts = st.lists(st.sampled_from(PARTS), max_size=18).map(numbered)
 def test_what_is_certainly_code_is_code_in_markdown(text: str) -> None:
     for parser in PARSERS:
         code = code_in_markdown(parser, text)
-        assert all(mark in code for mark in marks_in_code(text, MarkdownReader.SLACK))
+        assert all(mark in code for mark in marks_in_code(text, MarkdownReader.WITH_REFERENCES))
         assert all(mark in code for mark in marks_in_code(text, MarkdownReader.COMMONMARK))
 
 
@@ -79,13 +79,13 @@ def test_what_is_certainly_code_is_code_in_markdown(text: str) -> None:
 @given(texts)
 def test_what_is_certainly_code_is_code_on_discord(text: str) -> None:
     code = "\n".join(content for kind, content in read_discord(text) if kind == CODE)
-    assert all(mark in code for mark in marks_in_code(text, MarkdownReader.DISCORD))
+    assert all(mark in code for mark in marks_in_code(text, MarkdownReader.LOOSE))
 
 
 @settings(max_examples=examples(3_000))
 @given(texts)
 def test_no_link_is_hidden_from_readers_of_discord(text: str) -> None:
-    shown = show_addresses(text, lambda _: False, complete=True, reader=MarkdownReader.DISCORD)
+    shown = show_addresses(text, lambda _: False, complete=True, reader=MarkdownReader.LOOSE)
     links = [words for kind, words in read_discord(shown) if kind == LINK]
     assert not [link for link in links if re.search(r" https?://\S", link)]
 
@@ -158,7 +158,7 @@ def test_whatever_is_repeated_the_time_grows_with_the_length_alone(piece: str) -
     def seconds(times: int) -> float:
         text = piece * times
         started = time.process_time()
-        show_addresses(f"{text}[a](https://evil.test/)", lambda _: False, complete=True, reader=MarkdownReader.DISCORD)
+        show_addresses(f"{text}[a](https://evil.test/)", lambda _: False, complete=True, reader=MarkdownReader.LOOSE)
         return time.process_time() - started
 
     assert seconds(40_000) < 40 * max(seconds(4_000), 0.005)

@@ -64,7 +64,7 @@ def test_short_code_that_its_place_does_not_show_as_it_is_comes_as_a_file() -> N
 )
 def test_in_slack_that_is_code_with_a_complete_mention(code: str, changed: bool) -> None:
     assert bool(made(f"```\n{code}\n```", inexact_code=CHANGED_IN_CODE)) is changed
-    shown = show_addresses(f"```\n{code}\n```", lambda _: False, complete=True, reader=MarkdownReader.SLACK)
+    shown = show_addresses(f"```\n{code}\n```", lambda _: False, complete=True, reader=MarkdownReader.WITH_REFERENCES)
     assert (code not in neutral(shown)) is changed
 
 

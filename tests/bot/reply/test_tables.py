@@ -123,7 +123,7 @@ def test_what_was_shown_of_a_growing_text_stays(text: str, step: int) -> None:
 @settings(max_examples=examples(60))
 @given(tables, st.integers(20, 400))
 def test_every_page_of_a_growing_table_is_readable_alone(table: str, step: int) -> None:
-    limits = Limits(2_000, 1, reader=MarkdownReader.DISCORD, table_width=76)
+    limits = Limits(2_000, 1, reader=MarkdownReader.LOOSE, table_width=76)
     draft, frames = Draft(), Frames(limits, 1)
     for start in range(0, len(table), step):
         draft.record_event(TextArrived(table[start : start + step]))
