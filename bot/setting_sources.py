@@ -124,6 +124,8 @@ def named_file(setting: str, name: str) -> tuple[Path, str]:
 
 MAX_INDEX_BYTES: Final = 200_000_000  # Of a git repository with a million files
 _ENTRY: Final = 62  # The fixed part of an entry, before its name
+_CHECKSUM: Final = 20
+_ELSEWHERE: Final = frozenset({b"link", b"sdir"})  # Extensions with which names stand in other files, or in none
 
 
 def is_in_repository(file: Path) -> bool:
@@ -141,7 +143,8 @@ def is_in_repository(file: Path) -> bool:
             git = top / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
         with (git / "index").open("rb") as index:
             names = _index_names(index.read(MAX_INDEX_BYTES))
-        return os.fsencode(file.absolute().relative_to(top).as_posix()) in names
+        # Some file systems open ".ENV" for ".env".
+        return os.fsencode(file.absolute().relative_to(top).as_posix()).lower() in {name.lower() for name in names}
     except FileNotFoundError:
         return False  # nothing was added to it yet
     except (OSError, ValueError, IndexError):
@@ -168,6 +171,13 @@ def _index_names(data: bytes) -> set[bytes]:
         name = name[: len(name) - dropped] + data[start:end]
         names.add(name)
         at = end + 1 if version == 4 else at + (end - at + 8) // 8 * 8
+    # What was misread (a repository with longer hashes) does not end exactly at the checksum.
+    while at < len(data) - _CHECKSUM:
+        if data[at : at + 4] in _ELSEWHERE:
+            raise ValueError("names stand elsewhere, too")
+        at += 8 + int.from_bytes(data[at + 4 : at + 8])
+    if at != len(data) - _CHECKSUM:
+        raise ValueError("no index that is known here")
     return names
 
 

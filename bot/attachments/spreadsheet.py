@@ -244,7 +244,13 @@ def _number_text(value: str, is_date: bool | None, epoch: datetime) -> str:  # n
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda code: chr(int(code[1], 16)), text) if "_x" in text else text
+    return _ESCAPE.sub(_character, text) if "_x" in text else text
+
+
+def _character(escape: re.Match[str]) -> str:
+    """Return what an escape stands for; a half of a pair and NUL, which no text may hold, become U+FFFD."""
+    code = int(escape[1], 16)
+    return "\ufffd" if code == 0 or 0xD800 <= code <= 0xDFFF else chr(code)
 
 
 class _Comments(PartReader):

@@ -300,9 +300,9 @@ def page_name(read: ReadLink) -> str:
 
 def digest_of(name: str, passages: Sequence[Passage]) -> str:
     """Return a digest of all that would be stored of a page; it differs between versions of the page."""
-    digest = sha256(name.encode())
+    digest = sha256(name.encode(errors="replace"))
     for passage in passages:
-        digest.update(f"\0{passage.page}\0{passage.heading}\0{passage.text}".encode())
+        digest.update(f"\0{passage.page}\0{passage.heading}\0{passage.text}".encode(errors="replace"))
     return digest.hexdigest()
 
 

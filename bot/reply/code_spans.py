@@ -145,6 +145,8 @@ class _Scanner:
             self.spans.append((start, end))
 
     def line(self, start: int, line: str) -> None:
+        # Some readers end a line at each carriage return. At the end of a text that grows a line feed may follow it.
+        self.lost = self.lost or "\r" in line.removesuffix("\n").removesuffix("\r")
         body, whole = line.rstrip("\r\n"), self.complete or line.endswith("\n")
         if self._fence is not None and self._stays_in(self._fence, start, body):
             return

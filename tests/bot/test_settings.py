@@ -726,6 +726,21 @@ def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str
     assert load_settings({}, dotenv).mcp == "mcp.json"
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="without git nothing is cloned")
+@pytest.mark.parametrize("kind", ["longer hashes", "split index", "capitals"])
+def test_a_clone_of_another_kind_runs_nothing_either(tmp_path: Path, kind: str) -> None:
+    git(tmp_path, "init", "--quiet", *(["--object-format=sha256"] if kind == "longer hashes" else []))
+    (tmp_path / "a.txt").write_text("x")
+    dotenv = dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
+    added = dotenv.rename(tmp_path / ".ENV") if kind == "capitals" else dotenv
+    git(tmp_path, "add", "--force", "a.txt", str(added))
+    if kind == "split index":
+        git(tmp_path, "update-index", "--split-index")
+    if kind == "capitals":
+        dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
+    assert "that file is part of a git repository" in refusal({}, dotenv)
+
+
 @pytest.mark.parametrize("index", [b"", b"DIRC\0\0\0\x09\0\0\0\x01", b"DIRC\0\0\0\x02\0\0\0\x05short"])
 def test_a_repository_that_cannot_be_read_is_no_proof_that_a_file_is_ones_own(tmp_path: Path, index: bytes) -> None:
     (tmp_path / ".git").mkdir()

@@ -376,7 +376,7 @@ def app_id_in(body: bytes, media_type: str) -> str:
     """Return the id (A…) of the app that a request names; "" for none. Pure."""
     parsed = _form(body) if media_type == FORM else _json(body)
     if isinstance(parsed, dict) and isinstance(parsed.get("payload"), str):
-        parsed = _json(str(parsed["payload"]).encode())
+        parsed = _json(str(parsed["payload"]).encode(errors="replace"))
     id_ = api.text(parsed, "api_app_id") if isinstance(parsed, dict) else ""
     return id_ if _APP_ID.fullmatch(id_) else ""
 

@@ -162,3 +162,22 @@ def test_whatever_is_repeated_the_time_grows_with_the_length_alone(piece: str) -
         return time.process_time() - started
 
     assert seconds(40_000) < 40 * max(seconds(4_000), 0.005)
+
+
+@pytest.mark.parametrize("reader", MarkdownReader)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nx\r```\r[a](https://evil.test/)\n```",
+        "`a\r\r[a](https://evil.test/)`",
+        "```\r[a](https://evil.test/)\n```\n",
+    ],
+)
+def test_a_carriage_return_hides_no_link_as_code(text: str, reader: MarkdownReader) -> None:
+    shown = show_addresses(text, lambda _: False, complete=True, reader=reader)
+    assert "[a](https://evil.test/)" not in shown
+
+
+def test_code_with_the_line_ends_of_windows_stays_code() -> None:
+    text = "```\r\n[a](https://evil.test/)\r\n```\r\n"
+    assert show_addresses(text, lambda _: False, complete=True) == text
