@@ -152,9 +152,10 @@ _PLAIN: Final = regex.compile(
 PLAIN_CALL_CHARS: Final = 2_000  # Of such a call; while it may be one, it is held back
 _NO_MARKER: Final = re.compile(r"[<\n]")
 _MARKER_SIGNS: Final = re.compile(r"[<\[◁]")
-# Tokens with words between them, the last one perhaps cut.
+# Tokens with words between them, the last one perhaps cut. Possessive: blanks without a word between them could be
+# divided in any way, in exponential time.
 _TOKENS: Final = re.compile(
-    rf"(?:<[{_BARS}][^<>\n]{{1,{MARKER_CHARS}}}>\s*\w{{0,16}}\s*)*(?:<[{_BARS}][^<>\n]{{0,{MARKER_CHARS}}})?"
+    rf"(?:<[{_BARS}][^<>\n]{{1,{MARKER_CHARS}}}>\s*+\w{{0,16}}+\s*+)*+(?:<[{_BARS}][^<>\n]{{0,{MARKER_CHARS}}})?"
 )
 
 
