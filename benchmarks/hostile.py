@@ -85,7 +85,6 @@ ALWAYS_LONG: Final = 2
 PAGE_CHARS: Final = 4_400  # A page and its lookahead (`bot.reply.split`)
 # Modules that never get 40,000 characters, with their maximum.
 SHORTER: Final = {
-    "bot.schedule_grammar.expand": 200,  # a template of the lexicon: it names as many sequences as its brackets allow
     "bot.reply.split.": PAGE_CHARS,  # a page at a time
     "bot.reply.markdown.": PAGE_CHARS,
     "bot.platforms.terminal.": PAGE_CHARS,  # a person's own program
