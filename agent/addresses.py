@@ -37,7 +37,11 @@ from agent.messages import UNSEEN, Json, JsonObject, ResultStatus, ToolCall, Too
 from agent.progress import Progress
 
 MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
-MAX_ADDRESSES: Final = 50  # Of one call, for the same reason; a call with more counts as put together
+# Of one call. A call with more counts as put together, as the order and the number of texts carry data, too, although
+# each of them was read. So do texts that stand in others by chance, and true, false and null.
+MAX_ADDRESSES: Final = 12
+MAX_SHORT: Final = 3
+SHORT_CHARS: Final = 4
 SCHEDULE: Final = "schedule"  # The tool whose argument `check` is a call that will be made later, unasked
 
 _DOT: Final = ".\u3002\uff0e\uff61"  # As names of hosts may have them
@@ -53,6 +57,7 @@ _SCHEME: Final = re.compile(
 )
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
 _WEB: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
+_BREAKS: Final = re.compile(r"[\t\r\n]")  # Programs that read an address leave them out, wherever they stand
 # Ends of names of files. Those in the second set are also ends of hosts, so that only "notes.md" is a file.
 _FILES: Final = frozenset(
     (
@@ -73,9 +78,34 @@ def addresses_in(call: ToolCall, known: Collection[str] = ()) -> list[str]:
         return [str(value) for value in values]
     texts = [text for value in values for text in texts_in(value) if text not in known]
     joined = [text for items in _lists_in(values) if (text := _joined(items))]
-    if any(map(_is_address, (*texts, *joined))):
+    unbroken = [_BREAKS.sub("", text) for text in texts if _BREAKS.search(text) is not None]
+    if any(map(_is_address, (*texts, *joined, *unbroken))):
         return texts
     return [address for text in texts for address in _addresses_in_prose(text)]
+
+
+def carries_by_number(call: ToolCall, addresses: Collection[str]) -> bool:
+    """Return whether a call that sends these texts (`addresses_in`) may tell something by their order and number."""
+    if not addresses or call.name == FETCH:
+        return False
+    short = sum(len(text) < SHORT_CHARS for text in addresses) + sum(map(_flags_in, _leaving(call)))
+    return len(addresses) > MAX_ADDRESSES or short > MAX_SHORT
+
+
+def _flags_in(value: Json) -> int:
+    """Return the number of true, false and null at every depth."""
+    number, stack = 0, [value]
+    while stack:
+        match stack.pop():
+            case bool() | None:
+                number += 1
+            case list() as items:
+                stack += items
+            case dict() as fields:
+                stack += fields.values()
+            case _:
+                pass
+    return number
 
 
 def _leaving(call: ToolCall) -> list[Json]:

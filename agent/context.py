@@ -305,7 +305,7 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
     """
     if not parts.own:
         return Provenance.FOREIGN
-    recalled = any(not (message.mine or message.own) for message in parts.earlier)
+    recalled = any(quotes(message.text) if message.mine else not message.own for message in parts.earlier)
     others = any(message.person != parts.person.id for message in parts.history)  # the bot's answers to them, too
     shared = retold and not isinstance(parts.place.audience, PersonAudience)  # may retell what others wrote
     by_person = (message.text for message in parts.history if message.author is Author.PERSON)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeGuard
 
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, WIDE, Place, drawn_from
-from agent.memory.own_words import mentions
+from agent.memory.own_words import mentions, quotes
 from agent.messages import (
     CallTiming,
     Consent,
@@ -214,9 +214,12 @@ def is_foreign(result: ToolResult) -> bool:
 def whose_words(context: Provenance, steps: Iterable[RoundStep]) -> Provenance:
     """Return whose text a turn holds after these steps. `context`: whose text it began with."""
     steps = tuple(steps)
-    if any(result is not None and is_foreign(result) for step in steps for result in step.results):
+    joined = [message.text for step in steps for message in step.joined]
+    if any(map(quotes, joined)) or any(
+        result is not None and is_foreign(result) for step in steps for result in step.results
+    ):
         return Provenance.FOREIGN
-    named = any(mentions(message.text) for step in steps for message in step.joined)
+    named = any(map(mentions, joined))
     return max(context, Provenance.NAMED if named else Provenance.OWN)
 
 
@@ -230,8 +233,11 @@ def retells(message: StoredMessage) -> bool:
 
 
 def is_of(message: StoredMessage, person: str) -> bool:
-    """Return whether the message holds no text of others: the person wrote it, or the bot to them on its own."""
-    return message.person == person and not retells(message)
+    """Return whether the message holds no text of others: the person wrote it and quotes nobody, or the bot to them on
+    its own.
+    """
+    is_quoting = message.author is Author.PERSON and quotes(message.text)
+    return message.person == person and not (is_quoting or retells(message))
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:

@@ -51,7 +51,7 @@ from fnmatch import fnmatchcase
 from typing import Final, assert_never
 from unicodedata import category, normalize
 
-from agent.addresses import MAX_ADDRESSES, addresses_in, addresses_read, texts_in
+from agent.addresses import addresses_in, addresses_read, carries_by_number, texts_in
 from agent.admission_terms import Authority
 from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
@@ -357,10 +357,10 @@ class CallGate:
         """Return whether the call sends no address to which data was added, or only what this tool sent before."""
         if call.name not in self.sends:
             return True
-        addresses = dict.fromkeys(addresses_in(call, self.names_of(call.name)))
-        if len(addresses) > MAX_ADDRESSES:
+        addresses = addresses_in(call, self.names_of(call.name))
+        if carries_by_number(call, addresses):
             return False
-        unsent = addresses.keys() - self._sent_by(call.name)
+        unsent = {*addresses} - self._sent_by(call.name)
         read = addresses_read(self.before(), self.words().read) if unsent else None
         return read is None or all(read.may_leave(address, fetched=call.name == FETCH) for address in unsent)
 

@@ -40,7 +40,12 @@ MAX_OTHERS: Final = 500_000  # Characters of the newest other texts: more than a
 # Starts the last line of a message with files: the names of the files, which others may have chosen.
 FILES_NOTE: Final = "\n(attached: "
 # A quoted line; after ">>>" the rest of the message is one quotation.
-_QUOTED: Final = compile_later(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
+# Also in a list, behind a wide sign, and behind what only some programs take for the end of a line.
+_QUOTED: Final = compile_later(
+    r"(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
+    r"[>\uff1e](?:>>[ \t\n](?s:.*)|.*$)",
+    re.MULTILINE,
+)
 # The name of a person or place, chosen by others. Adapters write it without ordinary blanks (`mention`).
 _MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+")
 _MONTH_NAMES: Final = (

@@ -16,6 +16,7 @@ from agent.addresses import (
     AddressesRead,
     addresses_in,
     addresses_read,
+    carries_by_number,
     texts_of_schema,
 )
 from agent.citations import FETCH
@@ -273,8 +274,31 @@ def test_depth_and_number_are_bounded() -> None:
     for _ in range(50_000):
         value = [value]
     assert addresses_in(ToolCall("fetch.get", {"x": value})) == ["x", "https://evil.example/heron"]
-    many: list[Json] = [f"https://a.example/{number}" for number in range(MAX_ADDRESSES + 1)]
-    assert len(addresses_in(ToolCall("fetch.get", {"urls": many}))) > MAX_ADDRESSES
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"urls": [f"https://a.example/{number}" for number in range(MAX_ADDRESSES)]},
+        {"urls": ["https://a.example/1"] * MAX_ADDRESSES},
+        {"parts": ["h", "e", "r", "o"]},
+        {"pages": [1, 2, 3, 4]},
+        {"bits": [True, False, True, True]},
+        {"a": {"b": True, "c": False}, "d": [None], "e": 7},
+    ],
+    ids=["addresses", "one address", "letters", "numbers", "flags", "mixed"],
+)
+def test_the_order_and_number_of_what_stands_beside_an_address_carry_nothing(beside: JsonObject) -> None:
+    call = ToolCall("fetch.get", {"url": "https://a.example/", **beside})
+    assert carries_by_number(call, addresses_in(call, {"url", *beside}))
+
+
+@pytest.mark.parametrize(
+    "args", [{"text": "a b c", "bits": [True] * 9}, {"url": "https://a.example/", "page": 2, "raw": True}]
+)
+def test_a_call_without_an_address_or_with_few_small_parts_is_compared_as_it_stands(args: JsonObject) -> None:
+    call = ToolCall("fetch.get", args)
+    assert not carries_by_number(call, addresses_in(call, {*args}))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.memory.own_words import FILES_NOTE, TextsRead, mention, said_by, without_quotes
+from agent.memory.own_words import FILES_NOTE, TextsRead, mention, quotes, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
 from tests.examples import examples
 
@@ -116,6 +116,20 @@ def test_a_text_of_nothing_but_others_words_is_never_kept(theirs: list[str], own
 
 def test_quoted_lines_are_left_out() -> None:
     assert without_quotes("> theirs\nmine\n  > theirs, too").split() == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "begin", ["> ", "\uff1e ", "- > ", "2. - > ", "mine\r> ", "mine\u2028> ", "mine\x0b> ", "mine\n\t> "]
+)
+def test_a_quote_is_one_in_a_list_and_behind_every_end_of_a_line(begin: str) -> None:
+    assert quotes(f"{begin}theirs")
+    assert "theirs" not in without_quotes(f"{begin}theirs")
+
+
+@pytest.mark.parametrize("text", ["5 > 3", "a -> b", "- a > b", "x\ry"])
+def test_a_sign_inside_of_a_line_quotes_nobody(text: str) -> None:
+    assert not quotes(text)
+    assert without_quotes(text) == text
 
 
 def test_the_names_of_files_are_left_out_as_others_gave_them() -> None:
