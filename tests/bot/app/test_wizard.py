@@ -13,7 +13,7 @@ from bot.settings import load_settings
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.model_server import DONE, ModelServer, head, text, whole
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 
@@ -86,7 +86,11 @@ class Person:
 async def test_a_model_is_tried_at_once_and_asked_for_again_where_it_fails(tmp_path: Path) -> None:
     dotenv = tmp_path / ".env"
     refused = whole(401, {"error": {"message": "Incorrect API key"}})
-    async with ModelServer([refused, [head(), text("yes"), DONE]]) as model:
+
+    def answered(request: Request) -> Reply:
+        return [head(), text("yes"), DONE] if "sk-right" in request.headers["authorization"] else refused
+
+    async with ModelServer(answered) as model:
         person = Person(
             ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-wrong"), ("all the same", "n"),
             ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-right"), ("Slack", "n"),
