@@ -43,7 +43,10 @@ def fences_are_balanced(page: str, limit: int) -> bool:
 def _without_opener(text: str, page: str, limit: int) -> str:
     place = place_after(text, limit)
     inside_line = bool(text) and not text.endswith("\n")
-    page = _without_items(text, page, inside_line=inside_line and not place.fence)
+    without_items = _without_items(text, page, inside_line=inside_line and not place.fence)
+    # Items are opened again around a line that has begun, a fence, or what would be code by its margin; others are own.
+    if inside_line or place.fence or re.match(r"\n*(?: {4}|\t| {1,3}\t)", without_items):
+        page = without_items
     if place.fence:
         prefix, marker, info = place.fence
         opener = f"{prefix}{marker}{info}\n" + (prefix if inside_line and ">" in prefix else "")

@@ -5,7 +5,7 @@ from itertools import cycle, pairwise
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.reply.split import MIN_LAST_CHARS, Page, Pager, pages
@@ -36,6 +36,9 @@ def test_what_is_shown_is_the_text(chars: int) -> None:
 
 @settings(max_examples=examples(150))
 @given(answers, LIMITS)
+@example(
+    "boat boat [the harbour](http://example.org/a_(b)/c-d)\n\n- …\n- [the harbour](http://example.org/a_(b)/c-d)", 100
+)
 def test_every_answer_can_be_read_back_from_pages_that_fit_and_stand_alone(text: str, limit: int) -> None:
     texts = shown(text, limit)
     assert read_back(texts, limit) == text
