@@ -103,7 +103,8 @@ def _words(message: JsonObject, depth: int, *, by_app: bool) -> str:
 
 def _forwarded(attachment: JsonObject, original: Content) -> Enclosed:
     author = first_text(attachment, "author_name", "author_subname")
-    author = _plain(author) if author else _token("@", text(attachment, "author_id"))
+    # One line: what follows a name must not look like the program's own.
+    author = _plain(" ".join(author.split())) if author else _token("@", text(attachment, "author_id"))
     ts = text(attachment, "ts")
     return Enclosed(FORWARDED, author, original.whole or UNREADABLE, (ts,) if ts else ())
 
