@@ -100,8 +100,9 @@ class OfficePackage:
         return reader.found
 
     def related(self, part: str, kind: str) -> list[str]:
-        """Return the parts of this kind that a part names and that exist."""
-        return [one.target for one in self.relations(part) if one.kind == kind and self.has(one.target)]
+        """Return the parts of this kind that a part names and that exist, each once however often it is named."""
+        targets = dict.fromkeys(one.target for one in self.relations(part) if one.kind == kind)
+        return [target for target in targets if self.has(target)]
 
     def not_read(self, parts: Iterable[str], read: str = "") -> str:
         """Return one line that names what these parts show and is not read, such as pictures; "" for nothing. `read`: a

@@ -342,11 +342,12 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
 def _sheets(package: OfficePackage, main: str, workbook: _Workbook) -> Iterator[tuple[str, str]]:
     """Yield the name and the part of each sheet with cells."""
     relations = {one.id: one for one in package.relations(main)}
-    found = False
+    found = set[str]()  # Each part is one sheet, however many names lead to it
     for name, id_ in workbook.sheets:
         relation = relations.get(id_)
-        if relation is not None and relation.kind == "worksheet" and package.has(relation.target):
-            found = True
+        is_sheet = relation is not None and relation.kind == "worksheet" and package.has(relation.target)
+        if relation is not None and is_sheet and relation.target not in found:
+            found.add(relation.target)
             yield name, relation.target
     if not found:
         yield from ((str(number), part) for number, part in enumerate(package.parts("xl/worksheets/"), start=1))

@@ -18,6 +18,7 @@ NOBODY: Final = "somebody"
 MAX_PARAGRAPHS: Final = 100_000
 MAX_ENTRIES: Final = 100  # Of a list in a form: Word allows 25
 MAX_COMMENT_CHARS: Final = 200  # Of the words that a comment is about
+MAX_RANGES: Final = 50  # Comments that are about the same words: each word is noted for each
 
 # What is read beside the text, in this order.
 LEFT_OUT, CHANGES, COMMENTS = "left out above", "tracked changes", "comments"
@@ -103,7 +104,7 @@ class WordReader(PartReader):
                 self._in_text = True
             case "del" | "ins" | "moveFrom" | "moveTo":
                 self._changes.append((tag, attributes.get("author", "")))
-            case "commentRangeStart" if len(self.by_comment) < MAX_PARAGRAPHS:
+            case "commentRangeStart" if len(self.by_comment) < MAX_PARAGRAPHS and len(self._ranges) < MAX_RANGES:
                 self._ranges.add(attributes.get("id", ""))
                 self.by_comment.setdefault(attributes.get("id", ""), [])
             case "commentRangeEnd":
@@ -153,9 +154,10 @@ class WordReader(PartReader):
         paragraph = self._open[-1]
         deleted = next((who for tag, who in self._changes if tag in _DELETED), None)
         inserted = next((who for tag, who in self._changes if tag in _INSERTED), None)
-        for range_ in self._ranges:
-            if sum(map(len, self.by_comment[range_])) < MAX_COMMENT_CHARS:
-                self.by_comment[range_].append(text)
+        for range_ in [*self._ranges]:
+            self.by_comment[range_].append(text)
+            if sum(map(len, self.by_comment[range_])) >= MAX_COMMENT_CHARS:
+                self._ranges.discard(range_)
         if deleted is None:
             paragraph.text.append(text)
         if deleted is None and inserted is None:

@@ -281,6 +281,25 @@ async def test_comments_name_who_wrote_them_and_on_what() -> None:
     assert (await read(word(body, comments=comments))).endswith('[comments]\nVera on "a lot": How much?')
 
 
+async def test_a_part_that_is_named_thousands_of_times_is_read_once() -> None:
+    long = "<w:p><w:r><w:t> </w:t></w:r></w:p>" * 5_000
+    named = "".join(relation(f"x{number}", "header", "part0.xml") for number in range(3_000))
+    data = repacked(
+        word(paragraph("Text."), header=long + paragraph("DRAFT")),
+        {"word/_rels/document.xml.rels": relationships(named).encode()},
+    )
+    assert (await read(data)).endswith("Text.\n\n[headers]\nDRAFT")
+
+
+async def test_thousands_of_comments_about_the_same_words_take_no_text_away() -> None:
+    begins = "".join(f'<w:commentRangeStart w:id="{number}"/>' for number in range(4_000))
+    runs = "<w:r><w:t>a</w:t></w:r>" * 2_000
+    comment = f'<w:comment w:id="3" w:author="Vera">{paragraph("Why?")}</w:comment>'
+    told = await read(word(f"{begins}<w:p>{runs}</w:p>", comments=comment))
+    assert "a" * 2_000 in told
+    assert told.endswith("Why?")
+
+
 async def test_headers_and_footers_are_read_once_each() -> None:
     told = await read(
         word(paragraph("Text."), header=paragraph("DRAFT"), header2=paragraph("DRAFT"), footer=paragraph("Page of 9"))
