@@ -95,7 +95,7 @@ class DiscordHttp(HTTPClient):
         """How long the library waits for a rate limit with which Discord answers."""
         return _limit_wait.get()
 
-    # The library sets it as an attribute.
+    # The library sets it as an attribute; pyright sees a property in its place, which is what we want.
     @max_ratelimit_timeout.setter
     def max_ratelimit_timeout(self, seconds: float | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         pass
