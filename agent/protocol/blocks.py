@@ -33,6 +33,7 @@ from agent.protocol.grammar import (
     SUMMARY_FIELDS,
     WORKSPACE_FIELDS,
     BlockKind,
+    BlockPlace,
     ParserLimits,
     Tag,
     bare_name,
@@ -56,7 +57,7 @@ class Corrections:
     """What the model reads of calls that cannot run, in the words of the form that it was taught.
 
     `form`: how a call is written. `no_tag`: why a call without a tag does not run; "" if it does. `example`: the same
-    of one in a fence behind words.
+    of one in a fence behind words. `quoted`: of one in a foreign form that stands as texts show one.
     """
 
     where: str
@@ -64,6 +65,7 @@ class Corrections:
     no_calls: str
     no_tag: str
     example: str
+    quoted: str
 
     def unreadable(self, problem: str) -> CallsRejected:
         return CallsRejected(f"The JSON in {self.where} cannot be read: {problem}. {self.form}")
@@ -84,6 +86,10 @@ IN_BLOCKS = Corrections(
         "A call in a code fence is an example and does not run. To make the call, write <execute> at the start of a "
         "line, without a fence. To show an example, write the whole answer again, with an invented tool's name in it."
     ),
+    quoted=(
+        "A call behind other words, or in indented code, does not run. To make the call, write <execute> at the start "
+        "of a line. To show an example, write the whole answer again, with an invented tool's name in it."
+    ),
 )
 IN_FUNCTIONS = Corrections(
     where="The call",
@@ -91,6 +97,10 @@ IN_FUNCTIONS = Corrections(
     no_calls="The list of calls is empty. Answer the person in words.",
     no_tag="",
     example="",
+    quoted=(
+        "A call behind other words does not run. To make it, call the tool with a function call. To show an example, "
+        "write the whole answer again, with an invented tool's name in it."
+    ),
 )
 
 _ARGS_KEYS = ("args", "arguments", "parameters", "input", "params", "tool_input", "action_input")
@@ -295,15 +305,6 @@ def _texts(value: dict[str, Json], names: tuple[str, ...]) -> dict[str, str]:
 _RECENT = 80  # Characters kept to check whether a tag is at the start of its line; no line is indented deeper
 _STOP = re.compile(rf"(?!{NO_TAG_BEGINS})<")
 _STOP_ON_TRIAL = re.compile(rf"(?!{NO_TAG_BEGINS})[<\n]")
-
-
-class BlockPlace(Enum):
-    """Where the block opened. Only IN_PLACE is correct; elsewhere the following text decides whether it counts."""
-
-    IN_PLACE = auto()
-    IN_LINE = auto()
-    IN_FENCE = auto()
-    WITHOUT_TAG = auto()
 
 
 @dataclass(frozen=True, slots=True)

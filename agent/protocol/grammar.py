@@ -8,7 +8,7 @@ returns MAYBE only within a limit, so that little is ever held back.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Final, Literal
 
 from agent.patterns import compile_later
@@ -22,6 +22,17 @@ class BlockKind(StrEnum):
     EXECUTE = "execute"
     RESULTS = "results"
     SUMMARY = "summary"
+
+
+class BlockPlace(Enum):
+    """Where a block opened. Only IN_PLACE is correct; elsewhere the following text decides whether it counts."""
+
+    IN_PLACE = auto()
+    IN_LINE = auto()
+    IN_FENCE = auto()
+    WITHOUT_TAG = auto()
+    QUOTED = auto()
+    """In a foreign form and where a text shows a call: its calls never run."""
 
 
 # Every name that is read as a tag. Names other than those of the kinds come from other formats that models know.
@@ -420,3 +431,25 @@ class OpenFence:
         if self.line is not None and piece:
             line = self.line + piece
             self.line = line if len(line) <= self._limits.fence and _CLOSING_PREFIX.fullmatch(line) else None
+
+
+class OpenElement:
+    """An open element of HTML whose content is text, such as `<pre>`, up to its closing tag. `in_line`: it ends with
+    its paragraph, too, like all that stands in a line.
+    """
+
+    def __init__(self, name: str, *, in_line: bool) -> None:
+        self.closed = False
+        self._ends = (f"</{name}", *(("\n\n",) if in_line else ()))
+        self._recent = ""  # The last characters, which may be the first ones of an end
+
+    def feed(self, text: str, start: int) -> int:
+        """Read the text up to the end of the element. Returns the position after it."""
+        before = len(self._recent)
+        searched = (self._recent + text[start:]).lower()
+        found = [place + len(end) for end in self._ends if (place := searched.find(end)) >= 0]
+        if found:
+            self.closed = True
+            return start + min(found) - before
+        self._recent = searched[1 - max(map(len, self._ends)) :]
+        return len(text)

@@ -34,7 +34,9 @@ from agent.protocol.grammar import (
     NAMESPACES,
     TAG_NAMES,
     BlockKind,
+    BlockPlace,
     Maybe,
+    OpenElement,
     ParserLimits,
     bare_name,
     read_json_start,
@@ -85,6 +87,8 @@ class NativeOpening:
     core: str = ""
     is_read: bool = False
     """Whether `end` is behind the first marker: the next one may be its counterpart."""
+    is_token: bool = False
+    where: BlockPlace = BlockPlace.IN_PLACE
 
 
 # Tokens without bars.
@@ -195,7 +199,7 @@ def read_native(
             return thoughts
         named = _names_tool(text, marker, is_tool, 0 if before.isspace() else _MAX_PROSE)
         if named is True:
-            return NativeOpening(Form.CALLS, start, marker.core)
+            return NativeOpening(Form.CALLS, start, marker.core, is_token=marker.is_token)
         if named is MAYBE and not is_whole:
             return MAYBE
     if not marker.is_token:
@@ -440,6 +444,25 @@ def read_frame(text: str, start: int, frame: str) -> tuple[str, int] | Maybe | N
         return ("", start + len(closing)) if piece == closing else MAYBE if closing.startswith(piece) else None
     match = _FRAME.match(text, start, partial=True)
     return None if match is None else MAYBE if match.partial else (match[1], match.end())
+
+
+# An element that holds code or a quotation, if its content touches it or begins on the next line: before a word or a
+# stop ("<pre> keeps blanks") it is only mentioned.
+_CODE_ELEMENT: Final = regex.compile(
+    r"(?P<tag><(?P<name>pre|xmp|listing|textarea|blockquote|code|samp|kbd|q)(?:\s[^<>\n]{0,160})?>)"
+    r"(?:[ \t]{0,16}\n|[^\s.,;:!?)\"'`])",
+    regex.IGNORECASE | regex.ASCII,
+)
+_ENDS_WITH_PARAGRAPH: Final = frozenset({"code", "samp", "kbd", "q"})
+
+
+def read_code_element(text: str, start: int, *, is_whole: bool) -> tuple[OpenElement, int] | Maybe | None:
+    """Read the opening tag of an element whose content is text. Returns the element and the end of the tag."""
+    match = _CODE_ELEMENT.match(text, start, partial=True)
+    if match is None or match.partial:
+        return None if match is None or is_whole else MAYBE
+    name = match["name"].lower()
+    return OpenElement(name, in_line=name in _ENDS_WITH_PARAGRAPH), match.end("tag")
 
 
 _END_OF_MESSAGE: Final = regex.compile(r"</s>[ ]{0,16}")

@@ -19,14 +19,16 @@ from agent.events import (
     ViolationFound,
 )
 from agent.protocol import grammar
-from agent.protocol.blocks import IN_BLOCKS, BlockPlace, Corrections, Opening, read_calls_of
+from agent.protocol.blocks import IN_BLOCKS, Corrections, Opening, read_calls_of
 from agent.protocol.foreign_calls import read_foreign_calls
-from agent.protocol.grammar import BlockKind, ParserLimits
+from agent.protocol.grammar import BlockKind, BlockPlace, ParserLimits
 from agent.protocol.json_text import Unreadable
 from agent.protocol.native import (
     MARKER_BEGIN,
     SPOKEN_BEGIN,
+    Form,
     NativeOpening,
+    read_code_element,
     read_marker,
     read_native,
     read_plain_call,
@@ -129,6 +131,8 @@ def ends_stream(event: ProtocolEvent) -> bool:
 
 
 QUOTES = "`'\"“‘«"  # A tag after one of these in the middle of a line is only mentioned
+_SENTENCE_ENDS: Final = ".!?…。！？"  # A token of a call that touches one of these is written by a model, not in a text
+CODE_INDENT: Final = 4  # As in Markdown: lines that are indented so are code
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,15 @@ class PlainCall:
     tagged: bool = False
 
 
-Beginning: TypeAlias = Text | Orphan | FenceFound | Opening | NativeOpening | PlainCall
+@dataclass(frozen=True, slots=True)
+class ElementFound:
+    """An element of HTML that holds code or a quotation, whose opening tag ends at `end`."""
+
+    element: grammar.OpenElement
+    end: int
+
+
+Beginning: TypeAlias = Text | Orphan | FenceFound | ElementFound | Opening | NativeOpening | PlainCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +211,24 @@ class Openings:
     def may_be_named_tool(self, beginning: str) -> bool:
         return self.tool_names is not None and any(name.startswith(beginning) for name in self.tool_names)
 
-    def at_line_start(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
-        """Decide at the first character of a line that is not blank, or after a closing tag."""
+    def at_line_start(
+        self, text: str, start: int, mentioned: AbstractSet[BlockKind], blanks: str = ""
+    ) -> Beginning | grammar.Maybe:
+        """Decide at the first character of a line that is not blank, or after a closing tag. `blanks`: before it."""
+        element = self._code_element(text, start)
+        if element is not None:
+            return element
+        beginning = self._begins(text, start, mentioned)
+        is_code = "\t" in blanks or len(blanks) >= CODE_INDENT
+        if is_code and isinstance(beginning, NativeOpening) and beginning.form is not Form.CALLS:
+            return Text(start + 1)
+        return _quoted(beginning, text, start) if is_code else beginning
+
+    def _code_element(self, text: str, start: int) -> ElementFound | grammar.Maybe | None:
+        found = read_code_element(text, start, is_whole=self.is_whole) if text[start] == "<" else None
+        return ElementFound(*found) if isinstance(found, tuple) else found
+
+    def _begins(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
         match text[start]:
             case "<" | "[" | "◁" if (native := self._native(text, start, "")) is not None:
                 return native
@@ -226,9 +254,14 @@ class Openings:
         self, text: str, start: int, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
         """Decide at a `<` or `[` in the middle of a line, after the character `before`."""
+        element = self._code_element(text, start) if not before or before not in QUOTES else None
+        if element is not None:
+            return element
         native = self._native(text, start, before)
-        if native is not None:
+        if isinstance(native, NativeOpening) and before in _SENTENCE_ENDS and native.is_token:
             return native
+        if native is not None:
+            return _quoted(native, text, start)
         if text[start] == "[":
             return Text(start + 1)
         tag = grammar.read_tag(text, start, self.limits)
@@ -245,7 +278,7 @@ class Openings:
         begin = grammar.read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if begin is None:
             return Text(tag.end, tag.kind)
-        return grammar.MAYBE if begin is grammar.MAYBE else self._misplaced(text, tag, begin)
+        return grammar.MAYBE if begin is grammar.MAYBE else _quoted(self._misplaced(text, tag, begin), text, start)
 
     def fenced(self, text: str, start: int, where: BlockPlace, marker: str = "") -> Opening | grammar.Maybe | None:
         """Decide at the beginning of a fence or a line: a workspace, or calls with or without their tag."""
@@ -383,6 +416,20 @@ class Openings:
                 return maybe
 
 
+_OWN_TAG: Final = re.compile(rf"[<{grammar.BLANKS}]{{1,80}}execute\b", re.IGNORECASE | re.ASCII)
+
+
+def _quoted(beginning: Beginning | grammar.Maybe, text: str, start: int) -> Beginning | grammar.Maybe:
+    """Mark a call in a foreign form that stands where a text shows one: behind other words of its line, or as code."""
+    match beginning:
+        case NativeOpening(form=Form.CALLS) | PlainCall():
+            return replace(beginning, where=BlockPlace.QUOTED)
+        case Opening(kind=BlockKind.EXECUTE) if _OWN_TAG.match(text, start) is None:
+            return replace(beginning, where=BlockPlace.QUOTED, violation=Violation.TAG_MISPLACED)
+        case _:
+            return beginning
+
+
 def _is_fenced(text: str, tag: grammar.Tag, begin: int) -> bool:
     return any(character in "`~" for character in text[tag.end : begin])
 
@@ -400,6 +447,8 @@ def _is_fenced(text: str, tag: grammar.Tag, begin: int) -> bool:
 #   only on the next line. Any other block in a line is meant if its line ends with it.
 # - In a fence that holds nothing else, a block is meant if the stream ends after it, or another tag follows. An example
 #   is followed by text. A fenced workspace alone is also meant if the reply has not begun.
+# - Calls in a foreign form behind other words of their line, or in indented code, are text if text follows. They never
+#   run: a guide that the model repeats may hold them so, also at its end. There the model is asked to make the call.
 # - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: text of other
 #   people cannot open a block, but the model could repeat it as such a call. The model is asked to write them as calls.
 
@@ -430,12 +479,12 @@ class Trial:
     `read` is called between the blocks and after them.
     """
 
-    def __init__(self, opening: Opening | PlainCall, raw: str, openings: Openings) -> None:
+    def __init__(self, opening: Opening | PlainCall | NativeOpening, raw: str, openings: Openings) -> None:
         self.where = opening.where
         self.raw = [raw]
         self.events: list[ProtocolEvent] = []
         self.opening: Opening | None = None  # The block that begins, after OPEN
-        self._marker = opening.marker
+        self._marker = "" if isinstance(opening, NativeOpening) else opening.marker
         self._openings = openings
         self._limits = openings.limits
         self._room = openings.limits.gap  # How many more blanks may follow between the blocks and after them

@@ -1,10 +1,11 @@
 """The parser of a model's output: text in, events out, independent of how the text is cut. Pure.
 
-Theory of operation. The parser is always in one of six modes:
+Theory of operation. The parser is always in one of seven modes:
 
     LINE_START   at the start of a line, or after a closing tag: a block or a fence may begin
     TEXT         in the middle of a line
     FENCE        in a code fence: everything is text until it ends
+    ELEMENT      in an element of HTML that holds code: the same
     BLOCK        after an opening tag: nothing is shown until the block is over
     TRIAL        after a block in a place where none may be (see `agent.protocol.openings`)
     NATIVE       in a call or thoughts in the model's native format (see `agent.protocol.native`)
@@ -42,13 +43,15 @@ from agent.events import (
     ViolationFound,
 )
 from agent.protocol import openings
-from agent.protocol.blocks import IN_BLOCKS, Block, BlockPlace, Corrections, Opening, read_forgotten_calls
+from agent.protocol.blocks import IN_BLOCKS, Block, Corrections, Opening, read_forgotten_calls
 from agent.protocol.grammar import (
     BLANKS,
     MAYBE,
     NO_MARKER_BEGINS,
     BlockKind,
+    BlockPlace,
     Maybe,
+    OpenElement,
     OpenFence,
     ParserLimits,
     is_cut_tag,
@@ -65,6 +68,7 @@ class _Mode(Enum):
     LINE_START = auto()
     TEXT = auto()
     FENCE = auto()
+    ELEMENT = auto()
     BLOCK = auto()
     TRIAL = auto()
     NATIVE = auto()
@@ -94,6 +98,7 @@ class Parser:
         # The fast path for most pieces of most streams. It returns None if a piece needs a full step.
         self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
         self._fence = OpenFence("```", limits)
+        self._element = OpenElement("pre", in_line=False)
         self._block: Block | None = None
         self._trial: openings.Trial | None = None
         self._native: NativeBlock | None = None
@@ -164,6 +169,8 @@ class Parser:
                 return self._in_block(text, position)
             case _Mode.FENCE:
                 return self._in_fence(text, position)
+            case _Mode.ELEMENT:
+                return self._in_element(text, position)
             case _Mode.TRIAL:
                 return self._on_trial(text, position)
             case _Mode.NATIVE:
@@ -185,7 +192,8 @@ class Parser:
             return start + 1
         if text[start] == "<" and (used := self._read_around(text, start)) is not None:
             return None if used is MAYBE else used
-        return self._begin(self._openings.at_line_start(text, start, self._mentioned), text, position)
+        blanks = text[position:start]
+        return self._begin(self._openings.at_line_start(text, start, self._mentioned, blanks), text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:
         match = _TEXT.match(text, position)
@@ -241,6 +249,10 @@ class Parser:
                 self._fence = OpenFence(marker, self._limits)
                 self._mode = _Mode.FENCE
                 return end
+            case openings.ElementFound(element, end):
+                self._write_text(text, position, end)
+                self._element, self._mode = element, _Mode.ELEMENT
+                return end
             case NativeOpening(form, end):
                 if form is Form.TOKENS:
                     self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
@@ -248,6 +260,8 @@ class Parser:
                 else:
                     self._native = NativeBlock(beginning, self._limits, self._openings.is_named_tool, self._corrections)
                     self._mode = _Mode.NATIVE
+                    if beginning.where is BlockPlace.QUOTED:
+                        self._trial = openings.Trial(beginning, text[position:end], self._openings)
                 return end
             case openings.PlainCall(_, end):
                 self._trial = openings.Trial(beginning, text[position:end], self._openings)
@@ -275,6 +289,13 @@ class Parser:
         self._output.write(text[position:end])
         if self._fence.closed:
             self._mode = _Mode.LINE_START
+        return end
+
+    def _in_element(self, text: str, position: int) -> int:
+        end = self._element.feed(text, position)
+        self._output.write(text[position:end])
+        if self._element.closed:
+            self._mode = _Mode.LINE_START if text[end - 1] == "\n" else _Mode.TEXT
         return end
 
     def _open(self, opening: Opening) -> int:
@@ -313,8 +334,11 @@ class Parser:
         for event in native.events():
             self._emit(event)
         self._native = None
-        self._output.gap = openings.Gap.OWN_LINE
-        self._mode = _Mode.LINE_START
+        if self._trial:
+            self._mode = _Mode.TRIAL
+        else:
+            self._output.gap = openings.Gap.OWN_LINE
+            self._mode = _Mode.LINE_START
         return used
 
     def _emit(self, event: ProtocolEvent) -> None:
@@ -348,7 +372,8 @@ class Parser:
         self._trial = None
         self._mode = _Mode.LINE_START
         for event in trial.events:
-            self._emit(event)
+            is_quoted = trial.where is BlockPlace.QUOTED and isinstance(event, CallsArrived)
+            self._emit(CallsRejected(self._corrections.quoted) if is_quoted else event)
         self._output.gap = openings.Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else openings.Gap.OWN_LINE
 
     def _release(self, trial: openings.Trial) -> None:
@@ -367,6 +392,9 @@ class Parser:
         if self._mode is _Mode.BLOCK and self._block is not None:
             for event in self._end_of_block(self._block):
                 self._emit(self._unless_example(event))
+        elif self._native is not None and self._trial and not self._ends_with_call(self._trial):
+            self._trial.raw.append(self._held_back)
+            self._release(self._trial)
         elif self._native is not None:
             for event in self._native.end_of_stream(self._held_back):
                 self._emit(event)
@@ -375,6 +403,10 @@ class Parser:
         if self._trial:
             self._commit(self._trial)
         self._held_back = ""
+
+    def _ends_with_call(self, trial: openings.Trial) -> bool:
+        """Return whether the text of a call that was never closed ends as calls do, and not in other words."""
+        return ("".join(trial.raw) + self._held_back).rstrip().endswith(("}", ")", "]", ">"))
 
     def _unless_example(self, event: ProtocolEvent) -> ProtocolEvent:
         """Replace calls that the vendor's stop sequence has cut off in a fence, behind words of the answer.

@@ -262,3 +262,70 @@ def test_the_events_do_not_depend_on_how_the_stream_is_cut(parts: list[str], siz
     whole = read(stream, max(1, len(stream)))
     assert text_of(events) == text_of(whole)
     assert calls_of(events) == calls_of(whole)
+
+
+# What stands before and behind a call that a text shows as code without a fence, or in a sentence.
+SHOWN = {
+    "indented": ("To search, write:\n\n    ", "\n"),
+    "indented by a tab": ("To search, write:\n\n\t", "\n"),
+    "indented at the beginning": ("    ", "\n"),
+    "pre": ("To search, write:\n<pre>\n", "\n</pre>\n"),
+    "pre and code in one line": ('So: <pre class="x"><code>', "</code></pre>\n"),
+    "a quoted block": ("They say:\n<blockquote>\n", "\n</blockquote>\n"),
+    "an item of a list": ("To search:\n- ", "\n"),
+    "a numbered item": ("To search:\n1. ", "\n"),
+    "a quotation": ("They say:\n> ", "\n"),
+    "a sentence": ("To search, write ", " as it stands there.\n"),
+    "glued to a colon": ("Write:", "\n"),
+}  # fmt: skip
+# The call itself begins on the second line.
+TWO_LINES = {"Qwen between its tokens", "Llama behind its header", "Gemini", "Command's words", "a role of its own"}
+
+
+def _shown(stream: str, before: str, after: str) -> str:
+    lines = stream.rstrip("\n").split("\n")
+    indent = before.rpartition("\n")[2].replace("- ", "  ").replace("1. ", "   ")
+    return before + f"\n{indent if len(indent) < 5 else ''}".join(lines) + after
+
+
+@pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
+@pytest.mark.parametrize("place", SHOWN)
+def test_a_foreign_call_that_a_text_shows_does_not_run(place: str, corrections: Corrections) -> None:
+    """Neither in the middle of an answer, where it is text, nor at its end."""
+    for name, stream in CALLS.items():
+        if name in TWO_LINES and not place.startswith(("indented", "pre", "a quoted block", "a quotation")):
+            continue
+        shown = _shown(stream, *SHOWN[place])
+        for size in (1, 7, 1_000_000):
+            for text in (shown, shown + "\nThat is how it is written there.\n"):
+                assert not calls_of(read(text, size, corrections)), (name, text)
+
+
+@pytest.mark.parametrize("place", SHOWN)
+@pytest.mark.parametrize("name", ["Llama's function", "Phi", "Mistral's short form", "tool_use", "call"])
+def test_words_behind_a_call_that_a_text_shows_reach_the_person(name: str, place: str) -> None:
+    shown = _shown(CALLS[name], *SHOWN[place]) + "\nThat is how.\n"
+    for size in (1, 7, 1_000_000):
+        events = read(shown, size)
+        assert text_of(events).endswith("That is how.\n")
+        assert not any(isinstance(event, CallsRejected) for event in events)
+
+
+@pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
+def test_a_call_behind_words_that_ends_the_answer_is_corrected(corrections: Corrections) -> None:
+    for stream in ("Let me look: " + CALLS["Llama's function"], f"I look: <tool_call>{CALL}</tool_call>"):
+        (rejected,) = (event for event in read(stream, 5, corrections) if isinstance(event, CallsRejected))
+        assert rejected.reason == corrections.quoted
+
+
+def test_behind_an_element_of_code_that_has_ended_calls_run() -> None:
+    for before in (
+        "<pre>\nx\n</pre>\n",
+        "<code>x</code>\n",
+        "The <pre> element keeps blanks.\n",
+        "<pre> keeps blanks.\n",
+    ):
+        for size in (1, 6, 1_000_000):
+            events = read(before + CALLS["Phi"], size)
+            assert calls_of(events) == [(BOAT,)], before
+            assert text_of(events) == before
