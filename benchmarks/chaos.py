@@ -45,7 +45,8 @@ from benchmarks.chaos_town import Town, Verdict, judge, town
 from benchmarks.chaos_versions import NoSuchVersion, TakeOver, Versions, versions
 from benchmarks.report import Options, print_report
 from store.engine import open_store
-from store.tables import fact, message
+from store.memory_tables import fact
+from store.message_tables import message
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 START_S = 120.0  # For the first start of all processes: Discord makes eight connections start five seconds apart

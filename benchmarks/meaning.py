@@ -36,9 +36,9 @@ from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Talk, read_talks
 from bot.background import MeaningfulMemories, MeaningLimits
 from store.engine import Store, open_store
+from store.message_tables import embedding, message, participant
 from store.search.matching import nearness_of, pack_vector, sign_bits
 from store.search.text import SearchQuery
-from store.tables import embedding, message, participant
 
 BATCH: Final = 64
 EXACT: Final = 10

@@ -54,7 +54,7 @@ from agent.tools.recall import MAX_HITS, RecallTool
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
 from store.engine import Store, open_store
-from store.forgetting.selection import ErasedIds
+from store.erased_ids import ErasedIds
 from store.search.text import indexed_text, keywords
 from store.turns import ledger, turn_queue
 

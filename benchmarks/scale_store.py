@@ -25,9 +25,10 @@ from agent.records import RecallQuery
 from agent.tools.recall import MAX_HITS
 from benchmarks.search_scale import BUSIEST, PLACE, START, THREAD, Vocabulary, like, questions_of
 from store.engine import open_store
+from store.message_tables import message
 from store.search.index import MESSAGES, MessageWords
 from store.search.text import indexed_text
-from store.tables import message, turn
+from store.turn_tables import turn
 
 Connection: TypeAlias = Any  # A connection of asyncpg, which has no types
 

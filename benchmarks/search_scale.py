@@ -59,9 +59,10 @@ from benchmarks.talks import read_talks
 from store.databases.database import is_postgresql
 from store.databases.postgresql import connect
 from store.engine import Store, open_store
+from store.message_tables import conversation, message, participant, person
 from store.search import index
 from store.search.text import STOP_WORDS, index_words, indexed_text
-from store.tables import conversation, message, participant, person, turn
+from store.turn_tables import turn
 from tests.fakes.postgresql import running_postgres
 
 Figures: TypeAlias = dict[str, float]

@@ -34,7 +34,8 @@ from agent.turn_setup import ContextConfig, asker_of, known_context
 from bot.turns.runner import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
-from store.tables import fact, fact_term
+from store.memory.fact_index import fact_term
+from store.memory_tables import fact
 from tests.fakes.minds import always, speaking
 
 Ticking = Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]

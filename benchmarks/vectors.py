@@ -35,10 +35,11 @@ from benchmarks.report import Options, print_report, read_options
 from benchmarks.search_scale import spread, vacuum
 from store.databases.database import Database
 from store.engine import open_store
+from store.message_tables import conversation, embedding, message, participant, person
 from store.search import hnsw
 from store.search.matching import nearness_of, pack_vector, sign_bits, visible_to
 from store.search.text import SearchQuery
-from store.tables import conversation, embedding, message, participant, person, turn
+from store.turn_tables import turn
 from tests.fakes.postgresql import running_postgres
 
 Figures: TypeAlias = dict[str, float]

@@ -48,24 +48,17 @@ from store.engine import (
     open_store,
     require_head,
 )
-from store.forgetting.selection import ErasedIds
-from store.knowledge_tables import document
+from store.erased_ids import ErasedIds, erased
+from store.memory_tables import fact
+from store.message_tables import conversation, message, person
 from store.migrations import MIGRATIONS, RELEASES, lost_before, take_back, version
+from store.preferences import preference
+from store.schema import meta, metadata
 from store.search import passages
 from store.search.index import INDEXES
-from store.tables import (
-    conversation,
-    erased,
-    fact,
-    installation,
-    message,
-    meta,
-    metadata,
-    person,
-    preference,
-    tool_account,
-    turn,
-)
+from store.search.passages import document
+from store.sign_ins import installation, tool_account
+from store.turn_tables import turn
 
 MADE: Final = "backup"  # The key in `meta` of the time at which a backup was made
 _SQLITE: Final = b"SQLite format 3\0"  # The first bytes of each SQLite file

@@ -15,10 +15,12 @@ Rules
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import date, datetime, timedelta
+from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
+from sqlalchemy import BigInteger, Index
+from sqlmodel import Field
 
 from agent.errors import LeaseLost
 from agent.messages import Json, ModelCall, Usage
@@ -26,10 +28,86 @@ from agent.ports import AuditedCall, CallEnd
 from agent.records import Claim
 from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.tool_policy import DecidedBy
-from store import rows
-from store.databases.database import SqlStore, reads, row_id, writes
-from store.memory import people
-from store.tables import TOKENS, model_call, person, preference, tool_call, turn
+from store import preferences, rows
+from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, row_id, writes
+from store.message_tables import person
+from store.preferences import preference
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
+from store.turn_tables import turn
+
+TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning")
+# The columns that sums over many days read: one index holds them all, in the order in which they are summed.
+SPENT: Final = ("day", "model", "person", "channel", "cost", *TOKENS, "estimated")
+
+
+class ModelCallRow(TableRow, table=True):
+    """Usage and cost of one model call. It holds no one's words, and remains after its turn is deleted: then without
+    turn, and after its day without channel.
+
+    `number` counts the calls of one turn, `kind` is the purpose, `day` is in UTC, `cost` is in nano-dollars, None for a
+    model without a price. `began`, `ms` and `first_ms`: see `agent.messages.CallTiming`; None if not measured. The
+    person is no foreign key: their spending still counts after they are forgotten.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        Index("ix_model_call_person", "person", "day"),
+        Index("ix_model_call_spent", *SPENT),
+        partial_index("ix_model_call_detached", "day", where="turn IS NULL AND channel != ''"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int | None = Field(default=None, foreign_key="turn.id", index=True)
+    number: int
+    kind: str = Field(sa_type=StorableText)
+    model: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText, default="")
+    day: date
+    input_uncached: int
+    input_cached: int
+    input_written: int
+    output: int
+    reasoning: int
+    bytes_up: int = Field(sa_type=BigInteger)
+    estimated: bool
+    cost: int | None = Field(sa_type=BigInteger, default=None)
+    began: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    ms: int | None = Field(sa_type=BigInteger, default=None)
+    first_ms: int | None = Field(sa_type=BigInteger, default=None)
+
+
+model_call: Final = metadata.tables["model_call"]
+
+
+class ToolCallRow(TableRow, table=True):
+    """A tool call, or a change of the tool policy (`tool` is ""). It remains after its turn, then without people's
+    words.
+
+    The person is no foreign key: an operator may never have written. `ms` and `size`: None until the call has ended.
+    """
+
+    __table_args__: ClassVar[Any] = (partial_index("ix_tool_call_policy", "id", where="tool = ''"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int | None = Field(default=None, foreign_key="turn.id", index=True)
+    time: datetime = Field(sa_type=UtcDateTime, index=True)
+    call: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText, index=True)
+    channel: str = Field(sa_type=StorableText)
+    audience: str = Field(sa_type=StorableText)
+    tool: str = Field(sa_type=StorableText)
+    arguments: str = Field(sa_type=StorableText)
+    effect: str = Field(sa_type=StorableText)
+    decision: str = Field(sa_type=StorableText)
+    decided_by: str = Field(sa_type=StorableText)
+    outcome: str = Field(sa_type=StorableText)
+    ms: int | None = Field(sa_type=BigInteger, default=None)
+    size: int | None = Field(sa_type=BigInteger, default=None)
+
+
+tool_call: Final = metadata.tables["tool_call"]
+
 
 TURN: Final = "turn"  # The kind of a model call that answers a question
 
@@ -207,7 +285,7 @@ def audit_change(
     connection: sa.Connection, change: AuditedCall, owner: str, name: str, before: str | None, after: str
 ) -> bool:
     """Change a preference if it still has the value `before`, and only then store the row."""
-    swapped = people.swap(connection, owner, name, before, after)
+    swapped = preferences.swap(connection, owner, name, before, after)
     if swapped:
         audit(connection, change)
     return swapped

@@ -33,22 +33,23 @@ from store.databases.database import (
     writes,
 )
 from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, unwritable
+from store.erased_ids import ErasedIds
 from store.forgetting.erase import mark_sweep_due
-from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorkingSet
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
-from store.memory.people import SqlKnowledge, SqlPreferences, SqlProfiles
+from store.memory.people import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
+from store.preferences import SqlPreferences
 from store.replicas import SqlShardLeases, SqlSharedRates
 from store.schedule_store import SqlSchedules
+from store.schema import meta
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
 from store.search.search import search
 from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
-from store.tables import meta
 from store.turns.ledger import SqlLedger
 from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
 

@@ -31,38 +31,23 @@ from agent.records import Author
 from agent.spending import NANO
 from store import calls
 from store.backup import is_connected_to
+from store.calls import model_call, tool_call
 from store.databases.database import Database, SqlStore, reads, writes
 from store.databases.sqlite import is_held
 from store.engine import Store, beside, erased_key
+from store.erased_ids import ErasedIds
 from store.forgetting import selection
-from store.forgetting.selection import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
-from store.job_queue import SqlJobs
-from store.knowledge_tables import document, passage
+from store.history import verdict, working_item
+from store.job_queue import SqlJobs, job
+from store.memory_tables import fact, profile_entry, profile_source
+from store.message_tables import conversation, message, person
+from store.preferences import preference
 from store.rows import read_json
-from store.tables import (
-    RUNNING,
-    WAITING,
-    consent,
-    conversation,
-    fact,
-    installation,
-    job,
-    message,
-    model_call,
-    open_question,
-    person,
-    preference,
-    profile_entry,
-    profile_source,
-    schedule,
-    sign_in,
-    tool_account,
-    tool_call,
-    turn,
-    verdict,
-    working_item,
-)
+from store.schedule_table import schedule
+from store.search.passages import document, passage
+from store.sign_ins import installation, sign_in, tool_account
+from store.turn_tables import RUNNING, WAITING, consent, open_question, turn
 
 PAGE: Final = 500  # Rows read at once
 DOCUMENTS: Final = 5  # Documents read at once, with all their text

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
+from sqlalchemy import Index
+from sqlmodel import Field
 
 from agent import texts
 from agent.errors import StoreError
@@ -30,26 +32,58 @@ from agent.schedules import occurrence_id
 from agent.state import LastActions, SituationSummary
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
-from store.databases.database import SqlStore, in_order, reads, storable, writes
-from store.knowledge_tables import place
-from store.tables import (
-    RUNNING,
-    WAITING,
-    action_record,
-    conversation,
-    fact,
-    message,
-    meta,
-    page,
-    participant,
-    person,
-    preference,
-    profile,
-    schedule,
-    turn,
-    verdict,
-    working_item,
-)
+from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, storable, writes
+from store.memory_tables import fact, profile
+from store.message_tables import conversation, message, participant, person, place
+from store.preferences import preference
+from store.schedule_table import schedule
+from store.schema import NEVER_REUSED, TableRow, meta, metadata
+from store.turn_tables import RUNNING, WAITING, action_record, turn
+
+
+class WorkingItemRow(TableRow, table=True):
+    """A scratch value of a conversation; deleted when it expires, and with the question in whose turn it was kept."""
+
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    id: int | None = Field(default=None, primary_key=True)
+    conversation: str = Field(sa_type=StorableText, index=True)
+    audience: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    value: str = Field(sa_type=StorableText)
+    created: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime = Field(sa_type=UtcDateTime, index=True)
+    message: int = Field(index=True)
+
+
+working_item: Final = metadata.tables["working_item"]
+
+
+class PageRow(TableRow, table=True):
+    """A page of a finished reply, by the platform's own id; deleted with the reply's text."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_page_page", "page", "source"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    source: str = Field(sa_type=StorableText)
+    page: str = Field(sa_type=StorableText)
+
+
+page: Final = metadata.tables["page"]
+
+
+class VerdictRow(TableRow, table=True):
+    """A reader's verdict on the reply of a turn."""
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, primary_key=True, index=True)
+    verdict: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
+verdict: Final = metadata.tables["verdict"]
+
 
 # The last messages received from each platform, and the watermark: where a start looks for missed messages.
 

@@ -10,14 +10,45 @@ from collections.abc import Mapping
 from dataclasses import fields
 from dataclasses import replace as replace_fields
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Index, Select, and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlmodel import Field
 
 from agent.errors import LeaseLost
 from agent.records import Job
-from store.databases.database import SqlStore, UtcDateTime, reads, writes
-from store.tables import RUNNING, WAITING, job
+from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, writes
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
+from store.turn_tables import RUNNING, WAITING
+
+
+class JobRow(TableRow, table=True):
+    """Work outside of turns. It is forgotten with `person` and `conversation`; the person may have no row."""
+
+    __table_args__: ClassVar[Any] = (
+        partial_index("ix_job_one_waiting", "kind", "key", where="state = 'waiting'", unique=True),
+        partial_index("ix_job_one_running", "kind", "key", where="state = 'running'", unique=True),
+        Index("ix_job_run_at", "kind", "run_at"),
+        Index("ix_job_person", "person", "conversation"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    state: str = Field(sa_type=StorableText, default=WAITING)
+    payload: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText)
+    run_at: datetime = Field(sa_type=UtcDateTime)
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
+    attempts: int = 0
+
+
+job: Final = metadata.tables["job"]
+
 
 # Statements are built once: building one takes longer than running it. Values are passed at execution.
 _IS_WAITING: Final = and_(

@@ -31,11 +31,14 @@ from agent.spending import (
     TurnTook,
 )
 from store import rows, schedule_store
-from store.calls import workspaces
+from store.calls import TOKENS, model_call, tool_call, workspaces
 from store.databases.database import SqlStore, reads, reads_long
-from store.knowledge_tables import document
+from store.message_tables import person
+from store.preferences import preference
+from store.schedule_table import schedule
 from store.search import passages
-from store.tables import TOKENS, consent, model_call, person, preference, schedule, tool_call, turn
+from store.search.passages import document
+from store.turn_tables import consent, turn
 
 MAX_ROWS: Final = 20  # People, channels: nobody reads a chart of more
 MAX_STEPS: Final = 500  # Of one turn, and of all turns of one query: more rounds than any turn may have

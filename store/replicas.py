@@ -12,11 +12,70 @@ from math import gcd
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import BigInteger, false
+from sqlmodel import Field
 
 from agent.admission_terms import Rate, RateReached, Whose
 from agent.ports import CallRate, CallsAsked, CallsTaken, HeldShard, ListedShard, ShardSession, ShardShare
-from store.databases.database import Database, SqlStore, in_order, reads, writes
-from store.knowledge_tables import shard_identify, shard_lease, shard_process, shared_rate
+from store.databases.database import Database, SqlStore, StorableText, UtcDateTime, in_order, reads, writes
+from store.schema import TableRow, metadata
+
+
+class ShardLeaseRow(TableRow, table=True):
+    """A connection to Discord's gateway: its owner and `since` when, the session with which another process can resume,
+    and until when all events were `heard`; `behind`: messages from before the session are still to be caught up on.
+    """
+
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    shards: int
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    epoch: int = Field(sa_type=BigInteger)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    session: str = Field(sa_type=StorableText, default="")
+    resume_url: str = Field(sa_type=StorableText, default="")
+    sequence: int = Field(sa_type=BigInteger, default=0)
+    heard: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    since: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    behind: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+
+
+shard_lease: Final = metadata.tables["shard_lease"]
+
+
+class ShardProcessRow(TableRow, table=True):
+    """A process that takes part until `lease_until`, and the number of shards that it wants there to be."""
+
+    owner: str = Field(sa_type=StorableText, primary_key=True)
+    lease_until: datetime = Field(sa_type=UtcDateTime)
+    wanted: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+
+
+shard_process: Final = metadata.tables["shard_process"]
+
+
+class ShardIdentifyRow(TableRow, table=True):
+    """When a session of a bucket was last begun."""
+
+    bucket: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    at: datetime = Field(sa_type=UtcDateTime)
+
+
+shard_identify: Final = metadata.tables["shard_identify"]
+
+
+class SharedRateRow(TableRow, table=True):
+    """How often something was done recently by all processes. `name` is a hash under the database's own key; `made`
+    counts by moment, and lists who wants to do more; `next`, in microseconds: when the next call is free.
+    """
+
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    made: str = Field(sa_type=StorableText, default="")
+    next: int = Field(sa_type=BigInteger, default=0)
+    until: int = Field(sa_type=BigInteger, index=True)
+
+
+shared_rate: Final = metadata.tables["shared_rate"]
+
 
 # The owners of connections to Discord's gateway: leased rows, like those of turns.
 #

@@ -57,10 +57,11 @@ from agent.schedules import (
 )
 from store import rows
 from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
-from store.forgetting.selection import ErasedIds
+from store.erased_ids import ErasedIds
+from store.schedule_table import schedule
 from store.search import index
 from store.search.text import IndexedText
-from store.tables import RUNNING, WAITING, schedule, turn
+from store.turn_tables import RUNNING, WAITING, turn
 from store.turns import amendments, ledger
 from store.turns.amendments import STOPPED
 

@@ -14,11 +14,76 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
+from sqlmodel import Field
 
 from agent.ports import Installation, OperatorSession
 from agent.records import SealedSignIn
-from store.databases.database import SqlStore, in_order, reads, writes
-from store.tables import installation, operator_session, sign_in, tool_account
+from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
+from store.schema import TableRow, metadata
+
+
+class ToolAccountRow(TableRow, table=True):
+    """A person's account at a tool server.
+
+    `sealed` is encrypted and holds no one's words. `renewing`: a process renews its tokens, at the latest until then.
+    The person may never have written, so it is no foreign key.
+    """
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    server: str = Field(sa_type=StorableText, primary_key=True)
+    sealed: bytes
+    renewing: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+tool_account: Final = metadata.tables["tool_account"]
+
+
+class SignInRow(TableRow, table=True):
+    """A sign-in in progress: one for each person and server. `handle`: a hash of the state that identifies it."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    server: str = Field(sa_type=StorableText, primary_key=True)
+    handle: str = Field(sa_type=StorableText, unique=True)
+    sealed: bytes
+    expires: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
+sign_in: Final = metadata.tables["sign_in"]
+
+
+class OperatorSessionRow(TableRow, table=True):
+    """A session of the operators' page. `hash`: of the browser's cookie, or of a link; `opened`: None for a link."""
+
+    hash: str = Field(sa_type=StorableText, primary_key=True)
+    opened: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    seen: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime = Field(sa_type=UtcDateTime)
+
+
+operator_session: Final = metadata.tables["operator_session"]
+
+
+class InstallationRow(TableRow, table=True):
+    """An app installed in a workspace through the install page, by the source of its messages. `sealed`: its tokens.
+
+    `epoch` and `renewing`: the claim to renew them, and until when it holds; `removed`: when the app was uninstalled.
+    """
+
+    source: str = Field(sa_type=StorableText, primary_key=True)
+    app: str = Field(sa_type=StorableText)
+    organization: str = Field(sa_type=StorableText, default="")
+    bot: str = Field(sa_type=StorableText)
+    scopes: str = Field(sa_type=StorableText)
+    installer: str = Field(sa_type=StorableText, default="")
+    installed: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    sealed: bytes
+    epoch: int = 0
+    renewing: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    removed: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+installation: Final = metadata.tables["installation"]
 
 
 def _at(table: Table, person: str, server: str) -> ColumnElement[bool]:

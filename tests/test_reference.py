@@ -7,19 +7,14 @@ from sqlalchemy import Connection, Table, func, insert, inspect, select
 
 from agent.memory.forgetting_plans import Everything
 from docs.site.reference import PAGES, STORED, Fate, each_once, settings_page, shown_settings
+from store.all_tables import metadata
+from store.calls import model_call, tool_call
 from store.engine import Store, open_store
+from store.history import verdict
+from store.message_tables import embedding
+from store.preferences import preference
 from store.search.index import INDEXES
-from store.tables import (
-    embedding,
-    installation,
-    metadata,
-    model_call,
-    preference,
-    sign_in,
-    tool_account,
-    tool_call,
-    verdict,
-)
+from store.sign_ins import installation, sign_in, tool_account
 from tests.fakes.incoming import START
 from tests.fakes.new_database import new_database
 from tests.store.forgetting.test_any_forgetting import Talk, World

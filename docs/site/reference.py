@@ -35,10 +35,10 @@ from bot.setting_parsers import Secret
 from bot.settings import SOURCE, From, Settings
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
+from store.all_tables import metadata
 from store.calls import KEPT
 from store.schedule_store import SHOWN_FOR
 from store.search.index import INDEXES
-from store.tables import metadata
 
 ROOT: Final = Path(__file__).parents[2]
 _MADE: Final = "*Made from the code by `make generated`.*"

@@ -18,24 +18,15 @@ from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
 from agent.records import Author, repeats_with
 from store import calls, job_queue, rows
+from store.calls import tool_call
 from store.forgetting.erase import mark_sweep_due
+from store.job_queue import job
 from store.memory import fact_index, fact_store, people
+from store.memory.fact_store import fact_ground
+from store.memory_tables import fact, profile, profile_entry, profile_source
+from store.message_tables import conversation, message, participant
 from store.search.text import quotes
-from store.tables import (
-    WAITING,
-    action_record,
-    conversation,
-    fact,
-    fact_ground,
-    job,
-    message,
-    participant,
-    profile,
-    profile_entry,
-    profile_source,
-    tool_call,
-    turn,
-)
+from store.turn_tables import WAITING, action_record, turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,39 +21,25 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.documents import SHARING
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
 from store import calls, job_queue, rows, sign_ins
+from store.calls import tool_call
 from store.databases.database import is_postgresql
+from store.erased_ids import ErasedIds, erased
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
-from store.forgetting.selection import ErasedIds, batches, in_batches, rows_in, select_rows, unasked, values_in
-from store.knowledge_tables import document
+from store.forgetting.selection import batches, in_batches, rows_in, select_rows, unasked, values_in
+from store.history import page, verdict, working_item
+from store.job_queue import job
 from store.memory import fact_store, people
+from store.memory_tables import fact, profile
+from store.message_tables import conversation, message, participant, person
+from store.preferences import preference
+from store.schedule_table import schedule
+from store.schema import meta
 from store.search import index, passages
+from store.search.passages import document
 from store.search.text import holds
-from store.tables import (
-    RUNNING,
-    WAITING,
-    action_record,
-    consent,
-    conversation,
-    erased,
-    fact,
-    job,
-    message,
-    meta,
-    open_question,
-    page,
-    participant,
-    person,
-    preference,
-    profile,
-    schedule,
-    tool_call,
-    turn,
-    verdict,
-    working_item,
-    workspace,
-)
+from store.turn_tables import RUNNING, WAITING, action_record, consent, open_question, turn, workspace
 
 # What platforms show of erased messages: pages that should be deleted there as well, and threads that have their
 # titles.

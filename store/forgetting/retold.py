@@ -40,10 +40,14 @@ from sqlalchemy import Column, Connection, Select, and_, select
 from agent.records import Author
 from store import rows
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
+from store.history import working_item
 from store.memory import fact_store, people
+from store.memory_tables import fact, profile_entry, profile_source
+from store.message_tables import message
+from store.schedule_table import schedule
 from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, passages, plain_words, stem
-from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, schedule, turn, working_item
+from store.turn_tables import RUNNING, WAITING, turn
 
 # Whether words that two texts share prove that one was drawn from the other, or are only common phrases.
 #

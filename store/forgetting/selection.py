@@ -4,13 +4,10 @@ Rule: a person's plan reaches only rows of that person: their messages, the repl
 entries about them.
 """
 
-import hashlib
-import hmac
 from collections import ChainMap
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
@@ -18,36 +15,27 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, an
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
-from agent.records import SCHEDULED, UNASKED, Author, Incoming
-from store.knowledge_tables import document
+from agent.records import SCHEDULED, UNASKED, Author
 from store.memory import fact_store, people
+from store.memory_tables import fact, profile_entry, profile_source
+from store.message_tables import message, person
+from store.preferences import preference
 from store.rows import ids_in, read_json, texts_in
+from store.schedule_table import schedule
 from store.search import index, passages
+from store.search.passages import document
 from store.search.search import speaks_of, topic_of
 from store.search.text import holds
-from store.tables import (
-    fact,
-    installation,
-    message,
-    person,
-    preference,
-    profile_entry,
-    profile_source,
-    schedule,
-    sign_in,
-    tool_account,
-    turn,
-)
+from store.sign_ins import installation, sign_in, tool_account
+from store.turn_tables import turn
 
 # Ids in batches. Pure.
 
 T = TypeVar("T", int, str)
 V = TypeVar("V")
 Ts = TypeVarTuple("Ts")
-
 BATCH: Final = 10_000  # Ids in one statement: its rows are in memory, and the progress is reported between statements
 CHUNK: Final = 2_000  # Messages that are read at a time where there may be a hundred thousand
-
 # Called now and then with the number of messages found so far; an exception that it raises ends the search.
 Watch: TypeAlias = Callable[[int], object]
 
@@ -155,7 +143,6 @@ def schedules_from(connection: Connection, messages: Mapping[int, ForgottenMessa
 
 
 _BY_PERSON: Final = message.c.author == Author.PERSON
-
 
 # A schedule is erased with its owner, with the places in which it was made and posts, and with the text that it
 # repeats.
@@ -439,46 +426,3 @@ def posted(connection: Connection, channel: str, message_ids: Collection[str]) -
 
 def _ids(connection: Connection, table: Table, where: ColumnElement[bool]) -> frozenset[int]:
     return frozenset(connection.execute(select(table.c.id).where(where)).scalars())
-
-
-# Platform ids that were forgotten, as keyed hashes: enough to recognise an id, not to recover it. Pure.
-
-FORGOTTEN: Final = "forgotten:"
-NAME_DIGITS: Final = 16  # Enough to distinguish all people in an audit
-
-
-@dataclass(frozen=True, slots=True)
-class ErasedIds:
-    """Hashes under the database's own random key."""
-
-    key: bytes = field(repr=False)
-
-    def of_event(self, source: str, event_id: str) -> str:
-        return self._hash("event", source, event_id)
-
-    def of_post(self, channel: str, message_id: str) -> str:
-        return self._hash("post", channel, message_id)
-
-    def of_page(self, channel: str, page: str) -> str:
-        """A page of the bot's own reply: a kind of its own, because surfaces may number pages anew each time."""
-        return self._hash("page", channel, page)
-
-    def of_message(self, incoming: Incoming) -> tuple[str, str]:
-        """The two hashes by which a redelivered message is recognised."""
-        return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
-
-    def of_everything(self, who: str, time: int) -> str:
-        """The hash of the fact that all of a person was forgotten, for the first time (0) or a later one."""
-        return self._hash("everything", who, str(time))
-
-    def times_forgotten(self, who: str, hashes: Container[str]) -> int:
-        """How often all of a person was forgotten, according to these hashes."""
-        return next(time for time in count() if self.of_everything(who, time) not in hashes)
-
-    def of_person(self, who: str) -> str:
-        """The name of a forgotten person in the audit."""
-        return f"{FORGOTTEN}{self._hash('person', who)[:NAME_DIGITS]}"
-
-    def _hash(self, *parts: str) -> str:
-        plain = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return hmac.new(self.key, plain, hashlib.sha256).hexdigest()

@@ -36,7 +36,8 @@ from agent.memory.profile import Partition
 from agent.messages import Consent
 from agent.progress import decode
 from agent.records import Author, Job, Receipt
-from store import calls, job_queue
+from store import calls, erased_ids, job_queue
+from store.calls import tool_call
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import (
@@ -52,27 +53,17 @@ from store.forgetting.erase import (
 )
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
+from store.history import working_item
+from store.job_queue import job
 from store.memory import fact_store, people
+from store.memory_tables import fact, profile_entry
+from store.message_tables import conversation, message
+from store.schedule_table import schedule
+from store.schema import metadata
 from store.search import index, matching, passages
 from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
-from store.tables import (
-    RUNNING,
-    WAITING,
-    action_record,
-    consent,
-    conversation,
-    fact,
-    job,
-    message,
-    metadata,
-    profile_entry,
-    schedule,
-    tool_call,
-    turn,
-    working_item,
-    workspace,
-)
+from store.turn_tables import RUNNING, WAITING, action_record, consent, turn, workspace
 
 # The search for proof after forgetting: for whole texts in rows and index, for pieces of them in the files.
 #
@@ -392,7 +383,7 @@ class SqlForgetting(SqlStore):
     author = reads(_author)
     text = reads(_text)
 
-    def __init__(self, database: Database, erased_ids: selection.ErasedIds) -> None:
+    def __init__(self, database: Database, erased_ids: erased_ids.ErasedIds) -> None:
         super().__init__(database)
         self._erased_ids = erased_ids
 

@@ -17,11 +17,26 @@ from itertools import chain
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlmodel import Field
 
 from agent.memory.facts import plain_key
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
+from store.databases.database import StorableText
+from store.memory_tables import fact
 from store.rows import json_rows
-from store.tables import fact, fact_term
+from store.schema import TableRow, metadata
+
+
+class FactTermRow(TableRow, table=True):
+    """A word by which a fact is found; deleted with the fact."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    term: str = Field(sa_type=StorableText, primary_key=True)
+    fact: int = Field(primary_key=True, foreign_key="fact.id", index=True)
+
+
+fact_term: Final = metadata.tables["fact_term"]
+
 
 MAX_TERMS: Final = 64  # Of one fact: a longer text is found by its beginning
 MAX_ASKED: Final = 16  # Words of a question or a new fact that are looked up: the longest, which are the most specific

@@ -27,6 +27,7 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlmodel import Field
 
 from agent import texts
 from agent.admission_terms import Authority
@@ -50,9 +51,23 @@ from agent.memory.writing import (
 from agent.records import Author
 from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
 from store.memory import fact_index
+from store.memory.fact_index import fact_term
+from store.memory_tables import fact
+from store.message_tables import message, person
 from store.rows import ids_in_parameter, texts_in_parameter
+from store.schema import TableRow, metadata
 from store.search.text import index_words, telling_words
-from store.tables import fact, fact_ground, fact_term, message, person
+
+
+class FactGroundRow(TableRow, table=True):
+    """A fact, and another fact that it depends on."""
+
+    fact: int = Field(primary_key=True, foreign_key="fact.id")
+    ground: int = Field(primary_key=True, foreign_key="fact.id", index=True)
+
+
+fact_ground: Final = metadata.tables["fact_ground"]
+
 
 SHOWN: Final = 80  # Up to this number, all valid facts are used: about as many as fit into a context
 CHOSEN: Final = 60  # If there are more, this number is chosen

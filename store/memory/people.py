@@ -24,20 +24,12 @@ from agent.records import Author, Claim, Incoming, Known, Person
 from agent.state import LastActions
 from store import history, job_queue
 from store.databases.database import SqlStore, in_order, reads, row_id, writes
+from store.erased_ids import erased
 from store.memory import fact_store
+from store.memory_tables import profile, profile_entry, profile_source
+from store.message_tables import conversation, message, participant, person
 from store.search import index
-from store.tables import (
-    conversation,
-    erased,
-    message,
-    participant,
-    person,
-    preference,
-    profile,
-    profile_entry,
-    profile_source,
-    turn,
-)
+from store.turn_tables import turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,36 +146,6 @@ def add_person(connection: sa.Connection, who: Person) -> int:
 
 def number_of(connection: sa.Connection, person_id: str) -> int | None:
     return connection.execute(sa.select(person.c.number).where(person.c.id == person_id)).scalar_one_or_none()
-
-
-# Preferences, by name.
-
-
-def chosen(connection: sa.Connection, owner: str) -> dict[str, str]:
-    query = sa.select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
-    return {row.name: row.value for row in connection.execute(query.order_by(preference.c.name))}
-
-
-def choose(connection: sa.Connection, owner: str, name: str, value: str | None) -> None:
-    stored = sa.and_(preference.c.owner == owner, preference.c.name == name)
-    if value is None:
-        connection.execute(sa.delete(preference).where(stored))
-    elif connection.execute(sa.update(preference).where(stored).values(value=value)).rowcount == 0:
-        connection.execute(sa.insert(preference).values(owner=owner, name=name, value=value))
-
-
-def swap(connection: sa.Connection, owner: str, name: str, before: str | None, after: str) -> bool:
-    in_order(connection, f"{owner} {name}")
-    is_unchanged = chosen(connection, owner).get(name) == before
-    if is_unchanged:
-        choose(connection, owner, name, after)
-    return is_unchanged
-
-
-class SqlPreferences(SqlStore):
-    all_of = reads(chosen)
-    set = writes(choose)
-    swap = writes(swap)
 
 
 # Profiles.
@@ -365,7 +327,6 @@ def _add_sources(connection: sa.Connection, entry_id: int, entry: ProfileEntry) 
 # learned from together; but a partition with ENOUGH messages waits no longer.
 
 ENOUGH: Final = 20  # The number of messages that are worth a model call, even while the person is still writing
-
 
 _THEIRS: Final = sa.and_(message.c.person == sa.bindparam("learner"), message.c.audience == sa.bindparam("there"))
 _TO_LEARN: Final = sa.update(message).where(_THEIRS, ~message.c.passed_over).values(to_learn=True)

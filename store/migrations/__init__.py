@@ -30,7 +30,7 @@ from sqlalchemy.exc import DBAPIError
 from agent import texts
 from agent.errors import StoreError
 from store.databases.database import LOCK_SPACE, Database
-from store.tables import meta
+from store.schema import meta
 
 if TYPE_CHECKING:
     from alembic.config import Config

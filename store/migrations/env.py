@@ -8,8 +8,8 @@ from typing import Literal
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
+from store.all_tables import metadata
 from store.databases.database import StorableText, UtcDateTime
-from store.knowledge_tables import metadata  # so that all tables are in it
 from store.search.index import INDEXES
 
 

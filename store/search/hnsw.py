@@ -45,7 +45,7 @@ from agent.errors import StoreError
 from agent.records import Meaning
 from store.databases.database import Database, in_order
 from store.databases.postgresql import PostgresDatabase
-from store.tables import embedding, message, participant
+from store.message_tables import embedding, message, participant
 
 log = logging.getLogger(__name__)
 

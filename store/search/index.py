@@ -44,8 +44,8 @@ from sqlalchemy import table as table_named
 from agent.records import INDEXING, Job
 from store import job_queue
 from store.databases.database import Database, StorableText, in_order, is_postgresql, run_in_thread
+from store.message_tables import embedding, message, participant, person
 from store.search.text import IndexedText, entry_terms, indexed_text, stem
-from store.tables import embedding, message, participant, person
 
 MESSAGES: Final = "message_index"
 PASSAGES: Final = "passage_index"

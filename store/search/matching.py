@@ -40,10 +40,10 @@ from sqlalchemy import table as table_named
 from agent.memory.audience import NOWHERE
 from agent.records import Author, Meaning, Unembedded
 from store.databases.database import BitString, SqlStore, StorableText, is_postgresql, reads, writes
+from store.message_tables import embedding, message, participant, person
 from store.rows import ids_in_parameter
 from store.search.index import MESSAGES, Fts5Words, MessageWords
 from store.search.text import OF_SHARED, PARAMETERS, SHARED, Range, SearchQuery, index_words, wanted_terms
-from store.tables import embedding, message, participant, person
 
 # The newest matches of one keyword that are read. More common words say little; all matches of rarer words count.
 MATCH_LIMIT: Final = 500

@@ -20,12 +20,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, combinations
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Connection,
+    Index,
     Integer,
     Text,
     and_,
@@ -39,6 +40,7 @@ from sqlalchemy import (
     text,
     update,
 )
+from sqlmodel import Field
 
 from agent.memory.documents import (
     LOOK_AGAIN,
@@ -52,13 +54,74 @@ from agent.memory.documents import (
 )
 from agent.records import INDEXING
 from store import job_queue
-from store.databases.database import is_postgresql, row_id
-from store.knowledge_tables import document, passage, place
+from store.databases.database import StorableText, UtcDateTime, is_postgresql, row_id
+from store.message_tables import person, place
 from store.rows import OF_DOCUMENT, document_of, ids_in_parameter, page_columns
+from store.schema import NEVER_REUSED, TableRow, metadata
 from store.search.index import PASSAGES, Fts5Words, TsvectorWords
 from store.search.search import Forms, fused, word_forms
 from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, keywords, stem, wanted_terms, word_parts
-from store.tables import person
+
+
+class DocumentRow(TableRow, table=True):
+    """A document of a place. `audience` is the label of those who may find it; `person` added it, or is "" after they
+    were forgotten. `state`: see `store.search.passages`. From `address` on: columns of a web page (see
+    `agent.memory.documents.LinkedPage`), which is fetched again at `due`.
+    """
+
+    __table_args__: ClassVar[Any] = (
+        Index("ix_document_audience", "audience", "name"),
+        Index("ix_document_channel", "channel"),
+        Index("ix_document_person", "person"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    audience: str = Field(sa_type=StorableText)
+    source: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    name: str = Field(sa_type=StorableText)
+    link: str = Field(sa_type=StorableText, default="")
+    time: datetime = Field(sa_type=UtcDateTime)
+    pages: int = 0
+    passages: int
+    state: str = Field(sa_type=StorableText)
+    address: str = Field(sa_type=StorableText, default="")
+    etag: str = Field(sa_type=StorableText, default="")
+    modified: str = Field(sa_type=StorableText, default="")
+    digest: str = Field(sa_type=StorableText, default="")
+    seen: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    since: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    fault: str = Field(sa_type=StorableText, default="")
+    is_own: bool = False
+    due: datetime | None = Field(sa_type=UtcDateTime, default=None, index=True)
+
+
+document: Final = metadata.tables["document"]
+
+
+class PassageRow(TableRow, table=True):
+    """A passage of a document. `number`: its position, from 1. `words`: the `length` index words of its text, then
+    those of the document's name and the headings above it. `place`: in whose range of the index it is, if it is
+    indexed.
+    """
+
+    __table_args__: ClassVar[Any] = (Index("ix_passage_document", "document", "number"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    document: int = Field(foreign_key="document.id")
+    number: int
+    page: int | None = None
+    heading: str = Field(sa_type=StorableText, default="")
+    text: str = Field(sa_type=StorableText)
+    words: str = Field(sa_type=StorableText)
+    length: int
+    place: int | None = None
+
+
+passage: Final = metadata.tables["passage"]
+
 
 NEW, KNOWN, GONE = "new", "known", "gone"
 DOCUMENTS_MOST: Final = 1_000  # Of one audience: a list that a person can still read

@@ -42,7 +42,7 @@ from agent.records import Author, Hit, RecallQuery
 from store import rows
 from store.databases.database import StorableText, is_postgresql
 from store.history import stored_messages
-from store.knowledge_tables import place
+from store.message_tables import message, participant, person, place
 from store.rows import ids_in_parameter, json_rows
 from store.search import matching
 from store.search.index import PLACES
@@ -61,7 +61,6 @@ from store.search.text import (
     telling_words,
     wanted_terms,
 )
-from store.tables import message, participant, person
 
 # Ranking of the found messages. Pure.
 #

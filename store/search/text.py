@@ -30,7 +30,7 @@ from agent.memory.forgetting_plans import PAUSED
 from agent.messages import normalisable
 from agent.patterns import compile_later
 from store.databases.database import StorableText, UtcDateTime
-from store.tables import message
+from store.message_tables import message
 
 MAX_KEYWORDS: Final = 128  # Pairs of characters. A pasted page is a valid question.
 WORD_COST: Final = 4  # A word counts as much as four pairs: there are at most 32 words

@@ -51,31 +51,19 @@ from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
 from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from agent.schedules import ScheduleKind, ScheduleState
-from store import calls, job_queue, rows
-from store.knowledge_tables import document
+from store import calls, job_queue, preferences, rows
+from store.calls import tool_call
+from store.history import working_item
+from store.job_queue import job
 from store.memory import people
+from store.memory.fact_store import fact_ground
+from store.memory_tables import fact, profile, profile_entry, profile_source
+from store.message_tables import conversation, message
+from store.schedule_table import schedule
 from store.search import index, passages
+from store.search.passages import document
 from store.search.text import IndexedText
-from store.tables import (
-    DONE,
-    RUNNING,
-    WAITING,
-    consent,
-    conversation,
-    fact,
-    fact_ground,
-    job,
-    message,
-    open_question,
-    profile,
-    profile_entry,
-    profile_source,
-    schedule,
-    tool_call,
-    turn,
-    working_item,
-    workspace,
-)
+from store.turn_tables import DONE, RUNNING, WAITING, consent, open_question, turn, workspace
 
 STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}  # The columns of a stopped turn
 _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
@@ -356,7 +344,7 @@ _PUBLIC: Final = union(
 def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:
     """Move the channel's content for its team to the audience of `place`; returns how many messages moved."""
     if place.is_closed:
-        people.choose(connection, f"channel:{channel}", SHARING, None)
+        preferences.choose(connection, f"channel:{channel}", SHARING, None)
     wide = tuple(connection.execute(_PUBLIC, {"channel": channel}).scalars())
     if not wide or not place.is_closed:
         return 0

@@ -26,27 +26,16 @@ from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, 
 from agent.schedules import asked_in, is_work
 from agent.state import SituationSummary, Workspace
 from store import calls, history, rows
+from store.calls import tool_call
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
-from store.forgetting.selection import ErasedIds
+from store.erased_ids import ErasedIds
+from store.history import page
 from store.memory import fact_store, people
+from store.memory_tables import fact
+from store.message_tables import conversation, message, participant
 from store.search import index, passages
 from store.search.text import IndexedText, index_words, is_telling, stem
-from store.tables import (
-    DONE,
-    RUNNING,
-    WAITING,
-    action_record,
-    consent,
-    conversation,
-    fact,
-    message,
-    open_question,
-    page,
-    participant,
-    tool_call,
-    turn,
-    workspace,
-)
+from store.turn_tables import DONE, RUNNING, WAITING, action_record, consent, open_question, turn, workspace
 from store.turns import amendments, turn_queue
 from store.turns.amendments import restrict_place
 from store.turns.turn_queue import claim_turn

@@ -21,7 +21,8 @@ from agent.records import SCHEDULED, Author, Claim, Claiming, ConsentOutcome, In
 from agent.schedules import WORK, asked_in
 from store import rows
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, is_postgresql, reads, writes
-from store.tables import DONE, RUNNING, WAITING, consent, message, open_question, person, turn
+from store.message_tables import message, person
+from store.turn_tables import DONE, RUNNING, WAITING, consent, open_question, turn
 
 # Which turn is next: fair between teams, between the people of a team, and in order within a conversation.
 #

@@ -15,7 +15,8 @@ from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
 from store import rows
 from store.engine import Store
-from store.tables import conversation, message, turn
+from store.message_tables import conversation, message
+from store.turn_tables import turn
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.minds import WORDED, always, speaking

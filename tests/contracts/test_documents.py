@@ -27,9 +27,9 @@ from agent.ports import ToolContext
 from agent.records import INDEXING, Person
 from agent.tools.recall import RecallTool
 from store.engine import Store
-from store.knowledge_tables import document
 from store.search import passages
 from store.search.index import INDEXES
+from store.search.passages import document
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import new_database, open_new
 

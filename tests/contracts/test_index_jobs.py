@@ -9,8 +9,8 @@ from agent.memory.forgetting_plans import Everything
 from agent.records import INDEXING, Job, RecallQuery
 from store.databases.database import is_postgresql
 from store.engine import Store
+from store.job_queue import job
 from store.search.index import AT_ONCE, AT_ONCE_WORDS
-from store.tables import job
 from tests.contracts.steps import found, proved
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.plans import one_thread

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.tables import DONE, conversation, model_call, person, tool_call, turn
+from store.calls import model_call, tool_call
+from store.message_tables import conversation, person
+from store.turn_tables import DONE, turn
 
 MODELS: Final = ("openai:gpt-6.1-terra", "anthropic:claude-sonnet-5", "ollama:llama3.2")
 TOOLS: Final = ("recall", "web_search", "remember")

@@ -23,14 +23,20 @@ from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, 
 from agent.schedules import Schedule
 from agent.state import SituationSummary
 from store import history, rows
+from store.calls import model_call
 from store.databases.database import Database, DatabaseFiles, OutageLog
 from store.databases.sqlite import store_error
 from store.engine import Prepared, Store, prepare, store_on
-from store.forgetting.selection import ErasedIds
+from store.erased_ids import ErasedIds
+from store.history import verdict
+from store.job_queue import job
 from store.memory import fact_store
+from store.memory_tables import fact
+from store.message_tables import conversation, message, person
 from store.migrations import HEAD, MIGRATIONS
+from store.preferences import preference
 from store.schedule_store import listed
-from store.tables import conversation, fact, job, message, model_call, person, preference, turn, verdict
+from store.turn_tables import turn
 from store.turns.ledger import SqlLedger
 
 P = ParamSpec("P")

@@ -20,7 +20,8 @@ from bot.hosting import BotHost
 from bot.memory.retention import ReplyDeletion, Retention
 from bot.scheduler import JobLimits, JobWorker
 from store.databases.database import Database
-from store.forgetting.selection import ErasedIds, Watch, unwatched
+from store.erased_ids import ErasedIds
+from store.forgetting.selection import Watch, unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import database_in, opened, serving_host

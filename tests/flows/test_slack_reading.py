@@ -21,7 +21,7 @@ from bot.logs import RedactingFormatter
 from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setting_parsers import FooterStyle
 from bot.texts import command_texts
-from store import tables
+from store import turn_tables
 from tests.fakes.alerts import ON_SLACK
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
@@ -312,7 +312,7 @@ async def test_slacks_search_finds_for_the_asker_of_a_message_and_its_right_ends
         (token,) = [one for one in state.action_tokens if one in json.dumps([call.args for call in state.calls])]
         assert [one.args["action_token"] for one in state.called("assistant.search.context")] == [token]
         shown = json.dumps([one.wire() for one in state.messages])
-        stored = str(talk.store.database.now(lambda connection: connection.execute(select(tables.turn)).all()))
+        stored = str(talk.store.database.now(lambda connection: connection.execute(select(turn_tables.turn)).all()))
     assert "[1] #incident, bob, Mon 2026-01-05" in result
     assert f": https://fake.slack.com/archives/C0INCIDENT/p{hit.ts.replace('.', '')}" in result
     assert "> (before: before it)" in result

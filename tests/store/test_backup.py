@@ -17,7 +17,7 @@ from agent.memory.forgetting_plans import Deleted, Everything
 from agent.records import INDEXING
 from store.backup import MADE, backup, copy, digest, look_into, restore
 from store.engine import Store, open_store
-from store.tables import meta, metadata
+from store.schema import meta, metadata
 from tests.contracts.steps import answered, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said

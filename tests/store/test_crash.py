@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.progress import decode
 from agent.records import Claiming, Closing
 from store.engine import Store, open_store
-from store.tables import message
+from store.message_tables import message
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer

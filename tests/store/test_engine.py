@@ -16,8 +16,8 @@ from agent.machine import sqlite_path
 from agent.records import RecallQuery
 from store.databases.sqlite import is_anybodys, unwritable
 from store.engine import ERASED_KEY, open_store, too_old
-from store.forgetting.selection import ErasedIds
-from store.tables import meta
+from store.erased_ids import ErasedIds
+from store.schema import meta
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.store.processes import line, output, running

@@ -10,27 +10,19 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from agent.errors import StoreError, StoreLocked
+from store.all_tables import metadata
 from store.backup import go_back, look_into, restore
+from store.calls import TOKENS, model_call, tool_call
 from store.databases.database import migrating
 from store.engine import Store, database_beside, look_at, open_store, prepare
-from store.knowledge_tables import document, place, shard_lease
+from store.message_tables import message, place
 from store.migrations import HEAD, MIGRATIONS, RELEASES, take_back
+from store.replicas import shard_lease
+from store.schedule_table import schedule
 from store.search.index import INDEXES
-from store.tables import (
-    TOKENS,
-    consent,
-    installation,
-    message,
-    metadata,
-    model_call,
-    open_question,
-    operator_session,
-    schedule,
-    sign_in,
-    tool_account,
-    tool_call,
-    turn,
-)
+from store.search.passages import document
+from store.sign_ins import installation, operator_session, sign_in, tool_account
+from store.turn_tables import consent, open_question, turn
 from tests.contracts.steps import answered, texts_found
 from tests.examples import is_thorough
 from tests.fakes.incoming import START, said

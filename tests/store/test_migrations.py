@@ -1,4 +1,4 @@
-"""The revisions lead to the tables of `store.tables` on both engines, and on from there with everything people said."""
+"""The revisions lead to the tables of `store.all_tables` on both engines, and on with everything people said."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

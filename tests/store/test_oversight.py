@@ -13,9 +13,9 @@ from agent.records import Closing
 from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.spending import By, SpendingPeriod
 from store.engine import Store
-from store.knowledge_tables import document
 from store.oversight import MAX_ROWS, SqlOversight
-from store.tables import consent, turn
+from store.search.passages import document
+from store.turn_tables import consent, turn
 from tests.contracts.steps import answered, claimed
 from tests.fakes.busy_store import fill
 from tests.fakes.incoming import START, dm, said

@@ -10,9 +10,11 @@ from sqlalchemy import Connection, delete, func, select, table, update
 
 from store.databases.database import is_postgresql
 from store.engine import DERIVED, Store, look_at, open_store, outdated, renew_some
+from store.memory.fact_index import fact_term
+from store.memory_tables import fact
+from store.schema import meta
 from store.search import index
 from store.search.index import TERMS
-from store.tables import fact, fact_term, meta
 from tests.contracts.steps import answered, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said

@@ -19,10 +19,10 @@ from agent.memory.forgetting_plans import Everything, Gone
 from agent.records import INDEXING, Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
-from store.forgetting.selection import ErasedIds
+from store.erased_ids import ErasedIds
+from store.message_tables import person
 from store.search.passages import keep, rows_of
 from store.search.text import indexed_text
-from store.tables import person
 from store.turns.ledger import accept, finish
 from store.turns.turn_queue import claim_turn as claim_next
 from tests.contracts.steps import answered, claimed, summary_of

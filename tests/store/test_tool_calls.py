@@ -15,9 +15,8 @@ from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import AuditedCall
 from agent.progress import Progress, RoundStep, encode
 from agent.records import Claim, Closing
-from store.calls import KEPT
+from store.calls import KEPT, tool_call
 from store.engine import Store, open_audit, open_store
-from store.tables import tool_call
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import new_database

@@ -14,7 +14,8 @@ from agent.records import Claiming, Closing
 from store.databases.postgresql import PostgresDatabase
 from store.engine import DERIVED, Store, look_at, open_store
 from store.migrations import HEAD, INDEX
-from store.tables import meta, turn
+from store.schema import meta
+from store.turn_tables import turn
 from tests.contracts.steps import answered
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer

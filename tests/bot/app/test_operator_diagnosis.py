@@ -16,7 +16,7 @@ from bot.exits import SKEW, Finding, Level, clock_finding, finding_lines, health
 from bot.settings import Settings, load_settings
 from store.engine import open_store
 from store.migrations import HEAD
-from store.tables import meta
+from store.schema import meta
 from tests.contracts.steps import answered
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import said

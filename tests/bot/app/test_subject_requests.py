@@ -41,7 +41,7 @@ from bot.scheduler import JobLimits, JobWorker
 from bot.setting_parsers import OperatorAct
 from bot.settings import Settings, load_settings
 from store.engine import Store, open_store
-from store.tables import message
+from store.message_tables import message
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember

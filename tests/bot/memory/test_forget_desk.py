@@ -18,9 +18,10 @@ from bot.memory.retention import EXPIRED, EXPIRY_INTERVAL, GONE, SWEEP, ReplyDel
 from bot.reply_surface import PageGone, PageUnsent
 from bot.scheduler import JobWorker
 from bot.texts import memory_texts
-from store.forgetting.selection import ErasedIds, unwatched
+from store.erased_ids import ErasedIds
+from store.forgetting.selection import unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
-from store.memory.people import SqlPreferences
+from store.preferences import SqlPreferences
 from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said

@@ -17,8 +17,8 @@ from bot.pages.frame import templates
 from bot.pages.reports import MAX_ROWS, report_views, turn_parts
 from bot.pages.serving import serving
 from store.engine import Store
-from store.knowledge_tables import document
 from store.oversight import SqlOversight
+from store.search.passages import document
 from tests.browser import DESK, PHONE, open_browser, open_page, overflows, violations
 from tests.examples import examples
 from tests.fakes.busy_store import fill

@@ -18,7 +18,7 @@ from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.runner import TurnRunner
 from bot.turns.worker import Turns
 from store.databases.database import LocalNotifier
-from store.forgetting.selection import ErasedIds
+from store.erased_ids import ErasedIds
 from store.turns.ledger import SqlLedger
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said

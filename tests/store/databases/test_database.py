@@ -14,7 +14,8 @@ from sqlalchemy.exc import OperationalError, StatementError
 from agent.errors import StoreError
 from store.databases.sqlite import open_sqlite, store_error
 from store.engine import Store
-from store.tables import erased, meta
+from store.erased_ids import erased
+from store.schema import meta
 from tests.fakes.incoming import said
 from tests.patience import PATIENCE_S
 

@@ -15,7 +15,8 @@ from agent import texts
 from agent.errors import StoreError, StoreUnavailable
 from store.databases.postgresql import IDLE_S, LOCK_S, POOL_WAIT_S, STATEMENT_S, PostgresDatabase, store_error
 from store.engine import Store, open_store
-from store.tables import meta, turn
+from store.schema import meta
+from store.turn_tables import turn
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PASSWORD, PostgresServer, running_postgres

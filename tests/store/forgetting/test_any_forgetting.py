@@ -39,9 +39,9 @@ from agent.records import Closing, Receipt
 from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.state import ActionRecord, SituationSummary
 from bot.app.subject_requests import Kind
+from store.all_tables import metadata
 from store.databases.database import is_postgresql
 from store.engine import Store, open_store
-from store.tables import metadata
 from tests.contracts.steps import claimed
 from tests.examples import examples
 from tests.fakes.incoming import START, dm, said

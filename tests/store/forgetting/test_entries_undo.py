@@ -18,7 +18,8 @@ from agent.records import Closing
 from agent.state import SituationSummary
 from store.engine import Store, open_store
 from store.memory import fact_store
-from store.tables import conversation, fact_term
+from store.memory.fact_index import fact_term
+from store.message_tables import conversation
 from tests.contracts.steps import answered, claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said

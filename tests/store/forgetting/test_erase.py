@@ -23,11 +23,16 @@ from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import UNASKED, Closing
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store, open_store
+from store.erased_ids import erased
 from store.forgetting import sql_forgetting as proof
 from store.forgetting.erase import Erasure
 from store.forgetting.erasure_set import find_erasure_set
+from store.memory.fact_index import fact_term
+from store.memory_tables import fact
+from store.message_tables import message, person
+from store.schema import meta
 from store.search import index
-from store.tables import action_record, erased, fact, fact_term, message, meta, person, turn, workspace
+from store.turn_tables import action_record, turn, workspace
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said

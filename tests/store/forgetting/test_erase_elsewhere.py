@@ -13,7 +13,8 @@ from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing, Quoted
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store
-from store.tables import action_record, conversation, turn, workspace
+from store.message_tables import conversation
+from store.turn_tables import action_record, turn, workspace
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.contracts.test_forgetting_elsewhere import CLUB, SECRET, recalling
 from tests.fakes.incoming import START, said

@@ -11,7 +11,7 @@ from agent.errors import StoreError
 from agent.memory.forgetting_plans import AboutTopic, Everything, Preview
 from store.engine import Store
 from store.forgetting.selection import values_in
-from store.tables import message
+from store.message_tables import message
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.patience import PATIENCE_S

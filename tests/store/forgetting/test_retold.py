@@ -15,7 +15,7 @@ from agent.memory.writing import NewFact, Written
 from agent.progress import Progress, encode
 from agent.records import Author, Claim, Closing, Receipt
 from store.engine import Store
-from store.tables import message
+from store.message_tables import message
 from tests.contracts.steps import answered, claimed, proved
 from tests.fakes.incoming import START, dm, said
 

@@ -8,7 +8,9 @@ from sqlalchemy import Connection, select, update
 
 from agent.memory.statements import READER, read_statement
 from store.memory import fact_index
-from store.tables import fact, fact_term, meta
+from store.memory.fact_index import fact_term
+from store.memory_tables import fact
+from store.schema import meta
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START
 from tests.fakes.new_database import open_new

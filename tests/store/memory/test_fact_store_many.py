@@ -16,7 +16,8 @@ from agent.memory.statements import read_statement
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from store.engine import Store
 from store.memory import fact_index, fact_store
-from store.tables import fact, fact_term
+from store.memory.fact_index import fact_term
+from store.memory_tables import fact
 from tests.fakes.incoming import START
 from tests.fakes.new_database import open_new
 

@@ -10,9 +10,9 @@ from agent.memory.audience import GroupAudience, Place, label, may_flow_from
 from agent.memory.forgetting_plans import Everything
 from agent.records import Meaning, RecallQuery, Unembedded
 from store.engine import Store
+from store.message_tables import embedding, message
 from store.search.matching import NEAREST, RESCORED, RESCORED_SHARE, cosine, nearness_of, pack_vector, sign_bits
 from store.search.text import SearchQuery
-from store.tables import embedding, message
 from tests.contracts.steps import answered
 from tests.fakes.embedder import meaning_of
 from tests.fakes.incoming import START, dm, said

@@ -8,7 +8,8 @@ from sqlalchemy import Connection, select, text, update
 
 from agent.records import Claiming
 from store.engine import Store, open_store
-from store.tables import message, turn
+from store.message_tables import message
+from store.turn_tables import turn
 from store.turns.turn_queue import next_turn
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said

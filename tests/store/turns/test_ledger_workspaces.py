@@ -9,7 +9,7 @@ from agent.progress import Progress, RoundStep, encode
 from agent.records import Closing
 from agent.state import Workspace
 from store.engine import Store, open_store
-from store.tables import workspace
+from store.turn_tables import workspace
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread

@@ -1,0 +1,39 @@
+"""Imports every module that declares a table, so that `metadata` holds all of them: for Alembic, tests and the docs.
+
+A new module with a table gets a line here; `tests/store/test_migrations.py` compares `metadata` with the revisions.
+"""
+
+from store import (
+    calls,
+    erased_ids,
+    history,
+    job_queue,
+    memory_tables,
+    message_tables,
+    preferences,
+    replicas,
+    schedule_table,
+    sign_ins,
+    turn_tables,
+)
+from store.memory import fact_index, fact_store
+from store.schema import metadata
+from store.search import passages
+
+__all__ = [
+    "calls",
+    "erased_ids",
+    "fact_index",
+    "fact_store",
+    "history",
+    "job_queue",
+    "memory_tables",
+    "message_tables",
+    "metadata",
+    "passages",
+    "preferences",
+    "replicas",
+    "schedule_table",
+    "sign_ins",
+    "turn_tables",
+]

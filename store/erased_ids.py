@@ -1,0 +1,66 @@
+"""Platform ids that were forgotten, as keyed hashes: enough to recognize an id, not to recover it."""
+
+import hashlib
+import hmac
+from collections.abc import Container
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Final
+
+from sqlmodel import Field
+
+from agent.records import Incoming
+from store.databases.database import StorableText, UtcDateTime
+from store.schema import TableRow, metadata
+
+
+class ErasedRow(TableRow, table=True):
+    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never restores the message."""
+
+    hash: str = Field(sa_type=StorableText, primary_key=True)
+    time: datetime = Field(sa_type=UtcDateTime)
+
+
+erased: Final = metadata.tables["erased"]
+
+
+FORGOTTEN: Final = "forgotten:"
+NAME_DIGITS: Final = 16  # Enough to distinguish all people in an audit
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedIds:
+    """Hashes under the database's own random key."""
+
+    key: bytes = field(repr=False)
+
+    def of_event(self, source: str, event_id: str) -> str:
+        return self._hash("event", source, event_id)
+
+    def of_post(self, channel: str, message_id: str) -> str:
+        return self._hash("post", channel, message_id)
+
+    def of_page(self, channel: str, page: str) -> str:
+        """A page of the bot's own reply: a kind of its own, because surfaces may number pages anew each time."""
+        return self._hash("page", channel, page)
+
+    def of_message(self, incoming: Incoming) -> tuple[str, str]:
+        """The two hashes by which a redelivered message is recognised."""
+        return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
+
+    def of_everything(self, who: str, time: int) -> str:
+        """The hash of the fact that all of a person was forgotten, for the first time (0) or a later one."""
+        return self._hash("everything", who, str(time))
+
+    def times_forgotten(self, who: str, hashes: Container[str]) -> int:
+        """How often all of a person was forgotten, according to these hashes."""
+        return next(time for time in count() if self.of_everything(who, time) not in hashes)
+
+    def of_person(self, who: str) -> str:
+        """The name of a forgotten person in the audit."""
+        return f"{FORGOTTEN}{self._hash('person', who)[:NAME_DIGITS]}"
+
+    def _hash(self, *parts: str) -> str:
+        plain = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return hmac.new(self.key, plain, hashlib.sha256).hexdigest()

@@ -1,0 +1,47 @@
+"""Preferences of people and channels, by name."""
+
+from typing import Final
+
+import sqlalchemy as sa
+from sqlmodel import Field
+
+from store.databases.database import SqlStore, StorableText, in_order, reads, writes
+from store.schema import TableRow, metadata
+
+
+class PreferenceRow(TableRow, table=True):
+    """A preference. `owner` is a person, who may not have written yet, or "channel:" and a channel's id."""
+
+    owner: str = Field(sa_type=StorableText, primary_key=True)
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    value: str = Field(sa_type=StorableText)
+
+
+preference: Final = metadata.tables["preference"]
+
+
+def chosen(connection: sa.Connection, owner: str) -> dict[str, str]:
+    query = sa.select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
+    return {row.name: row.value for row in connection.execute(query.order_by(preference.c.name))}
+
+
+def choose(connection: sa.Connection, owner: str, name: str, value: str | None) -> None:
+    stored = sa.and_(preference.c.owner == owner, preference.c.name == name)
+    if value is None:
+        connection.execute(sa.delete(preference).where(stored))
+    elif connection.execute(sa.update(preference).where(stored).values(value=value)).rowcount == 0:
+        connection.execute(sa.insert(preference).values(owner=owner, name=name, value=value))
+
+
+def swap(connection: sa.Connection, owner: str, name: str, before: str | None, after: str) -> bool:
+    in_order(connection, f"{owner} {name}")
+    is_unchanged = chosen(connection, owner).get(name) == before
+    if is_unchanged:
+        choose(connection, owner, name, after)
+    return is_unchanged
+
+
+class SqlPreferences(SqlStore):
+    all_of = reads(chosen)
+    set = writes(choose)
+    swap = writes(swap)

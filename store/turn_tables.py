@@ -1,0 +1,146 @@
+"""The tables of turns, of what they did, and of what they ask their people."""
+
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import BigInteger, Index, UniqueConstraint
+from sqlmodel import Field
+
+from store.databases.database import StorableText, UtcDateTime
+from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
+
+WAITING: Final = "waiting"
+RUNNING: Final = "running"
+DONE: Final = "done"
+
+
+class TurnRow(TableRow, table=True):
+    """The ledger. `payload` holds what only the running turn needs; it, `progress` and `reply_ref` are cleared when the
+    turn ends.
+
+    `team`, `round`: for fair queueing between teams and people (`store.turns.turn_queue`).
+    """
+
+    __table_args__: ClassVar[Any] = (
+        UniqueConstraint("source", "event_id"),
+        UniqueConstraint("channel", "message_id"),
+        partial_index("ix_turn_one_running", "conversation", where="state = 'running'", unique=True),
+        Index("ix_turn_state", "state", "id"),
+        Index("ix_turn_person", "person", "conversation"),
+        Index("ix_turn_person_taken", "person", "taken"),
+        Index("ix_turn_channel_taken", "channel", "taken"),
+        partial_index("ix_turn_queue", "source", "team", "round", "id", where="state = 'waiting'"),
+        partial_index("ix_turn_waiting", "conversation", "id", where="state = 'waiting'"),
+        partial_index("ix_turn_open", "person", "round", where="state IN ('waiting', 'running')"),
+        partial_index("ix_turn_served", "source", "team", "began", where="began IS NOT NULL"),
+        partial_index("ix_turn_ended", "ended", "taken", where="taken IS NOT NULL AND ended IS NOT NULL"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(sa_type=StorableText, default="turn")
+    state: str = Field(sa_type=StorableText, default=WAITING)
+    source: str = Field(sa_type=StorableText)
+    event_id: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    message_id: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id", index=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    team: str = Field(sa_type=StorableText, default="", sa_column_kwargs={"server_default": ""})
+    round: int = Field(sa_type=BigInteger, default=0, sa_column_kwargs={"server_default": "0"})
+    taken: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was accepted, by our clock; None for a message stored only as context, which no rate counts."""
+    began: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was first claimed."""
+    run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """The earliest time to run; None means at once, whatever the platform's clock says."""
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
+    attempts: int = 0
+    stopping: bool = False
+    """A user has asked to stop it, in whichever process it runs."""
+    payload: str = Field(sa_type=StorableText, default="{}")
+    progress: str = Field(sa_type=StorableText, default="")
+    reply_ref: str = Field(sa_type=StorableText, default="")
+    pages: str = Field(sa_type=StorableText, default="[]")
+    outcome: str | None = Field(sa_type=StorableText, default=None)
+    usage: str = Field(sa_type=StorableText, default="{}")
+    context_messages: str = Field(sa_type=StorableText, default="[]")
+    given_messages: str = Field(sa_type=StorableText, default="[]")
+    """The `context_messages` that tools returned, because the model asked for them."""
+    context_facts: str = Field(sa_type=StorableText, default="[]")
+    ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+turn: Final = metadata.tables["turn"]
+
+
+class ConsentRow(TableRow, table=True):
+    """The asker's decision about a tool call that needs consent. `standing`: for all calls of the tool there."""
+
+    __table_args__: ClassVar[Any] = (partial_index("ix_consent_standing", "conversation", "person", where="standing"),)
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    call: str = Field(sa_type=StorableText, primary_key=True)
+    word: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText)
+    tool: str = Field(sa_type=StorableText)
+    standing: bool = Field(default=False)
+    decided: datetime = Field(sa_type=UtcDateTime)
+
+
+consent: Final = metadata.tables["consent"]
+
+
+class OpenQuestionRow(TableRow, table=True):
+    """A question of a tool to the asker while its call waits, and the answer; deleted with the call. It is valid as
+    long as the claim of that `epoch` holds. `action`: "" until the asker has decided.
+    """
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    key: str = Field(sa_type=StorableText, primary_key=True)
+    epoch: int
+    person: str = Field(sa_type=StorableText, index=True)
+    asked: str = Field(sa_type=StorableText)
+    filled: str = Field(sa_type=StorableText, default="")
+    action: str = Field(sa_type=StorableText, default="")
+    until: datetime = Field(sa_type=UtcDateTime)
+
+
+open_question: Final = metadata.tables["open_question"]
+
+
+class ActionRecordRow(TableRow, table=True):
+    """`drawn_from`: that of the reply of its turn."""
+
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    iteration: int
+    time: datetime = Field(sa_type=UtcDateTime)
+    thinking: str = Field(sa_type=StorableText)
+    calls: str = Field(sa_type=StorableText)
+    results: str = Field(sa_type=StorableText)
+    drawn_from: str = Field(sa_type=StorableText, default="")
+
+
+action_record: Final = metadata.tables["action_record"]
+
+
+class TaskWorkspaceRow(TableRow, table=True):
+    """The model's workspace during one task (seed 001); the row is deleted when the task ends."""
+
+    __tablename__ = "task_workspaces"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    task_id: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, foreign_key="person.id", index=True)
+    objective: str = Field(sa_type=StorableText, default="")
+    understanding: str = Field(sa_type=StorableText, default="")
+    approach: str = Field(sa_type=StorableText, default="")
+    discoveries: str = Field(sa_type=StorableText, default="")
+
+
+workspace: Final = metadata.tables["task_workspaces"]
