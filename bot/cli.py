@@ -48,7 +48,6 @@ from bot.texts import setup_texts
 
 if TYPE_CHECKING:
     from bot.app.subject_requests import Order
-    from bot.models.check import ProbeVerdict
 
 Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
@@ -230,25 +229,38 @@ async def _migrate(settings: Settings, *, back: str | None, file: Path | None, y
 
 
 async def _check_model(settings: Settings) -> Exit:
+    from agent.providers.catalog import ToolsForm  # noqa: PLC0415 -- as above
     from bot.app.operator import charge, open_checking  # noqa: PLC0415 -- as above
-    from bot.models.check import KIND, announcement, check_model, conclusion, is_usable, verdict_line  # noqa: PLC0415 -- as above
+    from bot.models import check  # noqa: PLC0415 -- as above
 
-    verdicts: list[ProbeVerdict] = []
+    verdicts: dict[ToolsForm, list[check.ProbeVerdict]] = {}
     calls: list[ModelCall] = []
 
     async def count(call: ModelCall) -> None:
         calls.append(call)
 
-    async with open_checking(settings) as (provider, tools, sentence):
-        write_out(sys.stdout, f"{sentence}\n{announcement(provider.name, tools, CLOCK.now())}\n\n")
+    async with open_checking(settings) as checking:
+        announcement = check.announcement(checking.name, checking.tools, CLOCK.now(), len(checking.providers))
+        write_out(sys.stdout, f"{checking.sentence}\n{announcement}\n\n")
         try:
-            async for verdict in check_model(provider, tools, CLOCK, count):
-                verdicts.append(verdict)
-                write_out(sys.stdout, f"{verdict_line(verdict)}\n")
+            for form, provider in checking.providers.items():
+                if len(checking.providers) > 1:
+                    write_out(sys.stdout, f"{setup_texts.CHECK_FORM.format(form=form.value)}\n")
+                of_form = verdicts.setdefault(form, [])
+                async for verdict in check.check_model(provider, checking.tools, CLOCK, count):
+                    of_form.append(verdict)
+                    write_out(sys.stdout, f"{check.verdict_line(verdict)}\n")
+                if form is ToolsForm.NATIVE and not provider.capabilities.native_calls:
+                    write_out(sys.stdout, f"{setup_texts.NATIVE_REFUSED}\n")
+                    del verdicts[form]
+                write_out(sys.stdout, f"\n{check.conclusion(checking.name, of_form)}\n\n")
         finally:
-            await charge(settings, f"terminal:{user_name()}", KIND, calls)
-    write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
-    return Exit.OK if is_usable(verdicts) else Exit.FAILED
+            await charge(settings, f"terminal:{user_name()}", check.KIND, calls)
+        passed = {form: check.count_passed(of_form) for form, of_form in verdicts.items()}
+        compared = check.comparison(await checking.keep(settings, passed), settings.tools_form)
+    if compared:
+        write_out(sys.stdout, f"{compared}\n")
+    return Exit.OK if any(map(check.is_usable, verdicts.values())) else Exit.FAILED
 
 
 async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:

@@ -415,6 +415,15 @@ async def open_spending(
 
 
 @asynccontextmanager
+async def open_preferences(
+    url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
+) -> AsyncGenerator[ports.Preferences, None]:
+    """Open the stored choices while another process may serve from the database. Raises StoreError."""
+    async with beside(url, patience_s, migrations) as database:
+        yield SqlPreferences(database)
+
+
+@asynccontextmanager
 async def open_audit(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
 ) -> AsyncGenerator[ports.ToolAudit, None]:

@@ -113,6 +113,10 @@ class Endpoint:
         """
         return self.name == "openai" and _OWN_MODEL.match(model) is not None
 
+    def speaks_chat(self, model: str) -> bool:
+        """Return whether the model is asked by Chat Completions, so that the form of its tools can be chosen."""
+        return not self.speaks_responses(model) and self.name not in _OTHER_PROTOCOLS
+
     def stops_at_sequences(self, model: str) -> bool:
         """Return whether `stop` may be sent. OpenAI's reasoning models, which are all since GPT-4, refuse it."""
         return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
@@ -130,6 +134,9 @@ def reasons(model: str) -> bool:
     name = model.lower()
     return _REASONERS.search(name) is not None and _ANSWER_AT_ONCE.search(name) is None
 
+
+# Services with a protocol of their own for all their models.
+_OTHER_PROTOCOLS = frozenset({"anthropic", "gemini", "openai-realtime", "gemini-live"})
 
 OPENAI = Endpoint(
     "openai",

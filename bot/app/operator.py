@@ -7,9 +7,11 @@ Rules of `cogency doctor`, which changes nothing unless it is run with --fix, an
 """
 
 import asyncio
+import random
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from importlib.util import find_spec
@@ -20,7 +22,7 @@ from agent.errors import CogencyError, ProviderError, SettingsError, StoreError,
 from agent.machine import new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
-from agent.providers.catalog import ENDPOINTS
+from agent.providers.catalog import ENDPOINTS, ToolsForm
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.tools.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
@@ -69,14 +71,16 @@ from bot.attachments.reader import missing
 from bot.audit import pages
 from bot.exits import Finding, Level, one_clock, shared_modules
 from bot.health import LINK_LASTS, SESSION_IDLE, OperatorLinks
-from bot.models.choice import context_size, open_embedder, open_transcriber
+from bot.models.check import comparison
+from bot.models.choice import ModelChoice, context_size, open_embedder, open_model, open_transcriber
+from bot.models.forms import MEASURED, UNCHECKED, Passed, read_checked_forms, store_passed
 from bot.settings import Settings, moved_addresses
 from bot.texts import setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_config import AccountKind, HttpReach
 from bot.tools.plugins import Plugin, load_plugin, load_plugins, skills_of
 from store.backup import ReportProgress, backup, copy, go_back, look_into, restore
-from store.engine import look_at, open_audit, open_operator_sessions, open_spending, open_store
+from store.engine import look_at, open_audit, open_operator_sessions, open_preferences, open_spending, open_store
 from store.migrations import HEAD
 
 
@@ -231,33 +235,74 @@ async def charge(settings: Settings, person: str, kind: str, calls: Sequence[Mod
     """Store the cost of an operator's own model calls. Works while the bot runs. Raises StoreError."""
     if not calls:
         return
-    try:
-        store = await open_store(settings.database_url)  # creates the database if there is none
-    except StoreLocked:
-        pass
-    else:
-        await store.close()
+    await _create_database(settings)
     async with open_spending(settings.database_url) as spending:
         await spending.charge(person, kind, calls, CLOCK.now())
 
 
-@asynccontextmanager
-async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Registry, str], None]:
-    """Open the model to check, the tools for its probes, and the line that says why this model was chosen.
-
-    Nothing is stored. Raises SettingsError where no model is configured: the rehearsal follows rules and needs no
-    check.
-    """
-    store = await open_store("sqlite://")
+async def _create_database(settings: Settings) -> None:
+    """Create the database if there is none. Raises StoreError."""
     try:
-        async with open_models(settings) as models:
-            if models.is_rehearsal:
-                raise SettingsError(setup_texts.NO_MODEL_TO_CHECK)
-            context = await context_findings(settings, models.provider.name)
-            lines = [models.sentence, *(f"{finding.what[:1].upper()}{finding.what[1:]}." for finding in context)]
-            yield models.provider, Registry(core_tools(settings, store)), "\n".join(lines)
-    finally:
+        store = await open_store(settings.database_url)
+    except StoreLocked:
+        pass
+    else:
         await store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What `cogency check-model` asks. `providers`: the model in each form of tools to check; `sentence`: why it was
+    chosen, and what is known of it.
+    """
+
+    choice: ModelChoice
+    providers: Mapping[ToolsForm, Provider]
+    tools: Registry
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        return self.choice.name
+
+    async def keep(self, settings: Settings, passed: Passed) -> Passed:
+        """Store in which form how many probes were passed, and return all that is known of this model. Raises
+        StoreError.
+        """
+        endpoint = self.choice.endpoint
+        if endpoint is None or not endpoint.speaks_chat(self.choice.model):
+            return UNCHECKED
+        await _create_database(settings)
+        async with open_preferences(settings.database_url) as preferences:
+            return await store_passed(preferences, endpoint, self.choice.model, passed)
+
+
+@asynccontextmanager
+async def open_checking(settings: Settings) -> AsyncGenerator[Checking, None]:
+    """Open the model to check, in both forms of tools if COGENCY_TOOLS_FORM leaves that open.
+
+    Raises SettingsError where no model is configured: the rehearsal follows rules and needs no check.
+    """
+    async with AsyncExitStack() as stack:
+        store = await open_store("sqlite://")
+        stack.push_async_callback(store.close)
+        models = await stack.enter_async_context(open_models(settings))
+        if models.is_rehearsal:
+            raise SettingsError(setup_texts.NO_MODEL_TO_CHECK)
+        context = await context_findings(settings, models.provider.name)
+        lines = [models.sentence, *(f"{finding.what[:1].upper()}{finding.what[1:]}." for finding in context)]
+        providers: dict[ToolsForm, Provider] = {}
+        for form in _forms_to_check(settings, models.choice):
+            chosen = replace(model_settings(settings), tools_form=form)
+            providers[form] = opened = open_model(models.choice, chosen, clock=CLOCK, chance=random.random)
+            stack.push_async_callback(opened.aclose)
+        yield Checking(models.choice, providers, Registry(core_tools(settings, store)), "\n".join(lines))
+
+
+def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsForm]:
+    if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
+        return (ToolsForm.TEXT,)
+    return MEASURED if settings.tools_form is ToolsForm.AUTO else (settings.tools_form,)
 
 
 NOT_ASKED = Finding(
@@ -470,7 +515,7 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
                 remedy = setup_texts.SET_REAL_MODEL
                 return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
-            terms = _terms(settings, models.provider.name)
+            terms = [*await _form_findings(settings, models.choice), *_terms(settings, models.provider.name)]
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
             name = models.provider.name
@@ -480,6 +525,21 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             return [chosen, answer, *context, *terms, *clock]
     except (SettingsError, ProviderError) as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Finding]:
+    """Say in which form of tools the model is asked, as far as a check of it decides that, or may."""
+    if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
+        return []
+    try:
+        async with open_preferences(settings.database_url) as preferences:
+            passed = (await read_checked_forms(preferences)).passed(choice.endpoint, choice.model)
+    except StoreError:
+        passed = UNCHECKED  # The check of the database says what is wrong
+    if compared := comparison(passed, settings.tools_form):
+        return [Finding(Level.NOTE, "Model", compared[:1].lower() + compared[1:].rstrip("."))]
+    is_open = settings.tools_form is ToolsForm.AUTO and choice.endpoint.is_local
+    return [Finding(Level.NOTE, "Model", setup_texts.FORM_NOT_MEASURED, setup_texts.FORMS_UNCHECKED)] if is_open else []
 
 
 def _terms(settings: Settings, name: str) -> list[Finding]:

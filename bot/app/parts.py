@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -38,7 +38,7 @@ from bot.access.acl import PlaceRule, rules_at
 from bot.access.admission import AdmissionControl, Readers
 from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
 from bot.ambient import AmbientDesk, ClaimOnce
-from bot.app.from_settings import access_rules, budgets, model_settings, policy_file
+from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reader import missing
 from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
@@ -57,6 +57,7 @@ from bot.memory.learning import (
 from bot.memory.place_desk import PlaceDesk
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
+from bot.models.forms import read_checked_forms
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
@@ -109,6 +110,18 @@ def with_telemetry(store: Store, telemetry: Telemetry) -> Store:
     return replace(
         store, spending=ReportingSpending(store.spending, telemetry), audit=ReportingAudit(store.audit, telemetry)
     )
+
+
+@asynccontextmanager
+async def open_models_of(
+    settings: Settings, store: Store, chosen: ModelSwitch | None = None
+) -> AsyncGenerator[ModelSwitch]:
+    """Open the models, or use those that are open already, in the forms that checks of them found better. Raises
+    SettingsError.
+    """
+    async with nullcontext(chosen) if chosen is not None else open_models(settings) as models:
+        await models.follow(await read_checked_forms(store.preferences))
+        yield models
 
 
 @asynccontextmanager

@@ -31,7 +31,6 @@ from bot.app.from_settings import (
     for_play,
     gate_rules,
     no_traces,
-    open_models,
     operator_address,
     sends_traces,
     slack_apps,
@@ -98,7 +97,7 @@ async def serve_platforms(
         )
         async with _starting(settings):
             store = parts.with_telemetry(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
-        models = await stack.enter_async_context(open_models(settings))
+        models = await stack.enter_async_context(parts.open_models_of(settings, store))
         connections = PlatformConnections(Readers(store.conversations.groups, parts.CLOCK))
         async with (
             parts.background_of(settings, store, models, connections.deletions, telemetry) as work,
@@ -459,7 +458,7 @@ async def open_terminal(
     source = f"{TERMINAL}:{parts.new_id()}"
     async with (
         parts.open_store_of(settings) as store,
-        nullcontext(chosen) if chosen is not None else open_models(settings) as models,
+        parts.open_models_of(settings, store, chosen) as models,
         parts.background_of(settings, store, models) as work,
         parts.open_reader(settings, store, {source: fetch, TERMINAL: fetch}) as reader,
         parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,

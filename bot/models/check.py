@@ -28,10 +28,12 @@ from agent.progress import RoundStep
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.grammar import LAST_ROUND
 from agent.protocol.parser import Parser
+from agent.providers.catalog import ToolsForm
 from agent.records import Person
 from agent.spending import cost
 from agent.tools.registry import Registry
 from agent.turn import appended_messages
+from bot.models.forms import MEASURED, Passed, better_form
 from bot.texts import setup_texts
 from bot.texts.formatting import money
 
@@ -58,6 +60,12 @@ class ProbeReading:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         return next((event.calls for event in self.events if isinstance(event, CallsArrived)), ())
+
+    @property
+    def after_calls(self) -> str:
+        """The text behind the block of calls. Where the vendor stopped at the closing tag, there is neither."""
+        _, tag, after = self.raw.lower().rpartition("</execute>")
+        return after if tag else ""
 
     @property
     def violations(self) -> set[Violation]:
@@ -164,12 +172,12 @@ PROBES: tuple[Probe, ...] = (
     Probe(
         "put the closing tag into a string",
         "Please remember exactly this text: use </execute> at the end",
-        lambda h: h.called("remember", "</execute>"),
+        lambda h: h.called("remember", "</execute>") or h.called("remember", "‹/execute>"),  # As the model reads it
     ),
     Probe(
         "stop after its calls",
         "What did I say about the garden?",
-        lambda h: h.has(CallsArrived) and (h.native_calls or not h.raw.lower().rpartition("</execute>")[2].strip()),
+        lambda h: h.has(CallsArrived) and (h.native_calls or not h.after_calls.strip()),
     ),
     Probe(
         "answer from results", "Which colour is my boat?", lambda h: h.says("turquoise"), _step(_RECALL_BOAT, _FOUND)
@@ -245,13 +253,18 @@ class ProbeVerdict:
     seconds: float
 
 
-def announcement(name: str, tools: Registry, now: datetime) -> str:
-    """Return the line shown before the first probe: how many tokens the check takes, and what they cost."""
-    read_tokens = sum(estimate_tokens(message.text) for probe in PROBES for message in messages_of(probe, tools, now))
-    written_tokens = len(PROBES) * ANSWER_TOKENS
+def announcement(name: str, tools: Registry, now: datetime, forms: int = 1) -> str:
+    """Return the line shown before the first probe: how many tokens the check takes, and what they cost.
+
+    `forms`: in how many forms each probe is asked.
+    """
+    messages = [message for probe in PROBES for message in messages_of(probe, tools, now)]
+    read_tokens = forms * sum(estimate_tokens(message.text) for message in messages)
+    probes = forms * len(PROBES)
+    written_tokens = probes * ANSWER_TOKENS
     price = cost(ModelCall(name, Usage(input_uncached=read_tokens, output=written_tokens)))
     dollars = "" if price is None else f", {money(price)} at list prices"
-    return setup_texts.CHECK_BEGINS.format(probes=len(PROBES), tokens=read_tokens + written_tokens, dollars=dollars)
+    return setup_texts.CHECK_BEGINS.format(probes=probes, tokens=read_tokens + written_tokens, dollars=dollars)
 
 
 async def check_model(
@@ -283,13 +296,34 @@ def verdict_line(verdict: ProbeVerdict) -> str:
     )
 
 
-def is_usable(verdicts: list[ProbeVerdict]) -> bool:
-    return sum(verdict.passed for verdict in verdicts) >= USABLE
+def count_passed(verdicts: Sequence[ProbeVerdict]) -> int:
+    return sum(verdict.passed for verdict in verdicts)
 
 
-def conclusion(name: str, verdicts: list[ProbeVerdict]) -> str:
+def is_usable(verdicts: Sequence[ProbeVerdict]) -> bool:
+    return count_passed(verdicts) >= USABLE
+
+
+def comparison(passed: Passed, setting: ToolsForm) -> str:
+    """Return the sentences on which form is better for the model, and what the bot uses; "" unless both were checked.
+
+    `setting`: the configured form.
+    """
+    if not all(form in passed for form in MEASURED):
+        return ""
+    text, native = passed[ToolsForm.TEXT], passed[ToolsForm.NATIVE]
+    better = better_form(passed)
+    if better is None:
+        return setup_texts.FORMS_EQUAL.format(text=text, native=native)
+    sentence = setup_texts.FORM_BETTER.format(better=better.value, text=text, native=native)
+    if setting is ToolsForm.AUTO:
+        return f"{sentence} {setup_texts.FORM_FOLLOWED.format(better=better.value)}"
+    return sentence if setting is better else f"{sentence} {setup_texts.FORM_OTHER_SET.format(setting=setting.value)}"
+
+
+def conclusion(name: str, verdicts: Sequence[ProbeVerdict]) -> str:
     """Return the sentence on whether this model is fit for use."""
-    passed = sum(verdict.passed for verdict in verdicts)
+    passed = count_passed(verdicts)
     if passed >= GOOD:
         meaning = "it is a good choice."
     elif passed >= USABLE:

@@ -23,6 +23,7 @@ from agent.records import Incoming
 from agent.texts import ASK_OPERATOR
 from bot.access.acl import AccessRules, PlaceRule, Requester, may_use, rules_at
 from bot.host import ModelMenu
+from bot.models.forms import CheckedForms
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts, setup_texts
 
@@ -256,10 +257,20 @@ def read_context_size(body: bytes, model: str) -> int | None:
     return None
 
 
+NO_FORMS: Final = CheckedForms()
+
+
 def open_model(
-    choice: ModelChoice, settings: ModelSettings, *, clock: Clock, chance: Callable[[], float]
+    choice: ModelChoice,
+    settings: ModelSettings,
+    *,
+    clock: Clock,
+    chance: Callable[[], float],
+    checked: CheckedForms = NO_FORMS,
 ) -> ClosableProvider:
-    """Open the provider of a choice. `chance` returns numbers in [0, 1), for the jitter of retries."""
+    """Open the provider of a choice. `chance` returns numbers in [0, 1), for the jitter of retries. `checked`: what is
+    known of the forms of models; a setting that names a form decides.
+    """
     if choice.endpoint is None:
         return RehearsalProvider(sleep=clock.sleep)
     from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- see the module's docstring
@@ -268,7 +279,9 @@ def open_model(
     timeouts = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
     world = ProviderWorld(clock, chance, timeouts, RetryPolicy(settings.provider_retries))
     key = choice.key.reveal() if choice.key else None
-    return open_provider(choice.endpoint, choice.model, key, world, settings.mode, settings.tools_form)
+    form = settings.tools_form
+    form = checked.form(choice.endpoint, choice.model) if form is ToolsForm.AUTO else form
+    return open_provider(choice.endpoint, choice.model, key, world, settings.mode, form)
 
 
 def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:
@@ -411,6 +424,7 @@ class ModelSwitch:
         self._clock = clock
         self._chance = chance
         self._choice = choice
+        self._checked = NO_FORMS
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[str, Provider] = {}
         self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
@@ -435,6 +449,11 @@ class ModelSwitch:
     def name(self) -> str:
         """The default model's name."""
         return self._choice.name
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The default model."""
+        return self._choice
 
     @property
     def is_rehearsal(self) -> bool:
@@ -498,6 +517,13 @@ class ModelSwitch:
         provider = self._opened.get(model) or self._open(named_choice(model, self._settings, "COGENCY_MODEL"))
         return await provider.forget_handles(handles) if isinstance(provider, KeepingProvider) else ()
 
+    async def follow(self, checked: CheckedForms) -> None:
+        """Use what checks of models found, from the next call of a model on. To be called before the first question."""
+        self._checked = checked
+        opened, self._opened, self._providers = self._opened, {}, {}
+        for provider in opened.values():
+            await provider.aclose()
+
     async def aclose(self) -> None:
         for provider in self._opened.values():
             await provider.aclose()
@@ -516,7 +542,9 @@ class ModelSwitch:
 
     def _open(self, choice: ModelChoice) -> ClosableProvider:
         if choice.name not in self._opened:
-            self._opened[choice.name] = open_model(choice, self._settings, clock=self._clock, chance=self._chance)
+            self._opened[choice.name] = open_model(
+                choice, self._settings, clock=self._clock, chance=self._chance, checked=self._checked
+            )
         return self._opened[choice.name]
 
     def _choices(self, setting: str, *names: str) -> list[ModelChoice]:

@@ -13,6 +13,16 @@ CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
     "This asks it {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them; Ctrl-C stops."
 )
+CHECK_FORM = "Tools in the form `{form}`:"
+FORMS_EQUAL = "It works equally well with tools as text ({text}) and in its vendor's own form, native ({native})."
+FORM_BETTER = (
+    "It works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text, {native} with native."
+)
+FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for it from its next start on."
+FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}: change it, or set it to auto."
+NATIVE_REFUSED = "The server does not accept tools in that form, so it was asked with text."
+FORM_NOT_MEASURED = "it was not measured in which form it calls tools better"
+FORMS_UNCHECKED = "`cogency check-model` compares text and native, and the bot then uses the better one."
 CONTEXT_HOLDS = "its context holds {size:,} tokens"
 CONTEXT_SMALL = "its context holds {size:,} tokens, and a question may need {needed:,}"
 WIDEN_CONTEXT = "To widen it, {widen}. Or lower COGENCY_HISTORY_TOKENS and COGENCY_MEMORY_TOKENS."

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from agent.machine import CLOCK
+from agent.providers.catalog import ENDPOINTS, ToolsForm
 from bot.exits import Exit, shared_modules
+from bot.models.check import comparison
+from bot.models.forms import read_checked_forms
 from bot.platforms.discord.options import DiscordFeature, invite_text, server_link
 from bot.platforms.slack.options import EVERYTHING, scopes
 from store.engine import open_store
@@ -74,15 +77,19 @@ async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_whi
             settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
             code, said, complained = await cogency(tmp_path, "check-model", **settings)
         assert (code, complained) == (Exit.FAILED, ""), "such a model uses no tools"
-        _, context, announced, blank, first, *_ = said.splitlines()
+        _, context, announced, blank, heading, first, *_ = said.splitlines()
         assert context == "Its context holds 131,072 tokens."
-        assert announced.startswith("This asks it 20 questions: about ")
-        assert (blank, first[:4]) == ("", "yes ")
+        assert announced.startswith("This asks it 40 questions: about ")
+        assert (blank, heading, first[:4]) == ("", "Tools in the form `text`:", "yes ")
+        assert "Tools in the form `native`:" in said
         _, counted, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
+        checked = await read_checked_forms(store.preferences)
     finally:
         await store.close()
     (total,) = json.loads(counted)["totals"]
-    assert (total["key"], total["calls"]) == ("openai:m-1", 20)
+    assert (total["key"], total["calls"]) == ("openai:m-1", 40)
+    passed = checked.passed(ENDPOINTS["openai"].at(model.url), "m-1")
+    assert said.splitlines()[-1] == comparison(passed, ToolsForm.AUTO) != ""
 
 
 async def test_options_that_make_no_manifest_are_one_sentence(tmp_path: Path) -> None:

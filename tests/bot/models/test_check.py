@@ -5,9 +5,19 @@ import re
 import pytest
 
 from agent.messages import ModelCall
+from agent.protocol.parser import Parser
 from agent.providers.rehearsal import RehearsalProvider
 from agent.tools.registry import Registry
-from bot.models.check import PROBES, ProbeVerdict, announcement, check_model, conclusion, is_usable, verdict_line
+from bot.models.check import (
+    PROBES,
+    ProbeReading,
+    ProbeVerdict,
+    announcement,
+    check_model,
+    conclusion,
+    is_usable,
+    verdict_line,
+)
 from tests.fakes.clock import NOON, FakeClock
 
 
@@ -41,3 +51,33 @@ def test_the_conclusion_says_what_the_verdicts_mean(passed: int, *, usable: bool
     assert is_usable(verdicts) is usable
     assert meaning in conclusion("ollama:llama3.2", verdicts)
     assert f"passed {passed} of 20 probes" in conclusion("ollama:llama3.2", verdicts)
+
+
+STOPS = next(probe for probe in PROBES if probe.ability == "stop after its calls")
+QUOTES_TAG = next(probe for probe in PROBES if probe.ability == "put the closing tag into a string")
+BLOCK = '<execute>[{"name": "recall", "args": {"query": "garden"}}]'
+
+
+@pytest.mark.parametrize(
+    ("raw", "passes"),
+    [
+        (BLOCK, True),  # The vendor stopped at the closing tag
+        (f"{BLOCK}\n</execute>", True),
+        (f"{BLOCK}\n</EXECUTE>\n", True),
+        (f"{BLOCK}\n</execute>\nYou said nothing of it.", False),
+        ("You said nothing of it.", False),
+    ],
+)
+def test_text_behind_the_calls_counts_also_where_the_vendor_stops_at_their_end(raw: str, *, passes: bool) -> None:
+    assert STOPS.judge(reading(raw)) is passes
+
+
+@pytest.mark.parametrize("tag", ["</execute>", "‹/execute>"])
+def test_the_tag_counts_as_the_model_reads_it_too(tag: str) -> None:
+    call = f'<execute>[{{"name": "remember", "args": {{"text": "use {tag} at the end"}}}}]\n</execute>'
+    assert QUOTES_TAG.judge(reading(call))
+
+
+def reading(raw: str) -> ProbeReading:
+    parser = Parser(tool_names=frozenset({"recall", "remember"}))
+    return ProbeReading((*parser.feed(raw), *parser.close()), raw, lambda _: True)

@@ -1,0 +1,91 @@
+"""In which form a model calls tools better: what a check found is stored, and followed by `auto`."""
+
+import random
+
+import pytest
+
+from agent.providers.catalog import ENDPOINTS, LLAMACPP, Mode, ToolsForm
+from agent.providers.factory import open_provider
+from agent.providers.replay import ProviderWorld
+from bot.models.check import comparison
+from bot.models.choice import ModelSettings, ModelSwitch
+from bot.models.forms import OWNER, PREFIX, CheckedForms, better_form, read_checked_forms, store_passed
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import store_in_memory
+
+TEXT, NATIVE = ToolsForm.TEXT, ToolsForm.NATIVE
+LARGE, SMALL = "a-large-model", "coder-1.5b-instruct"
+
+
+async def found(model: str, text: int, native: int) -> CheckedForms:
+    preferences = store_in_memory().preferences
+    await store_passed(preferences, LLAMACPP, model, {TEXT: text, NATIVE: native})
+    return await read_checked_forms(preferences)
+
+
+async def is_native(model: str, checked: CheckedForms, setting: ToolsForm = ToolsForm.AUTO) -> bool:
+    settings = ModelSettings(model=f"llamacpp:{model}", tools_form=setting)
+    switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+    assert switch.provider.name == f"llamacpp:{model}"  # It is open when the checks are read
+    await switch.follow(checked)
+    native = switch.provider.capabilities.native_calls
+    await switch.aclose()
+    return native
+
+
+@pytest.mark.parametrize(("model", "by_default"), [(SMALL, True), (LARGE, False)])
+async def test_auto_follows_the_better_form_and_without_one_the_size_of_the_model(
+    model: str, *, by_default: bool
+) -> None:
+    assert await is_native(model, CheckedForms()) is by_default
+    assert await is_native(model, await found(model, 15, 11)) is False
+    assert await is_native(model, await found(model, 11, 15)) is True
+    assert await is_native(model, await found(model, 11, 11)) is by_default
+    assert await is_native(model, await found("another-7b", 11, 15)) is by_default
+
+
+async def test_a_form_that_the_settings_name_is_used_whatever_was_found() -> None:
+    assert await is_native(SMALL, await found(SMALL, 3, 15), TEXT) is False
+    assert await is_native(SMALL, await found(SMALL, 15, 3), NATIVE) is True
+
+
+async def test_results_are_kept_per_server_and_those_of_both_forms_add_up() -> None:
+    preferences = store_in_memory().preferences
+    assert await store_passed(preferences, LLAMACPP, SMALL, {TEXT: 11}) == {TEXT: 11}
+    assert better_form((await read_checked_forms(preferences)).passed(LLAMACPP, SMALL)) is None
+    assert await store_passed(preferences, LLAMACPP, SMALL, {NATIVE: 9}) == {TEXT: 11, NATIVE: 9}
+    checked = await read_checked_forms(preferences)
+    assert checked.form(LLAMACPP, SMALL) is TEXT
+    assert checked.form(LLAMACPP.at("http://localhost:9090"), SMALL) is ToolsForm.AUTO
+
+
+async def test_an_entry_that_cannot_be_read_counts_as_none() -> None:
+    preferences = store_in_memory().preferences
+    await preferences.set(OWNER, f"{PREFIX}{LLAMACPP.address} {SMALL}", '{"text": "many", "native": tr')
+    assert (await read_checked_forms(preferences)).form(LLAMACPP, SMALL) is ToolsForm.AUTO
+
+
+@pytest.mark.parametrize(
+    ("passed", "setting", "says"),
+    [
+        ({TEXT: 11}, ToolsForm.AUTO, []),
+        ({TEXT: 11, NATIVE: 11}, ToolsForm.AUTO, ["equally well"]),
+        ({TEXT: 11, NATIVE: 9}, ToolsForm.AUTO, ["better with COGENCY_TOOLS_FORM=text", "from its next start"]),
+        ({TEXT: 11, NATIVE: 19}, TEXT, ["better with COGENCY_TOOLS_FORM=native", "is text: change it"]),
+        ({TEXT: 11, NATIVE: 19}, NATIVE, ["better with COGENCY_TOOLS_FORM=native"]),
+    ],
+)
+def test_the_comparison_says_which_form_is_better_and_which_is_used(
+    passed: dict[ToolsForm, int], setting: ToolsForm, says: list[str]
+) -> None:
+    compared = comparison(passed, setting)
+    assert all(words in compared for words in says)
+    assert bool(compared) is bool(says)
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_the_form_can_be_chosen_exactly_where_tools_can_be_sent_natively(name: str) -> None:
+    endpoint = ENDPOINTS[name]
+    for model in ("gpt-6.1", "some-model"):
+        opened = open_provider(endpoint, model, "key", ProviderWorld(FakeClock(), random.random), Mode.AUTO, NATIVE)
+        assert opened.capabilities.native_calls is endpoint.speaks_chat(model)
