@@ -6,15 +6,16 @@ A new module with a table gets a line here; `tests/store/test_migrations.py` com
 from store import (
     calls,
     erased_ids,
-    history,
     job_queue,
     memory_tables,
     message_tables,
     preferences,
     replicas,
+    replies,
     schedule_table,
     sign_ins,
     turn_tables,
+    working_sets,
 )
 from store.memory import fact_index, fact_store
 from store.schema import metadata
@@ -25,7 +26,6 @@ __all__ = [
     "erased_ids",
     "fact_index",
     "fact_store",
-    "history",
     "job_queue",
     "memory_tables",
     "message_tables",
@@ -33,7 +33,9 @@ __all__ = [
     "passages",
     "preferences",
     "replicas",
+    "replies",
     "schedule_table",
     "sign_ins",
     "turn_tables",
+    "working_sets",
 ]

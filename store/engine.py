@@ -21,6 +21,7 @@ from agent.memory.statements import READER
 from agent.records import Hit, Job, RecallQuery
 from agent.schedules import Schedules
 from store.calls import SqlSpending, SqlToolAudit
+from store.conversations import SqlConversations
 from store.databases.database import (
     LOCK_SPACE,
     Database,
@@ -36,7 +37,6 @@ from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, unw
 from store.erased_ids import ErasedIds
 from store.forgetting.erase import mark_sweep_due
 from store.forgetting.sql_forgetting import SqlForgetting
-from store.history import SqlConversations, SqlReplies, SqlSummaries, SqlWorkingSet
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
@@ -44,14 +44,17 @@ from store.memory.people import SqlKnowledge, SqlProfiles
 from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
 from store.preferences import SqlPreferences
 from store.replicas import SqlShardLeases, SqlSharedRates
+from store.replies import SqlReplies
 from store.schedule_store import SqlSchedules
 from store.schema import meta
 from store.search import index, passages
 from store.search.matching import SqlEmbeddings
 from store.search.search import search
 from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
+from store.summaries import SqlSummaries
 from store.turns.ledger import SqlLedger
 from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
+from store.working_sets import SqlWorkingSet
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -38,16 +38,17 @@ from store.engine import Store, beside, erased_key
 from store.erased_ids import ErasedIds
 from store.forgetting import selection
 from store.forgetting.sql_forgetting import SqlForgetting
-from store.history import verdict, working_item
 from store.job_queue import SqlJobs, job
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import conversation, message, person
 from store.preferences import preference
+from store.replies import verdict
 from store.rows import read_json
 from store.schedule_table import schedule
 from store.search.passages import document, passage
 from store.sign_ins import installation, sign_in, tool_account
 from store.turn_tables import RUNNING, WAITING, consent, open_question, turn
+from store.working_sets import working_item
 
 PAGE: Final = 500  # Rows read at once
 DOCUMENTS: Final = 5  # Documents read at once, with all their text

@@ -10,9 +10,9 @@ from docs.site.reference import PAGES, STORED, Fate, each_once, settings_page, s
 from store.all_tables import metadata
 from store.calls import model_call, tool_call
 from store.engine import Store, open_store
-from store.history import verdict
 from store.message_tables import embedding
 from store.preferences import preference
+from store.replies import verdict
 from store.search.index import INDEXES
 from store.sign_ins import installation, sign_in, tool_account
 from tests.fakes.incoming import START

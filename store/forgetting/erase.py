@@ -28,18 +28,19 @@ from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
 from store.forgetting.selection import batches, in_batches, rows_in, select_rows, unasked, values_in
-from store.history import page, verdict, working_item
 from store.job_queue import job
 from store.memory import fact_store, people
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.preferences import preference
+from store.replies import page, verdict
 from store.schedule_table import schedule
 from store.schema import meta
 from store.search import index, passages
 from store.search.passages import document
 from store.search.text import holds
 from store.turn_tables import RUNNING, WAITING, action_record, consent, open_question, turn, workspace
+from store.working_sets import working_item
 
 # What platforms show of erased messages: pages that should be deleted there as well, and threads that have their
 # titles.

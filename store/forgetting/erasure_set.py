@@ -30,12 +30,12 @@ from store.forgetting.selection import (
     unwatched,
     values_in,
 )
-from store.history import working_item
 from store.memory import fact_store, people
 from store.memory_tables import fact, profile, profile_entry, profile_source
 from store.message_tables import embedding, message
 from store.search.text import passages, plain_words
 from store.turn_tables import turn
+from store.working_sets import working_item
 
 # Forgetting in profiles.
 #

@@ -40,7 +40,6 @@ from sqlalchemy import Column, Connection, Select, and_, select
 from agent.records import Author
 from store import rows
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
-from store.history import working_item
 from store.memory import fact_store, people
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message
@@ -48,6 +47,7 @@ from store.schedule_table import schedule
 from store.search import index
 from store.search.text import PIECE_CHARS, index_words, is_telling, passages, plain_words, stem
 from store.turn_tables import RUNNING, WAITING, turn
+from store.working_sets import working_item
 
 # Whether words that two texts share prove that one was drawn from the other, or are only common phrases.
 #

@@ -53,7 +53,6 @@ from store.forgetting.erase import (
 )
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
-from store.history import working_item
 from store.job_queue import job
 from store.memory import fact_store, people
 from store.memory_tables import fact, profile_entry
@@ -64,6 +63,7 @@ from store.search import index, matching, passages
 from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
 from store.turn_tables import RUNNING, WAITING, action_record, consent, turn, workspace
+from store.working_sets import working_item
 
 # The search for proof after forgetting: for whole texts in rows and index, for pieces of them in the files.
 #

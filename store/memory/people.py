@@ -22,7 +22,7 @@ from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField
 from agent.memory.writing import NewFact
 from agent.records import Author, Claim, Incoming, Known, Person
 from agent.state import LastActions
-from store import history, job_queue
+from store import conversations, job_queue, sharing, summaries, working_sets
 from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import erased
 from store.memory import fact_store
@@ -109,7 +109,7 @@ def _known_participant() -> sa.Select[*tuple[Any, ...]]:
         asker.c.time_zone,
         conversation.c.audience,
         latest.scalar_subquery().label("latest"),
-        history.shares(sa.bindparam("shared"), sa.bindparam("person")).label("shares"),
+        sharing.shares(sa.bindparam("shared"), sa.bindparam("person")).label("shares"),
         reader.c.id.label("reader"),
         reader.c.number.label("reader_number"),
     ).select_from(known)
@@ -377,22 +377,22 @@ def known_for_turn(
     actions: int,
 ) -> Known:
     thread, person = incoming.conversation, incoming.person.id
-    past = history.history(connection, thread, before_turn, messages)
-    summary, covered = history.summary(connection, thread)
+    past = conversations.history(connection, thread, before_turn, messages)
+    summary, covered = summaries.summary(connection, thread)
     last_actions = LastActions()
     if past and summary.is_empty:
-        last_actions = history.last_actions(connection, thread, person, audiences, before_turn, actions)
+        last_actions = conversations.last_actions(connection, thread, person, audiences, before_turn, actions)
     return Known(
         past,
         summary,
         last_actions,
         fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
         readable(connection, person, audiences),
-        history.wrote_elsewhere(connection, person, thread),
-        history.working_items(connection, thread, audiences, incoming.time),
+        conversations.wrote_elsewhere(connection, person, thread),
+        working_sets.working_items(connection, thread, audiences, incoming.time),
         covered,
-        history.something_shared(connection, audiences),
-        history.reminded(connection, incoming, audiences),
+        sharing.something_shared(connection, audiences),
+        conversations.reminded(connection, incoming, audiences),
     )
 
 

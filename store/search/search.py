@@ -40,8 +40,8 @@ from sqlalchemy import (
 from agent.memory.periods import TimeSpan
 from agent.records import Author, Hit, RecallQuery
 from store import rows
+from store.conversations import stored_messages
 from store.databases.database import StorableText, is_postgresql
-from store.history import stored_messages
 from store.message_tables import message, participant, person, place
 from store.rows import ids_in_parameter, json_rows
 from store.search import matching

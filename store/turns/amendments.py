@@ -53,7 +53,6 @@ from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
 from agent.schedules import ScheduleKind, ScheduleState
 from store import calls, job_queue, preferences, rows
 from store.calls import tool_call
-from store.history import working_item
 from store.job_queue import job
 from store.memory import people
 from store.memory.fact_store import fact_ground
@@ -64,6 +63,7 @@ from store.search import index, passages
 from store.search.passages import document
 from store.search.text import IndexedText
 from store.turn_tables import DONE, RUNNING, WAITING, consent, open_question, turn, workspace
+from store.working_sets import working_item
 
 STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}  # The columns of a stopped turn
 _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')

@@ -25,14 +25,14 @@ from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
 from agent.schedules import asked_in, is_work
 from agent.state import SituationSummary, Workspace
-from store import calls, history, rows
+from store import calls, rows, sharing, summaries, working_sets
 from store.calls import tool_call
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
-from store.history import page
 from store.memory import fact_store, people
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
+from store.replies import page
 from store.search import index, passages
 from store.search.text import IndexedText, index_words, is_telling, stem
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, consent, open_question, turn, workspace
@@ -224,7 +224,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
         calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         fact_store.discard_reworded(connection, claim.message)
-        history.discard_kept_by(connection, claim.message)
+        working_sets.discard_kept_by(connection, claim.message)
         return False
     values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # Even with nothing to save, check that the claim still holds.
@@ -291,7 +291,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     if closing.summary is not None and _may_store_summary(connection, asked, closing.summary, drawn):
         _merge_summary(connection, asked.conversation, audience, closing.summary)
     if closing.summarise_until is not None:
-        history.schedule_summary(connection, asked, closing.summarise_until, now)
+        summaries.schedule_summary(connection, asked, closing.summarise_until, now)
 
 
 def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming:
@@ -317,7 +317,7 @@ def _reply_place(connection: sa.Connection, claim: Claim, closing: Closing) -> i
     """
     channel_id = claim.incoming.channel
     channel = sa.literal(f"channel:{channel_id}")
-    query = sa.select(message.c.place).where(message.c.id == claim.message, history.shares(channel, message.c.person))
+    query = sa.select(message.c.place).where(message.c.id == claim.message, sharing.shares(channel, message.c.person))
     is_public = isinstance(claim.incoming.place.audience, TeamAudience)
     shared = connection.execute(query).scalar_one_or_none() if is_public else None
     if shared is None or not (closing.context_messages or closing.context_facts):

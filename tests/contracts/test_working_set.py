@@ -9,7 +9,7 @@ from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.layers import WorkingItem
 from store.engine import Store
-from store.history import MOST_ITEMS
+from store.working_sets import MOST_ITEMS
 from tests.contracts.steps import answered, proved
 from tests.fakes.incoming import START, said
 from tests.fakes.plans import one_thread

@@ -22,19 +22,19 @@ from agent.memory.facts import Fact
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, ReplyVerdict, StoredMessage
 from agent.schedules import Schedule
 from agent.state import SituationSummary
-from store import history, rows
+from store import conversations, rows
 from store.calls import model_call
 from store.databases.database import Database, DatabaseFiles, OutageLog
 from store.databases.sqlite import store_error
 from store.engine import Prepared, Store, prepare, store_on
 from store.erased_ids import ErasedIds
-from store.history import verdict
 from store.job_queue import job
 from store.memory import fact_store
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
 from store.migrations import HEAD, MIGRATIONS
 from store.preferences import preference
+from store.replies import verdict
 from store.schedule_store import listed
 from store.turn_tables import turn
 from store.turns.ledger import SqlLedger
@@ -304,7 +304,7 @@ _TURNS: Final = (
     .outerjoin(message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
     .order_by(turn.c.id, message.c.id.desc())
 )
-_MESSAGES: Final = history.stored_messages().order_by(message.c.turn, message.c.id)
+_MESSAGES: Final = conversations.stored_messages().order_by(message.c.turn, message.c.id)
 
 
 def _turns(connection: Connection) -> list[StoredTurn]:

@@ -15,7 +15,7 @@ from agent.ports import ToolContext, ToolOutput
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.tools.remember import WORKING_TIME, RememberTool
-from store.history import working_items
+from store.working_sets import working_items
 from tests.fakes.incoming import START, said
 from tests.fakes.store import StoreInMemory, store_in_memory
 

@@ -1,0 +1,272 @@
+"""The messages of conversations and the actions in them, and a person's conversations."""
+
+from dataclasses import fields
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
+from agent.memory.own_words import FILES_NOTE
+from agent.records import AttachedMessage, Author, Incoming, StoredMessage, Thread
+from agent.schedules import occurrence_id
+from agent.state import LastActions
+from store import rows
+from store.databases.database import SqlStore, reads, writes
+from store.memory_tables import fact, profile
+from store.message_tables import conversation, message, participant, person
+from store.schedule_table import schedule
+from store.sharing import shares
+from store.turn_tables import action_record, turn
+from store.watermarks import last_seen, set_watermark, watermark
+
+# The group places in which a person wrote: their content may be used where only this person reads.
+
+_GROUPS: Final = f"{AudienceKind.GROUP}:%"
+
+
+def groups(connection: sa.Connection, person: str, limit: int) -> list[str]:
+    found = connection.execute(_latest(), {"person": person, "most": max(limit, 0)}).scalars()
+    audiences = map(audience_of, found)
+    return [audience.place for audience in audiences if isinstance(audience, GroupAudience)]
+
+
+@cache
+def _latest() -> sa.Select[Any]:
+    """The labels of the person's threads, facts and profiles, newest first by their last message. Built once."""
+    last: sa.Select[tuple[datetime]] = (
+        sa.select(message.c.time)
+        .where(message.c.conversation == participant.c.conversation)
+        .order_by(message.c.turn.desc(), message.c.id.desc())
+        .limit(1)
+    )
+    threads = (
+        sa.select(conversation.c.audience, last.scalar_subquery().label("last"))
+        .join_from(participant, conversation, conversation.c.id == participant.c.conversation)
+        .where(participant.c.person == sa.bindparam("person"), conversation.c.audience.like(_GROUPS))
+    )
+    remembered = [
+        sa.select(table.c.audience, time).where(
+            table.c.person == sa.bindparam("person"), table.c.audience.like(_GROUPS)
+        )
+        for table, time in ((fact, fact.c.time), (profile, profile.c.updated))
+    ]
+    all_labels = sa.union_all(threads, *remembered).subquery()
+    return (
+        sa.select(all_labels.c.audience)
+        .group_by(all_labels.c.audience)
+        .order_by(sa.func.max(all_labels.c.last).desc(), all_labels.c.audience)
+        .limit(sa.bindparam("most"))
+    )
+
+
+def stored_messages() -> sa.Select[tuple[object, ...]]:
+    """Messages with the name of their person, in the form that `rows.message` reads."""
+    return sa.select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
+
+
+# Statements that each turn runs are built once: building them takes longer than running them.
+_HISTORY: Final = (
+    stored_messages()
+    .where(message.c.conversation == sa.bindparam("here"), message.c.turn < sa.bindparam("before_turn"))
+    .order_by(message.c.turn.desc(), message.c.id.desc())
+    .limit(sa.bindparam("most"))
+)
+REMINDED: Final = 3  # The newest messages of the asker's schedules: replies refer to the last ones
+REMINDED_FOR: Final = timedelta(days=1)
+_DONE_LATELY: Final = (
+    sa.select(schedule.c.id, schedule.c.last)
+    .where(schedule.c.person == sa.bindparam("asker"), schedule.c.last >= sa.bindparam("since"))
+    .order_by(schedule.c.last.desc())
+    .limit(REMINDED)
+)
+
+
+def history(connection: sa.Connection, conversation: str, before_turn: int, limit: int) -> list[StoredMessage]:
+    values = {"here": conversation, "before_turn": before_turn, "most": max(limit, 0)}
+    return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
+
+
+def reminded(
+    connection: sa.Connection, incoming: Incoming, audiences: frozenset[str]
+) -> list[tuple[int, StoredMessage]]:
+    """The messages that the asker's schedules recently posted in this channel, with the schedules' ids; newest last."""
+    found: list[tuple[int, StoredMessage]] = []
+    values = {"asker": incoming.person.id, "since": incoming.time - REMINDED_FOR}
+    for id_, last in connection.execute(_DONE_LATELY, values).all():
+        posted = (
+            stored_messages()
+            .join(turn, turn.c.id == message.c.turn)
+            .where(turn.c.source == incoming.source, turn.c.event_id == occurrence_id(id_, last))
+            .where(message.c.author == Author.BOT, message.c.channel == incoming.channel)
+            .where(message.c.audience.in_(sorted(audiences)), message.c.conversation != incoming.conversation)
+        )
+        found += [(id_, rows.message(row)) for row in connection.execute(posted).mappings()]
+    return found[::-1]
+
+
+_ASKED: Final = sa.and_(message.c.turn == turn.c.id, message.c.audience.in_(sa.bindparam("audiences", expanding=True)))
+_DRAWN: Final = {"context_messages": message, "context_facts": fact}
+_LAST_ACTIONS: Final = (
+    sa.select(action_record, turn.c.context_messages, turn.c.context_facts)
+    .join_from(action_record, turn, action_record.c.turn == turn.c.id)
+    .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
+    .where(turn.c.id < sa.bindparam("before_turn"), sa.exists().where(_ASKED))
+    .where(action_record.c.drawn_from.in_(sa.bindparam("drawn", expanding=True)))
+    .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
+    .limit(sa.bindparam("most"))
+)
+
+
+def last_actions(
+    connection: sa.Connection,
+    conversation_id: str,
+    person_id: str,
+    audiences: frozenset[str],
+    before_turn: int,
+    limit: int,
+) -> LastActions:
+    values = {
+        "here": conversation_id,
+        "asker": person_id,
+        "audiences": sorted(audiences),
+        "drawn": [WIDE, *sorted(audiences)],
+        "before_turn": before_turn,
+        "most": limit,
+    }
+    found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
+    drawn = [{column: rows.read_ids(row[column]) for column in _DRAWN} for row in found]
+    closed = {
+        column: _closed(connection, table, {id_ for ids in drawn for id_ in ids[column]}, audiences, person_id)
+        for column, table in _DRAWN.items()
+    }
+    usable = [at for at, ids in enumerate(drawn) if not any(closed[column] & ids[column] for column in _DRAWN)]
+    sources = {id_ for at in usable for id_ in drawn[at]["context_messages"]}
+    return LastActions(tuple(rows.action_record(found[at]) for at in usable), tuple(sorted(sources)))
+
+
+_TAKES_PART: Final = sa.exists().where(
+    participant.c.conversation == message.c.conversation, participant.c.person == sa.bindparam("asker")
+)
+_NO_LONGER_SHARED: Final = sa.and_(
+    message.c.place.is_not(None), ~_TAKES_PART, ~shares("channel:" + message.c.channel, message.c.person)
+)
+
+
+def _closed(
+    connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str], asker: str
+) -> set[int]:
+    """The ids of these rows that may not be used for these audiences: text drawn from them would disclose them. Of
+    other people's messages also those that are no longer shared.
+    """
+    if not ids:
+        return set()
+    elsewhere = table.c.audience.not_in(sorted(audiences))
+    narrower = sa.or_(elsewhere, _NO_LONGER_SHARED) if table is message else elsewhere
+    closed = sa.select(table.c.id).where(table.c.id.in_(ids), narrower)
+    return set(connection.execute(closed, {"asker": asker} if table is message else {}).scalars())
+
+
+def threads(
+    connection: sa.Connection, person: str, limit: int, audiences: frozenset[str] | None = None
+) -> list[Thread]:
+    own = message.alias("own")
+    readable, own_readable = (
+        sa.true() if audiences is None else table.c.audience.in_(sorted(audiences)) for table in (message, own)
+    )
+    question = (
+        sa.select(own.c.text)
+        .where(own.c.conversation == participant.c.conversation)
+        .where(own.c.person == person, own.c.author == Author.PERSON, own_readable)
+        .order_by(own.c.turn)
+        .limit(1)
+        .scalar_subquery()
+    )
+    last = sa.func.max(message.c.time).label("last")
+    listed = (
+        sa.select(
+            participant.c.conversation, question.label("question"), last, sa.func.count(message.c.id).label("messages")
+        )
+        .join_from(participant, message, message.c.conversation == participant.c.conversation)
+        .where(participant.c.person == person, readable)
+        .group_by(participant.c.conversation)
+        .order_by(last.desc(), sa.func.max(message.c.id).desc())
+        .limit(max(limit, 0))
+    )
+    return [rows.thread(row) for row in connection.execute(listed).mappings() if row["question"] is not None]
+
+
+_ELSEWHERE: Final = (
+    sa.select(participant.c.conversation)
+    .where(participant.c.person == sa.bindparam("asker"), participant.c.conversation != sa.bindparam("here"))
+    .limit(1)
+)
+
+
+def wrote_elsewhere(connection: sa.Connection, person_id: str, conversation_id: str) -> bool:
+    return connection.execute(_ELSEWHERE, {"asker": person_id, "here": conversation_id}).first() is not None
+
+
+def latest_elsewhere(connection: sa.Connection, person: str, conversation: str) -> str | None:
+    last = sa.select(sa.func.max(message.c.turn)).where(message.c.conversation == participant.c.conversation)
+    latest = _ELSEWHERE.order_by(last.scalar_subquery().desc())
+    return connection.execute(latest, {"asker": person, "here": conversation}).scalar_one_or_none()
+
+
+def participants(connection: sa.Connection, conversation: str) -> frozenset[str] | None:
+    found = sa.select(participant.c.person).where(participant.c.conversation == conversation)
+    return frozenset(connection.execute(found).scalars()) or None
+
+
+def messages_of(
+    connection: sa.Connection, person: str, audiences: frozenset[str], before: int | None, limit: int
+) -> list[StoredMessage]:
+    usable = message.c.audience.in_(sorted(audiences)), message.c.drawn_from.in_([WIDE, *sorted(audiences)])
+    messages = stored_messages().where(message.c.person == person, *usable)
+    earlier = messages if before is None else messages.where(message.c.id < before)
+    newest = earlier.order_by(message.c.id.desc()).limit(max(limit, 0))
+    return [rows.message(row) for row in connection.execute(newest).mappings()]
+
+
+def attached_messages(
+    connection: sa.Connection, asker: str, here: str, audiences: frozenset[str], limit: int
+) -> list[AttachedMessage]:
+    columns = [message.c[field.name] for field in fields(AttachedMessage) if field.name != "name"]
+    messages = sa.select(*columns, person.c.name).join_from(message, person, person.c.id == message.c.person)
+    usable = messages.where(
+        message.c.author == Author.PERSON,
+        message.c.text.contains(FILES_NOTE, autoescape=True),
+        message.c.message_id.is_not(None),
+        message.c.audience.in_(sorted(audiences)),
+    )
+    newest = usable.order_by(message.c.id.desc()).limit(max(limit, 0))
+    elsewhere = sa.and_(message.c.person == asker, message.c.conversation != here)
+    found = [connection.execute(newest.where(condition)) for condition in (message.c.conversation == here, elsewhere)]
+    return [AttachedMessage(**row) for rows_found in found for row in rows_found.mappings()]
+
+
+def last_said(connection: sa.Connection, conversation: str) -> datetime | None:
+    latest = sa.select(message.c.time).where(message.c.conversation == conversation)
+    return connection.execute(latest.order_by(message.c.time.desc()).limit(1)).scalar_one_or_none()
+
+
+def questions(connection: sa.Connection, person: str, limit: int) -> list[str]:
+    asked = sa.select(message.c.text).where(message.c.person == person, message.c.author == Author.PERSON)
+    latest = asked.order_by(message.c.id.desc()).limit(max(limit, 0))
+    return list(connection.execute(latest).scalars())[::-1]
+
+
+class SqlConversations(SqlStore):
+    history = reads(history)
+    threads = reads(threads)
+    groups = reads(groups)
+    latest_elsewhere = reads(latest_elsewhere)
+    participants = reads(participants)
+    questions = reads(questions)
+    messages_of = reads(messages_of)
+    attached_messages = reads(attached_messages)
+    last_said = reads(last_said)
+    last_seen = reads(last_seen)
+    watermark = reads(watermark)
+    set_watermark = writes(set_watermark)

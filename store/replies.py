@@ -1,0 +1,120 @@
+"""Replies in platforms: found by a page or by their turn, and readers' verdicts on them.
+
+Rule: a reply is known as long as its question and its own text exist; its pages are deleted with them.
+"""
+
+import json
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Index
+from sqlmodel import Field
+
+from agent.records import Answered, Author, ReplyVerdict
+from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads
+from store.message_tables import message
+from store.schema import NEVER_REUSED, TableRow, metadata
+from store.turn_tables import RUNNING, WAITING, turn
+
+
+class PageRow(TableRow, table=True):
+    """A page of a finished reply, by the platform's own id; deleted with the reply's text."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_page_page", "page", "source"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    source: str = Field(sa_type=StorableText)
+    page: str = Field(sa_type=StorableText)
+
+
+page: Final = metadata.tables["page"]
+
+
+class VerdictRow(TableRow, table=True):
+    """A reader's verdict on the reply of a turn."""
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, primary_key=True, index=True)
+    verdict: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
+verdict: Final = metadata.tables["verdict"]
+
+_QUESTION: Final = (
+    sa.select(
+        turn.c.id,
+        turn.c.source,
+        turn.c.conversation,
+        turn.c.channel,
+        turn.c.message_id,
+        turn.c.person,
+        message.c.text,
+        message.c.audience,
+    )
+    .join_from(turn, message, message.c.turn == turn.c.id)
+    .where(message.c.author == Author.PERSON)
+    .order_by(message.c.id)
+    .limit(1)
+)
+
+
+def by_page(connection: sa.Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
+    query = sa.select(page.c.turn).where(page.c.page == page_id, page.c.source == source)
+    if channel:
+        query = query.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
+    found = connection.execute(query.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
+    return None if found is None else by_turn(connection, found)
+
+
+def running_by_page(connection: sa.Connection, source: str, page_id: str, channel: str = "") -> Answered | None:
+    open_ = sa.select(turn.c.id, turn.c.reply_ref).where(
+        turn.c.state.in_((RUNNING, WAITING)), turn.c.source == source, turn.c.reply_ref != ""
+    )
+    for number, stored in connection.execute(open_.where(turn.c.channel == channel) if channel else open_):
+        pages: tuple[str, ...] = tuple(json.loads(stored))
+        if page_id in pages:
+            asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
+            return None if asked is None else Answered(*asked, pages=pages)
+    return None
+
+
+def by_turn(connection: sa.Connection, number: int) -> Answered | None:
+    pages = tuple(connection.execute(_pages(), {"of": number}).scalars())
+    asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none() if pages else None
+    return None if asked is None else Answered(*asked, pages=pages)
+
+
+def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:
+    in_order(connection, f"verdict {number} {person}")
+    if by_turn(connection, number) is None:
+        return False
+    own = (verdict.c.turn == number, verdict.c.person == person)
+    if opinion is None:
+        connection.execute(sa.delete(verdict).where(*own))
+    elif connection.execute(sa.update(verdict).where(*own).values(verdict=opinion, time=now)).rowcount == 0:
+        connection.execute(sa.insert(verdict).values(turn=number, person=person, verdict=opinion, time=now))
+    return True
+
+
+def verdicts(connection: sa.Connection, since: datetime) -> dict[ReplyVerdict, int]:
+    counted = sa.select(verdict.c.verdict, sa.func.count()).where(verdict.c.time >= since).group_by(verdict.c.verdict)
+    return {ReplyVerdict(row[0]): row[1] for row in connection.execute(counted)}
+
+
+class SqlReplies(SqlStore):
+    by_page = reads(by_page)
+    running_by_page = reads(running_by_page)
+    verdicts = reads(verdicts)
+
+    async def by_turn(self, turn: int) -> Answered | None:
+        return await self.database.read(by_turn, turn)
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
+        return await self.database.write(judge, turn, person, verdict, now)
+
+
+def _pages() -> sa.Select[str]:
+    return sa.select(page.c.page).where(page.c.turn == sa.bindparam("of")).order_by(page.c.id)

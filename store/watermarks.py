@@ -1,0 +1,40 @@
+"""The last messages received from each platform, and the watermark: where a start looks for missed messages."""
+
+from datetime import datetime
+from typing import Final
+
+import sqlalchemy as sa
+
+from agent.records import Author, LastSeen
+from store.message_tables import message
+from store.schema import meta
+from store.turn_tables import turn
+
+LATEST_TURNS: Final = 5_000  # The newest turns that are read: a start must not read years of messages
+_HEARD: Final = "heard:"
+
+
+def last_seen(connection: sa.Connection, source: str, since: datetime, limit: int) -> list[LastSeen]:
+    latest = sa.select(turn.c.id, turn.c.source).order_by(turn.c.id.desc()).limit(LATEST_TURNS).subquery()
+    questions = (
+        sa.select(message.c.conversation, message.c.channel, message.c.message_id, message.c.time)
+        .join_from(latest, message, message.c.turn == latest.c.id)
+        .where(latest.c.source == source, message.c.author == Author.PERSON, message.c.time >= since)
+        .order_by(message.c.time.desc(), message.c.id.desc())
+    )
+    found: dict[str, LastSeen] = {}
+    for row in connection.execute(questions):
+        if len(found) >= limit:
+            break
+        found.setdefault(row.conversation, LastSeen(row.conversation, row.channel, row.message_id or "", row.time))
+    return list(found.values())
+
+
+def watermark(connection: sa.Connection, source: str) -> datetime | None:
+    stored = connection.execute(sa.select(meta.c.value).where(meta.c.name == _HEARD + source)).scalar_one_or_none()
+    return None if stored is None else datetime.fromisoformat(stored.decode())
+
+
+def set_watermark(connection: sa.Connection, source: str, time: datetime) -> None:
+    connection.execute(sa.delete(meta).where(meta.c.name == _HEARD + source))
+    connection.execute(sa.insert(meta).values(name=_HEARD + source, value=time.isoformat().encode()))
