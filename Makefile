@@ -2,7 +2,8 @@
 #
 #   make demo      install the run-time dependencies, and chat in the terminal (no keys needed)
 #   make check     formatting, lint, types of the product, import contracts and the unit tests, in a minute
-#   make test      install the test dependencies, and run every test
+#   make test      install the test dependencies, and run the tests of the product
+#   make test-benchmarks  the tests of the benchmarks and of the films
 #   make soak      every test ten times, in shuffled orders, under CPU load (hours)
 #   make chaos     kill processes while they answer: on each engine, with two apps and eight shards, in an upgrade (minutes)
 #   make newcomer  each installation from the registries to a first answer, with the seconds of each step (minutes)
@@ -25,7 +26,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test soak chaos newcomer coverage lint style types units format docs generated film lock clean
+.PHONY: demo check test test-benchmarks soak chaos newcomer coverage lint style types units format docs generated film lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -34,9 +35,15 @@ demo: .venv/run.stamp
 LINUX := $(filter Linux,$(shell uname))
 spread = $(if $(LINUX),-p tests.forks --forks $(1),-n $(1) --dist worksteal)
 
+# What the benchmarks and films are made with.
+NOT_PRODUCT := tests/benchmarks tests/films
+
 # Six processes on two cores: two compute, while four mostly wait for servers and processes.
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest $(call spread,6) -q
+	$(BIN)/python -m pytest $(call spread,6) -q $(addprefix --ignore=,$(NOT_PRODUCT))
+
+test-benchmarks: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	$(BIN)/python -m pytest $(call spread,3) -q $(NOT_PRODUCT)
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.soak --times 10 --load 8
