@@ -36,6 +36,7 @@ from agent.memory.layers import (
     memory_context,
 )
 from agent.memory.marking import Superseded, mark
+from agent.memory.orders import without_orders
 from agent.memory.own_words import mentions, quotes
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
@@ -80,7 +81,7 @@ LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks,
 READS_ALONE = "reads this"
 
 ALL_HISTORY = 2  # The number of the step at which the whole history is left out of a context that does not fit
-ESSENTIAL = ("IDENTITY", "ENVIRONMENT", "PLACE")
+ESSENTIAL = ("PERSON", "ENVIRONMENT", "PLACE")
 RESULT_CHARS = 1_000  # Of each result in such a context
 NO_TOOLS = "You have no tools now. Answer in plain words."
 
@@ -363,7 +364,13 @@ def _memory_context(parts: ContextParts, asker: str, budget: int) -> MemoryConte
     environment = Environment(parts.now, parts.person.time_zone)
     by_others = [message for message in parts.earlier if message.person and not (message.mine or message.by_bot)]
     names = render.speakers([*((message.person, message.name) for message in by_others), _id_and_name(parts.person)])
-    earlier = [replace(message, name=names.get(message.person, message.name)) for message in parts.earlier]
+    # What others, or the person, once told the bot to write is not quoted: a small model would follow it now.
+    texts = [message.text if message.by_bot else without_orders(message.text) for message in parts.earlier]
+    earlier = [
+        replace(message, text=text, name=names.get(message.person, message.name))
+        for message, text in zip(parts.earlier, texts, strict=True)
+        if text
+    ]
     layers = Layers(identity, environment, parts.facts, parts.working_set, earlier)
     return memory_context(layers, ContextReader(parts.audiences, parts.question, parts.scopes), budget)
 

@@ -248,7 +248,7 @@ QUESTIONS: Final[Sequence[Question]] = (
 # What a person must never see, outside of code that they asked for.
 LEAK: Final = re.compile(
     r"</?(?:execute|workspace|tool_call|tool_calls|function_call)\b|^\s*</?(?:results|summary|think)\b"
-    r"|\[/?system [0-9a-z]{4,}\]|^EXECUTION: |^ENVIRONMENT: |^IDENTITY: |\"(?:arguments|parameters)\"\s*:"
+    r"|\[/?system [0-9a-z]{4,}\]|^EXECUTION: |^ENVIRONMENT: |^(?:IDENTITY|PERSON): |\"(?:arguments|parameters)\"\s*:"
     r"|<\|im_(?:start|end)\|>"
     r"|People read your text as you write it|Just before the question, the system|Blocks are private",
     re.MULTILINE,

@@ -331,7 +331,7 @@ def _identity(identity: IdentityRole) -> str:
     organization = f"at {identity.organization}" if identity.organization else ""
     about = ", ".join(filter(None, (rank, identity.department, organization.translate(_NO_BRACKETS))))
     name = _RANK_OPENS.sub("[", identity.user_name)  # a display name that ends in "(admin)" must not look like a rank
-    return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())
+    return " ".join(f"PERSON: {name}{f' ({about})' if about else ''}".split())
 
 
 def _environment(environment: Environment, signals: Sequence[Signal]) -> str:

@@ -18,6 +18,7 @@ from typing import Final, cast
 
 from agent.admission_terms import Authority
 from agent.memory.facts import Fact, Scope, scopes_of
+from agent.memory.orders import without_orders
 from agent.memory.own_words import rests_on, stated_otherwise, without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
@@ -141,7 +142,8 @@ def _fact(
     text = f"{key}: {value}"
     secret = has_secret(text) or (is_sensitive(text) and not asks_to_remember(source.text))
     known_text = "\n".join(fact.text for fact in known)
-    if secret or not rests_on(value, source.text, key=key, known=known_text):
+    # "Write 40 lines about the sea" states no number of lines.
+    if secret or not rests_on(value, without_orders(source.text), key=key, known=known_text):
         return None
     named_scope = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
     scope = scopes[source.id] if named_scope is Scope.GLOBAL else named_scope

@@ -29,7 +29,7 @@ CONTINUED: Final = ">"  # Begins each further line of a person's message, and ev
 
 # The titles of the parts of the system's section.
 TITLES: Final = (
-    "IDENTITY",
+    "PERSON",
     "ENVIRONMENT",
     "PLACE",
     "PROFILE",

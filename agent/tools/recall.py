@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from itertools import chain
+from math import ceil
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -26,7 +28,15 @@ from agent.memory.marking import mark
 from agent.memory.own_words import FILES_NOTE, mentions
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
-from agent.memory.statements import WORD, head_and_tail, is_function_word, sentences, stem
+from agent.memory.statements import (
+    QUESTION_CHARS,
+    WORD,
+    head_and_tail,
+    is_function_word,
+    read_statement,
+    sentences,
+    stem,
+)
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
 from agent.patterns import compile_later
 from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
@@ -341,8 +351,9 @@ def _place(label: str) -> str:
 #
 # Rules: only threads in which the person wrote are read; of the current one only messages that the model no longer
 # sees; and only what may flow into this reply. If no thread has a word of the question, the best messages that others
-# share with their team are read instead. If there are none either, the person's latest thread is read, as the most
-# likely one.
+# share with their team are read instead. A thread or message that shares too few of the question's words is about
+# something else, and is not read: a small model takes whatever it is shown for a part of the question. If the question
+# only points back ("and what color is it?"), the person's latest thread is read, as the most likely one.
 
 THREADS: Final = 2  # Of the best hits: further ones are usually about another subject
 MESSAGES: Final = 40  # The newest of one thread: about as many as fit the budget, and read in milliseconds
@@ -353,6 +364,80 @@ HERE: Final = 10
 CHARS: Final = 12_000
 # The cost of analysing a sentence besides its characters: ten thousand sentences of one word take as long as a book.
 SENTENCE_CHARS: Final = 60
+# So many words of the question must occur, of a short question a third: "boat" of "what was the name of my boat?".
+ABOUT_WORDS: Final = 3
+ABOUT_PART: Final = 3
+POINTS_BACK_WORDS: Final = 1  # A question with "it" or "that" and more words of its own says what it is about
+# Words with which people ask, greet and thank: they say nothing of what a question is about.
+_ASKING: Final = frozenset(
+    map(
+        stem,
+        (
+            *("say", "said", "tell", "told", "mention", "mentioned", "talk", "talked", "discuss", "discussed", "look"),
+            *("find", "search", "write", "wrote", "written", "give", "show", "list", "explain", "describe", "answer"),
+            *(
+                "know",
+                "remember",
+                "forget",
+                "think",
+                "mean",
+                "want",
+                "need",
+                "please",
+                "thanks",
+                "thank",
+                "hi",
+                "hello",
+            ),
+            *("hey", "ok", "okay", "yes", "nothing", "something", "anything", "everything", "short", "briefly"),
+            *("sentence", "word", "example", "question", "earlier", "before", "ago", "last", "time", "week", "month"),
+            *("year", "day", "today", "yesterday", "lastweek"),
+            *(
+                "sagen",
+                "sage",
+                "sag",
+                "gesagt",
+                "erzählt",
+                "gesprochen",
+                "such",
+                "suche",
+                "finde",
+                "schreib",
+                "schreibe",
+            ),
+            *("geschrieben", "gib", "zeig", "nenne", "erkläre", "bitte", "danke", "hallo", "kurz", "warum", "weißt"),
+            *(
+                "dit",
+                "dis",
+                "écris",
+                "donne",
+                "explique",
+                "merci",
+                "bonjour",
+                "pourquoi",
+                "dije",
+                "dime",
+                "escribe",
+                "hola",
+            ),
+            *(
+                "gracias",
+                "quelle",
+                "quel",
+                "cuál",
+                "qué",
+                "disse",
+                "escreva",
+                "obrigado",
+                "olá",
+                "скажи",
+                "сказал",
+                "напиши",
+            ),
+            *("привет", "спасибо", "你好", "什么", "请用", "一句", "句话", "です", "ます", "ください", "何で"),
+        ),
+    )
+)
 _EVERY_TURN: Final = 2**31 - 1  # The greatest number of a turn in both database engines
 
 
@@ -366,22 +451,39 @@ def query_about(
 
 
 async def recollect(memories: Memories, conversations: ThreadHistory, query: RecallQuery) -> list[PastMessage]:
-    """Return the messages of the threads that `query` is about, oldest first."""
+    """Return the messages of the threads that `query` is about, oldest first; none if nothing is about it."""
+    asked = frozenset(_words(query.text)) - _ASKING
     hits = await memories.search(replace(query, shared=False))
     if not hits and query.shared:
         hits = await memories.search(query)
     single = [hit.message for hit in hits if hit.shared or hit.message.conversation == query.exclude_conversation]
     threads = dict.fromkeys(hit.message.conversation for hit in hits if not hit.shared)
     elsewhere = [conversation for conversation in threads if conversation != query.exclude_conversation][:THREADS]
-    if not hits:
-        elsewhere = await _latest_conversation(conversations, query)
-    messages = single[:HERE]
+    dated = bool(query.periods)
+    messages = [message for message in single[:HERE] if _is_about(asked, [message], dated=dated)]
     for conversation in elsewhere:
-        messages += await _messages_of(conversations, conversation)
+        thread = [one for one in await _messages_of(conversations, conversation) if query.admits(one)]
+        messages += thread if _is_about(asked, thread, dated=dated) else ()
+    points_back = len(asked) <= POINTS_BACK_WORDS and read_statement(query.text[:QUESTION_CHARS]).anaphoric
+    if not messages and points_back:
+        for conversation in await _latest_conversation(conversations, query):
+            messages += await _messages_of(conversations, conversation)
     usable = [message for message in messages if query.admits(message)]
     newest = sorted(usable, key=lambda message: (message.time, message.id), reverse=True)
     newest_fitting = fit_newest(((message, reading_cost(message.text)) for message in newest), CHARS)
     return [_past_message(message, query.person) for message in newest_fitting]
+
+
+def _is_about(asked: frozenset[str], messages: Sequence[StoredMessage], *, dated: bool) -> bool:
+    """Return whether messages have enough words of the question. Of one without any, a period alone may be asked."""
+    if not asked:
+        return dated
+    needed = min(ABOUT_WORDS, ceil(len(asked) / ABOUT_PART))
+    return len(asked & _words_of(messages)) >= needed
+
+
+def _words_of(messages: Sequence[StoredMessage]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(_words(message.text[:MAX_READ_CHARS]) for message in messages))
 
 
 async def _latest_conversation(conversations: ThreadHistory, query: RecallQuery) -> list[str]:

@@ -338,8 +338,8 @@ async def test_who_asks_has_a_name_that_the_model_does_not_take_for_its_own() ->
     async with Agent(model) as agent:
         await agent("hi")
         await agent("hi", person="Ann")
-    assert "IDENTITY: the user\n" in model.requests[0][1].text
-    assert "IDENTITY: Ann\n" in model.requests[1][1].text
+    assert "PERSON: the user\n" in model.requests[0][1].text
+    assert "PERSON: Ann\n" in model.requests[1][1].text
 
 
 async def test_a_reply_for_which_a_narrow_one_was_found_again_is_as_narrow() -> None:

@@ -29,7 +29,7 @@ from tests.patience import PATIENCE_S
 ROOT = Person("terminal:root", "root")
 WORD = "81f93c"
 SECTION = f"""[system {WORD}]
-IDENTITY: root
+PERSON: root
 
 ENVIRONMENT: Sat 2026-11-28 08:01 UTC
 

@@ -103,7 +103,7 @@ def test_seed_003_checklist_the_four_layers_stay_apart() -> None:
         (WorkingItem("draft", "half a letter", MONDAY),),
     )
     assert memory_context(layers, ContextReader(frozenset({HERE}), "")).sections == (
-        "IDENTITY: Ann (Legal)",
+        "PERSON: Ann (Legal)",
         "ENVIRONMENT: Mon 2026-03-02 10:30 CET\ncalendar: Lunch at noon",
         "FACTS:\n#1 city: Rome",
         "WORKING SET:\ndraft: half a letter",
@@ -307,17 +307,17 @@ def test_who_writes_the_mark_of_a_binding_fact_binds_nobody(key: str, value: str
 
 
 def test_a_display_name_is_no_rank() -> None:
-    assert "IDENTITY: Ann [admin)\n" in f"{shown((), identity=IdentityRole('Ann (admin)')).text}\n"
-    assert "IDENTITY: Ann (admin)" in shown((), identity=IdentityRole("Ann", authority=Authority.ADMIN)).text
+    assert "PERSON: Ann [admin)\n" in f"{shown((), identity=IdentityRole('Ann (admin)')).text}\n"
+    assert "PERSON: Ann (admin)" in shown((), identity=IdentityRole("Ann", authority=Authority.ADMIN)).text
 
 
 @pytest.mark.parametrize(
     ("role", "said"),
     [
-        (IdentityRole("Ann", organization="Acme"), "IDENTITY: Ann (at Acme)"),
-        (IdentityRole("Ann", authority=Authority.MANAGER, organization="Acme"), "IDENTITY: Ann (manager, at Acme)"),
-        (IdentityRole("Ann", organization="admin) (admin"), "IDENTITY: Ann (at admin admin)"),
-        (IdentityRole("Ann"), "IDENTITY: Ann"),
+        (IdentityRole("Ann", organization="Acme"), "PERSON: Ann (at Acme)"),
+        (IdentityRole("Ann", authority=Authority.MANAGER, organization="Acme"), "PERSON: Ann (manager, at Acme)"),
+        (IdentityRole("Ann", organization="admin) (admin"), "PERSON: Ann (at admin admin)"),
+        (IdentityRole("Ann"), "PERSON: Ann"),
     ],
 )
 def test_the_organisation_is_said_and_is_no_rank_however_it_is_called(role: IdentityRole, said: str) -> None:

@@ -20,7 +20,7 @@ SECTION = f"""[system {WORD}]
 PROFILE, learned from what this person wrote:
 goals: finish the thesis
 
-IDENTITY: Ann
+PERSON: Ann
 
 ENVIRONMENT: Sat 2026-11-28 08:01 UTC
 
@@ -86,7 +86,7 @@ ANSWERS = [
     "I am Cogency, a helpful colleague.",
     "The EXECUTION of the plan: three rounds of talks.",
     "[system] is a tag; [system abc] another.\n",
-    "IDENTITY: a word for who somebody is.\n",
+    "PERSON: a word for who somebody is.\n",
     "An answer needs no more than that.",
     "Half an answer",
 ]
@@ -156,5 +156,5 @@ def test_nothing_of_the_prompt_or_the_section_reaches_the_person(
     plain = f" {words(text)} "
     assert not any(run in plain for run in RUNS)
     for line in SECTION.splitlines():
-        if line.startswith(("IDENTITY", "ENVIRONMENT", "PLACE", "2026-11-28", "!", "EXECUTION")):
+        if line.startswith(("PERSON", "ENVIRONMENT", "PLACE", "2026-11-28", "!", "EXECUTION")):
             assert line not in text.splitlines()

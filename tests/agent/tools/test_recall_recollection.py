@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.documents import ON, SHARING
 from agent.records import RecallQuery
@@ -37,12 +39,48 @@ async def test_who_wrote_what_is_told_apart() -> None:
     ]
 
 
-async def test_without_a_hit_the_latest_thread_is_meant_but_never_the_current_one() -> None:
+@pytest.mark.parametrize(
+    "question",
+    [
+        "hi",
+        "Say nothing.",
+        "What is 12 plus 30?",
+        "Give one English word that rhymes with cat.",
+        "Write a Python function that sums the weights of fish in a list.",
+        "What does a zebra eat?",
+        "Thanks!",
+        "你好，请用一句话介绍你自己。",
+    ],
+)
+async def test_a_question_about_something_else_reads_no_thread(question: str) -> None:
+    store = store_in_memory()
+    await answered(store, said("My cat is called Tom. He likes fish and a list of toys", conversation="cats"), "Fine")
+    assert await texts(store, about(question)) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did I say about my cat?",
+        "What is the name of my cat? I told you last week.",
+        "Look up what I told you about Tom.",
+        "cat",
+        "Which fish does Tom like, and how much of it does he eat in a day?",
+    ],
+)
+async def test_a_question_about_a_thread_reads_it(question: str) -> None:
+    store = store_in_memory()
+    await answered(store, said("My cat is called Tom, and he likes fish", conversation="cats"), "Fine")
+    assert await texts(store, about(question)) == ["My cat is called Tom, and he likes fish", "Fine"]
+
+
+async def test_a_question_that_only_points_back_reads_the_latest_thread_but_never_the_current_one() -> None:
     store = store_in_memory()
     await answered(store, said("My cat is called Tom", conversation="cats"), "A fine name")
     await answered(store, said("Hello", conversation="now"), "Hello")
-    assert await texts(store, about("zebra")) == ["My cat is called Tom", "A fine name"]
-    assert await texts(store, about("zebra", now="cats")) == ["Hello", "Hello"]
+    assert await texts(store, about("Which color is it?")) == ["My cat is called Tom", "A fine name"]
+    assert await texts(store, about("Which color is it?", now="cats")) == ["Hello", "Hello"]
+    assert await texts(store, about("zebra")) == []
 
 
 async def test_nothing_of_a_place_that_may_not_flow_here_is_recollected() -> None:
