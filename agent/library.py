@@ -41,8 +41,9 @@ from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Person
 from agent.state import SituationSummary
+from agent.toolbox.registry import UNASKED, FixedTools, Toolbox
+from agent.toolbox.tool_search import RESERVED
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import RESERVED, UNASKED, FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_setup import ContextConfig, asker_of, closed, known_context, loop_of

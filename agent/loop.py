@@ -30,7 +30,7 @@ from agent.protocol.parser import Parser
 from agent.protocol.render import neutralise
 from agent.records import Waiting
 from agent.repetition import RepetitionWatch
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 
 # Text and reasoning together: about 125,000 tokens, the most that vendors let a model write at once. A small model that
 # repeats itself would never end.

@@ -26,8 +26,8 @@ from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery,
 from agent.state import Execution, Workspace
 from agent.summary import summary_due, visible_from
 from agent.tool_policy import TurnWords
+from agent.toolbox.registry import Registry
 from agent.tools.recall import query_about
-from agent.tools.registry import Registry
 from agent.tools.share_file import shared_files
 from agent.turn import Turn, TurnLimits
 

@@ -55,8 +55,8 @@ from agent.memory.writing import NewFact, write
 from agent.messages import Message, estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn_setup import ContextConfig, asker_of, known_context
 from benchmarks.fact_pairs import measure_pairs, read_statement_pairs

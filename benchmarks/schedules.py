@@ -49,7 +49,7 @@ from agent.schedules import (
     Timing,
     occurrence_id,
 )
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.scheduler import Scheduler

@@ -34,7 +34,7 @@ from agent.progress import Progress
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.turn import Turn
 from benchmarks.report import print_report, read_options
 from benchmarks.stream_server import Load, now_us, serve, stamped

@@ -42,9 +42,9 @@ from agent.providers.factory import OpenedProvider, ProviderWorld, open_response
 from agent.providers.wire_chat import functions, untaught
 from agent.records import Person
 from agent.state import Workspace
+from agent.toolbox.registry import Registry
 from agent.tools.read_channel import ReadChannelTool
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool
-from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from benchmarks.billing import RULES, billed, input_dollars, input_tokens
 from benchmarks.report import print_report, read_options

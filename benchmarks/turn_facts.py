@@ -27,8 +27,8 @@ from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.statements import Statement, read_statement
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Person
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn_setup import ContextConfig, asker_of, known_context
 from bot.turns.runner import AgentConfig

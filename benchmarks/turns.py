@@ -36,8 +36,8 @@ from agent.messages import Message
 from agent.ports import Provider
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from agent.records import Incoming, Person
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.turn_setup import ContextConfig
 from benchmarks import hostile, turn_facts

@@ -22,7 +22,8 @@ from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
 from agent.progress import Progress, RoundStep, may_quote_unkept
 from agent.records import Claim
 from agent.tool_policy import CallGate, DecidedBy
-from agent.tools.registry import CALL_TOOL, Registry
+from agent.toolbox.registry import Registry
+from agent.toolbox.tool_search import CALL_TOOL
 from agent.turn import NOT_ALLOWED
 from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts

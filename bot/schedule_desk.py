@@ -39,8 +39,8 @@ from agent.schedules import (
     zone_of,
 )
 from agent.tool_policy import PolicyAnswer, PolicyRow, decide
+from agent.toolbox.registry import Toolbox
 from agent.tools.read_channel import NAME as READ_CHANNEL
-from agent.tools.registry import Toolbox
 from agent.turn_setup import asker_of
 from bot.access.acl import ScheduleAnswer, ShownSchedule
 from bot.host import PlaceAsker

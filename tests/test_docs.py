@@ -15,7 +15,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import ToolCall
 from agent.ports import Tool, ToolContext
 from agent.records import Person
-from agent.tools.registry import UNASKED, Registry
+from agent.toolbox.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
 from bot.commands.declaration import Command, CommandCall, Panel
 from tests.fakes.caller import FakeCaller

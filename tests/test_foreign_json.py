@@ -17,7 +17,7 @@ OUR_OWN: Final = {
     "agent/records.py": "an address that this program stored",
     "agent/providers/wire_responses.py": "items that were parsed before, encoded just before",
     "agent/tools/functions.py": "what a tool of the operator returned, encoded just before",
-    "agent/tools/registry.py": "a schema, encoded just before",
+    "agent/toolbox/arguments.py": "a schema, encoded just before",
     "bot/access/acl.py": "rules that this program stored, and an operator's setting",
     "bot/app/from_settings.py": "files of the operator, in TOML",
     "bot/app/subject_requests.py": "rows that this program stored",

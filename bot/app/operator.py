@@ -24,7 +24,7 @@ from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
 from agent.providers.catalog import ENDPOINTS, ToolsForm
 from agent.spending import By, SpendingPeriod, Spent, Total
-from agent.tools.registry import UNASKED, Registry
+from agent.toolbox.registry import UNASKED, Registry
 from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
 from bot.app.diagnosis import (

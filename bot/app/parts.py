@@ -25,9 +25,9 @@ from agent.ports import NO_SERVERS, Memories, Preferences, Tool, ToolAccounts, T
 from agent.protocol.render import joined, neutralise
 from agent.records import Incoming, Quoted, platform_of
 from agent.spending import workspace_of
+from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
-from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
 from agent.tools.share_file import ShareFileTool

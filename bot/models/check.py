@@ -31,7 +31,7 @@ from agent.protocol.parser import Parser
 from agent.providers.catalog import ToolsForm
 from agent.records import Person
 from agent.spending import cost
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.turn import appended_messages
 from bot.models.forms import MEASURED, Passed, better_form
 from bot.texts import setup_texts

@@ -20,7 +20,7 @@ from agent.messages import ResultStatus
 from agent.ports import CallEnd, Clock, Ledger, ListedShard, Tool, ToolAudit
 from agent.records import Load, platform_of
 from agent.tool_policy import DecidedBy, PolicyRow
-from agent.tools.registry import UNASKED
+from agent.toolbox.registry import UNASKED
 from bot.audit import WAITS, change_words
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.settings import SettingOrigin, Settings, ShownSetting

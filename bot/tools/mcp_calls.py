@@ -38,7 +38,7 @@ from agent.messages import (
     is_too_deep,
 )
 from agent.ports import Ask, ToolContext
-from agent.tools.registry import ToolLimits
+from agent.toolbox.results import ToolLimits
 from bot.tools.mcp_listing import one_line
 from bot.tools.mcp_questions import QuestionRefused, checked_question
 

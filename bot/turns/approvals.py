@@ -41,7 +41,7 @@ from agent.tool_policy import (
     read_rows,
     shown_arguments,
 )
-from agent.tools.registry import Registry, Toolbox
+from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import ConsentDecided, Turn, TurnLimits
 from bot.audit import policy_change
 from bot.host import ToolsAnswer

@@ -43,7 +43,7 @@ from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, Waiting
 from agent.schedules import TELLS, WORK_ROUNDS, asked_in, is_work
 from agent.state import ActionRecord, SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
-from agent.tools.registry import Registry, Toolbox
+from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import Turn
 from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of, turn_words
 from bot.access.acl import AMBIENT, TERMINAL

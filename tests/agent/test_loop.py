@@ -60,7 +60,7 @@ from agent.ports import (
 from agent.progress import Progress
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause, Until
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.turn import Turn
 from tests.fakes.clock import NOON, FakeClock
 from tests.patience import PATIENCE_S

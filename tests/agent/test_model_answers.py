@@ -21,7 +21,7 @@ from agent.progress import Progress
 from agent.protocol.echoes import Instructions
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.turn import QUESTION_AGAIN, Turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S

@@ -14,7 +14,7 @@ from agent.memory.forgetting_plans import Everything
 from agent.messages import Consent, JsonObject, Keep, Message
 from agent.ports import AuditedCall, ToolAudit, ToolContext, ToolEffect, ToolOutput
 from agent.tool_policy import PolicyRow, read_rows
-from agent.tools.registry import FixedTools, Toolbox
+from agent.toolbox.registry import FixedTools, Toolbox
 from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
 from bot.turns.approvals import CONSENT_TIME, ApprovalPolicy, PolicyTable
 from bot.turns.runner import AgentConfig

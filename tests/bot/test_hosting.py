@@ -15,7 +15,7 @@ from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Incoming, Person
 from agent.spending import Spent
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.access.acl import CommandAnswer
 from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
 from bot.hosting import serve_all

@@ -10,7 +10,7 @@ from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claiming, Closing
 from agent.state import SituationSummary
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
 from store import rows

@@ -12,7 +12,7 @@ from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.records import Incoming, Person
 from agent.schedules import CheckKind, FirstCheck, NewSchedule, Schedule, ScheduleKind, ScheduleState, Timing
 from agent.tool_policy import PolicyAnswer, PolicyRow
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.commands import remind
 from bot.commands.declaration import CommandCall, Panel
 from bot.host import PlaceAsker

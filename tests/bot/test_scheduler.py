@@ -32,8 +32,8 @@ from agent.schedules import (
     Timing,
     occurrence_id,
 )
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Toolbox
 from bot.schedule_reading import WhenRead, read_when
 from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler
 from bot.texts import reply_texts

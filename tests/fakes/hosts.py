@@ -23,7 +23,7 @@ from agent.ports import (
 )
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules import Schedules
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.ambient import AmbientDesk

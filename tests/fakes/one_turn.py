@@ -11,7 +11,7 @@ from agent.messages import JsonObject, Message, Role
 from agent.ports import CallOptions, Provider, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.turn import Turn, TurnLimits
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.caches import ForegroundPriority
 from bot.memory.learning import FirstNotice, Learner, LearningModel, LearningPauses, LearningSchedule, TurnNotices
 from bot.turns.runner import AgentConfig, TurnRunner

@@ -11,8 +11,8 @@ from agent.context import Persona
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
+from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import FixedTools, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from bot.access.acl import AccessRules

@@ -9,8 +9,8 @@ from pathlib import Path
 from agent.machine import CLOCK
 from agent.ports import Clock, Provider, ToolSource
 from agent.records import Incoming
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
 from bot.hosting import BotHost

@@ -31,7 +31,7 @@ from agent.ports import (
 )
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Load, Waiting
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from agent.turn import JUST_ARRIVED
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
 from bot.turns.runner import AgentConfig, TurnRunner

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent.ports import Clock, ToolEffect
 from agent.providers.scripted import ScriptedProvider
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from agent.tools.schedule import BackgroundTool
 from bot.host import Host
 from bot.hosting import serve_all

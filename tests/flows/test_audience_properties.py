@@ -41,8 +41,8 @@ from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
 from agent.records import INDEXING, Claiming, Closing, Incoming, Person, Quoted
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from bot.access.admission import Readers
 from bot.caches import MAX_AGE_S, ForegroundPriority

@@ -15,8 +15,8 @@ from agent.ports import ToolContext
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
+from agent.toolbox.registry import Registry
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import Turn
 from tests.agent.protocol.deviations import DEVIATIONS, Deviation

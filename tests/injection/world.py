@@ -21,8 +21,8 @@ from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Author, Claim, Hit, Incoming, Job, Known, RecallQuery
 from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, TurnWords
+from agent.toolbox.registry import FixedTools, Registry, Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import FixedTools, Registry, Toolbox
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool

@@ -22,8 +22,9 @@ from agent.loop import TOOL_BROKE, run_call
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ResultStatus, StructuredData, ToolCall, ToolResult
 from agent.records import Person
+from agent.toolbox.registry import Registry
+from agent.toolbox.signatures import described
 from agent.tools.functions import MAX_DESCRIPTION_CHARS, MAX_THREADS, FunctionTool, load_tools
-from agent.tools.registry import Registry, described
 from agent.turn import CallPlaced
 from tests.patience import PATIENCE_S
 

@@ -18,6 +18,7 @@ from agent.messages import Json, JsonObject, ToolCall, estimate_tokens
 from agent.ports import ToolContext
 from agent.progress import is_of
 from agent.records import Author, Claiming, Closing, Hit, Incoming, Person, StoredMessage
+from agent.toolbox.registry import Registry
 from agent.tools.recall import (
     MAX_TOKENS,
     MAX_WORDING_CHARS,
@@ -30,7 +31,6 @@ from agent.tools.recall import (
     query_of,
     select_fitting,
 )
-from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from tests.fakes.store import StoreInMemory, store_in_memory
 

@@ -13,7 +13,7 @@ from agent.memory.facts import ConstraintType, Fact, Scope
 from agent.messages import JsonObject, Provenance, ToolCall
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.tools.remember import WORKING_TIME, RememberTool
 from store.working_sets import working_items
 from tests.fakes.incoming import START, said

@@ -12,7 +12,7 @@ from agent.ports import Asker, ToolContext, ToolEffect
 from agent.records import Person
 from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind
 from agent.tool_policy import PolicyAnswer, decide
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.tools.schedule import ASKS_AGAIN, BEGINS, FORBIDDEN, NO_ZONE, BackgroundTool, SchedulesTool, ScheduleTool
 from tests.fakes.store import store_in_memory
 

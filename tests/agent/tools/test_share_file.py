@@ -10,7 +10,7 @@ from agent.messages import ResultStatus, SharedFile, ToolCall, ToolResult
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress, RoundStep
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.tools.share_file import DONE, ShareFileTool, shared_files
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)

@@ -13,7 +13,8 @@ from agent.messages import estimate_tokens
 from agent.ports import ToolContext, ToolEffect
 from agent.protocol.render import excerpt
 from agent.records import Person
-from agent.tools.registry import Registry, described
+from agent.toolbox.registry import Registry
+from agent.toolbox.signatures import described
 from agent.tools.skill import MAX_LIST_CHARS, Skill, SkillTool, list_skills, split_pages
 
 PLACE = Place(GroupAudience("slack:T1:C1"))

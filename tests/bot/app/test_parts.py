@@ -4,7 +4,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import agent.tools
-from agent.tools.registry import RESERVED
+from agent.toolbox.tool_search import RESERVED
 from bot.app.parts import BUILT_IN
 from bot.attachments import read_again
 from bot.platforms.slack import search_slack

@@ -17,8 +17,8 @@ from agent.records import RecallQuery
 from agent.spending import By, SpendingPeriod
 from agent.state import SituationSummary
 from agent.summary import SUMMARY
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox
 from bot.caches import ForegroundPriority
 from bot.memory.learning import LearningModel, Summariser, may_spend
 from bot.scheduler import JobWorker

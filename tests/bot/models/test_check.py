@@ -7,7 +7,7 @@ import pytest
 from agent.messages import ModelCall
 from agent.protocol.parser import Parser
 from agent.providers.rehearsal import RehearsalProvider
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from bot.models.check import (
     PROBES,
     ProbeReading,

@@ -18,7 +18,7 @@ from mcp_types.methods import validate_server_result
 from agent.errors import ToolError
 from agent.messages import UNSEEN, Image, Json, JsonObject, Link, SharedFile, StructuredData, ToolCall
 from agent.ports import ToolContext, ToolEffect
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from bot.tools.mcp_calls import parts_of
 from bot.tools.mcp_config import McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_NODES, TAKEN, ToolListing, alias, checked_schema, listing, read_schema

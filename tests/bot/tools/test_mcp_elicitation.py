@@ -16,7 +16,7 @@ from agent.memory.audience import TeamAudience
 from agent.messages import ElicitAction, Elicitation, Elicited, Keep, ResultStatus, ToolCall
 from agent.ports import ToolContext, decline_question
 from agent.records import Person
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from agent.turn import CallPlaced
 from bot.tools.mcp_calls import MAX_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp_config import HttpReach

@@ -23,7 +23,7 @@ from agent.ports import Asker, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.records import Person
 from agent.tool_policy import CallGate, TurnWords
-from agent.tools.registry import Registry
+from agent.toolbox.registry import Registry
 from bot.tools.mcp_calls import NEEDS_INPUT
 from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp_listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY, alias

@@ -14,7 +14,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.ports import Asker, AuditedCall, ToolEffect
 from agent.records import Person
 from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
-from agent.tools.registry import FixedTools, Toolbox
+from agent.toolbox.registry import FixedTools, Toolbox
 from bot.host import ToolsAnswer
 from bot.texts import tool_texts
 from bot.turns.approvals import NAME, OWNER, READ_S, ApprovalPolicy, NumberedRows, PolicyTable, ToolsDesk

@@ -18,8 +18,8 @@ from agent.progress import Progress, RoundStep, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Closing, Incoming
 from agent.state import SituationSummary, Workspace
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from bot.reply_surface import Limits, Surface
 from bot.texts import reply_texts

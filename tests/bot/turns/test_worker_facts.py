@@ -17,8 +17,8 @@ from agent.memory.profile import LEARNING
 from agent.messages import Message
 from agent.records import Closing, Quoted
 from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
-from agent.tools.registry import Toolbox
 from agent.tools.remember import RememberTool
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningModel, LearningSchedule

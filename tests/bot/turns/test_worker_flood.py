@@ -7,7 +7,7 @@ import pytest
 
 from agent.providers.scripted import ScriptedProvider, ScriptPause
 from agent.records import Incoming
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits

@@ -13,7 +13,7 @@ from agent.messages import Message
 from agent.ports import Provider
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel, LearningSchedule
 from bot.scheduler import JobWorker

@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.ports import Ledger
 from agent.providers.scripted import Answer, Until
 from agent.records import Claim
-from agent.tools.registry import Toolbox
+from agent.toolbox.registry import Toolbox
 from bot.reply_surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
 from bot.turns.answering import SHOW_WAIT_S
 from bot.turns.approvals import ApprovalPolicy, PolicyTable

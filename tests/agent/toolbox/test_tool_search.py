@@ -22,18 +22,10 @@ from agent.providers.catalog import OPENAI, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
-from agent.tools.registry import (
-    CALL_TOOL,
-    MAX_FOUND,
-    MAX_LIST_CHARS,
-    MAX_SCHEMA_TOKENS,
-    Registry,
-    Toolbox,
-    ToolSearch,
-    closest_names,
-    limit_spec,
-    list_tools,
-)
+from agent.toolbox.registry import Registry, Toolbox
+from agent.toolbox.signatures import limit_spec
+from agent.toolbox.similar_names import MAX_FOUND, closest_names
+from agent.toolbox.tool_search import CALL_TOOL, MAX_LIST_CHARS, MAX_SCHEMA_TOKENS, ToolSearch, list_tools
 from agent.turn import CallPlaced
 from benchmarks.tokens import ServerTool, prefix_tokens, server_tools
 from tests.fakes.clock import FakeClock

@@ -20,8 +20,9 @@ from agent.messages import (
 )
 from agent.ports import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.records import Person
+from agent.toolbox.registry import Registry, Toolbox
+from agent.toolbox.results import FILE, LEFT_OUT, PICTURE, ToolLimits
 from agent.tools.recall import RecallTool
-from agent.tools.registry import FILE, LEFT_OUT, PICTURE, Registry, Toolbox, ToolLimits
 from agent.tools.remember import RememberTool
 from tests.fakes.minds import FakeServers
 from tests.fakes.store import store_in_memory
