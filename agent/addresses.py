@@ -9,8 +9,11 @@ What is looked at (`addresses_in`)
   Every text at every depth of a call's arguments, names of fields too. A text is an address with or without a scheme
   ("https://a.example", "view-source:…", "//a.example", "a.example/b", "10.0.0.5:80"), or prose that holds some. Names
   of files ("notes.txt") and two words with a dot in prose ("node.js") are none.
+  Whatever stands in an argument whose name says an address ("host", "baseUrl", "server_name") is one, also a single
+  word or a number. Signs that are written out ("%2e", "&period;") are read as what they say, again and again.
   If one argument is an address, the tool may put it together with the others ("host" and "path"), so that each other
-  text and number counts like one, except those that the tool's own schema names.
+  text and number counts like one, except those that the tool's own schema names. They have to stand in one and the
+  same text that was read: the host of a page and a word of the person's make an address that nobody wrote.
 
 What counts as read (`AddressesRead`)
   The text that would be sent, as it stands and whole: not a part of a longer address. A scheme may be put before an
@@ -28,6 +31,7 @@ from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import unescape
+from ipaddress import IPv6Address
 from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -42,6 +46,9 @@ MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, an
 MAX_ADDRESSES: Final = 12
 MAX_SHORT: Final = 3
 SHORT_CHARS: Final = 4
+MAX_IPV6_CHARS: Final = 100  # With the name of a zone, or the length of a prefix
+MAX_NAME_CHARS: Final = 200  # Of an argument; a longer name is a text
+MAX_UNESCAPED: Final = 4  # How often a text is unescaped; one that could be still longer counts as an address
 SCHEDULE: Final = "schedule"  # The tool whose argument `check` is a call that will be made later, unasked
 
 _DOT: Final = ".\u3002\uff0e\uff61"  # As names of hosts may have them
@@ -71,24 +78,37 @@ _FILES_OR_HOSTS: Final = frozenset({"cc", "md", "mov", "pl", "py", "rs", "sh", "
 _BRACKETS: Final = "<>()[]{}\"'`*_.,;!|"
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What a call sends. `is_joined`: the tool may put its texts together, so that they count only together."""
+
+    texts: list[str]
+    is_joined: bool = False
+
+
 def addresses_in(call: ToolCall, known: Collection[str] = ()) -> list[str]:
     """Return the texts of a call that have to be compared. `known`: the texts that the tool's schema names."""
-    values = _leaving(call)
+    return leaving(call, known).texts
+
+
+def leaving(call: ToolCall, known: Collection[str] = ()) -> Leaving:
+    """As `addresses_in`, and whether the tool may put the texts together."""
+    values = _values_sent(call)
     if call.name == FETCH:
-        return [str(value) for value in values]
+        return Leaving([str(value) for value in values])
     texts = [text for value in values for text in texts_in(value) if text not in known]
     joined = [text for items in _lists_in(values) if (text := _joined(items))]
     unbroken = [_BREAKS.sub("", text) for text in texts if _BREAKS.search(text) is not None]
-    if any(map(_is_address, (*texts, *joined, *unbroken))):
-        return texts
-    return [address for text in texts for address in _addresses_in_prose(text)]
+    if any(map(_says_address, values)) or any(map(_is_address, (*texts, *joined, *unbroken))):
+        return Leaving(texts, is_joined=True)
+    return Leaving([address for text in texts for address in _addresses_in_prose(text)])
 
 
 def carries_by_number(call: ToolCall, addresses: Collection[str]) -> bool:
     """Return whether a call that sends these texts (`addresses_in`) may tell something by their order and number."""
     if not addresses or call.name == FETCH:
         return False
-    short = sum(len(text) < SHORT_CHARS for text in addresses) + sum(map(_flags_in, _leaving(call)))
+    short = sum(len(text) < SHORT_CHARS for text in addresses) + sum(map(_flags_in, _values_sent(call)))
     return len(addresses) > MAX_ADDRESSES or short > MAX_SHORT
 
 
@@ -108,7 +128,7 @@ def _flags_in(value: Json) -> int:
     return number
 
 
-def _leaving(call: ToolCall) -> list[Json]:
+def _values_sent(call: ToolCall) -> list[Json]:
     if call.name == FETCH:
         return [str(call.args.get("url", ""))]
     if call.name != SCHEDULE:
@@ -153,6 +173,50 @@ def _lists_in(values: Sequence[Json]) -> Iterator[list[Json]]:
                 pass
 
 
+# A word in the name of an argument that holds an address, or the end of a name in one word ("baseurl").
+_ADDRESS_WORDS: Final = frozenset(
+    (
+        *("host", "hostname", "url", "uri", "href", "link", "domain", "subdomain", "fqdn", "tld", "netloc", "address"),
+        *("addr", "ip", "ipv", "endpoint", "server", "nameserver", "resolver", "site", "website", "webhook", "proxy"),
+        *("port", "callback"),
+    )
+)
+_NAME_WORDS: Final = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+")
+_ADDRESS_END: Final = re.compile(r"(?:url|uri|host|hostname|domain|endpoint|webhook|address|website)s?\Z")
+_NAME_FIELDS: Final = frozenset({"name", "key", "field", "header", "param", "parameter", "argument", "option"})
+
+
+def _says_address(value: Json) -> bool:
+    """Return whether a name at any depth says that an address stands behind it, and a text or a number does."""
+    stack: list[Json] = [value]
+    while stack:
+        match stack.pop():
+            case list() as items:
+                stack += items
+            case dict() as fields:
+                named = [name for key, name in fields.items() if key.lower() in _NAME_FIELDS and isinstance(name, str)]
+                held = [item for name, item in fields.items() if _is_name_of_address(name)]
+                if any(map(_is_name_of_address, named)) or any(_has_text(item) for item in held):
+                    return True
+                stack += fields.values()
+            case _:
+                pass
+    return False
+
+
+def _has_text(value: Json) -> bool:
+    return next(texts_in(value), None) is not None
+
+
+def _is_name_of_address(name: str) -> bool:
+    if len(name) > MAX_NAME_CHARS:
+        return False
+    words = [word.lower() for word in _NAME_WORDS.findall(name)]
+    return any(
+        word.removesuffix("es") in _ADDRESS_WORDS or word.removesuffix("s") in _ADDRESS_WORDS for word in words
+    ) or (_ADDRESS_END.search(name.lower()) is not None)
+
+
 def _joined(items: Sequence[Json]) -> str:
     """Return a list's texts as one, as a tool may put an address together from them; "" for fewer than two."""
     texts = [item for item in items if isinstance(item, str)]
@@ -164,11 +228,28 @@ def _seen(text: str) -> str:
     return text if text.isascii() else normalize("NFKC", normalisable(UNSEEN.sub("", text)))
 
 
+def _readings(text: str) -> list[str]:
+    """Return a text as programs may read it: as it stands, and with signs that are written out."""
+    seen = _seen(text)
+    plain = _unescaped(seen)
+    if plain == seen:
+        return [seen]
+    for _ in range(MAX_UNESCAPED):
+        before, plain = plain, _seen(_unescaped(plain))
+        if plain == before:
+            return [seen, _BREAKS.sub("", plain)]
+    return [seen, "https://"]  # nobody writes a text so but to hide it
+
+
 def _is_address(text: str) -> bool:
     """Return whether the whole text is an address, or begins with one: what follows a blank may be sent with it."""
-    first, *rest = _seen(text).split(maxsplit=1) or [""]
+    return any(map(_reads_as_address, _readings(text)))
+
+
+def _reads_as_address(text: str) -> bool:
+    first, *rest = text.split(maxsplit=1) or [""]
     if not rest:
-        return _SCHEME.search(first) is not None or any(not _is_file(host) for host in _hosts(first))
+        return _SCHEME.search(first) is not None or _is_ipv6(first) or any(not _is_file(host) for host in _hosts(first))
     host = _HOST.match(first)
     return _SCHEME.match(first) is not None or (host is not None and first[host.end() :][:1] in _GOES_ON - {":"})
 
@@ -177,16 +258,36 @@ def _addresses_in_prose(text: str) -> Iterator[str]:
     """Yield the words of a text that are addresses."""
     for word in text.split():
         bare = word.strip(_BRACKETS)
-        seen = _seen(bare)
-        hosts = (host for host in _hosts(seen) if not _is_file(host))
-        if _SCHEME.search(seen) or any(_is_certain(host, seen) for host in hosts):
+        if any(map(_holds_address, _readings(bare))):
             yield bare
+
+
+def _holds_address(word: str) -> bool:
+    hosts = (host for host in _hosts(word) if not _is_file(host))
+    return _SCHEME.search(word) is not None or _is_ipv6(word) or any(_is_certain(host, word) for host in hosts)
+
+
+def _is_ipv6(word: str) -> bool:
+    """Return whether a word is an IPv6 address without brackets. Those of the internet and of networks hold a digit, so
+    that names with two colons ("std::vector", "dead::beef") are none.
+    """
+    if word.count(":") < 2 or len(word) > MAX_IPV6_CHARS or not any(map(str.isdigit, word)):
+        return False
+    try:
+        IPv6Address(word.partition("/")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def hosts_in(text: str) -> list[str]:
     """Return each word of a text that may be an address, also "node.js": for words that will count as read later."""
     words = (word.strip(_BRACKETS) for word in text.split())
-    return [word for word in words if _SCHEME.search(seen := _seen(word)) or not all(map(_is_file, _hosts(seen)))]
+    return [word for word in words if any(map(_may_hold_address, _readings(word)))]
+
+
+def _may_hold_address(word: str) -> bool:
+    return _SCHEME.search(word) is not None or _is_ipv6(word) or not all(map(_is_file, _hosts(word)))
 
 
 def _hosts(word: str) -> Iterator["re.Match[str]"]:
@@ -258,7 +359,8 @@ class AddressesRead:
         if address not in self._answers:
             if len(self._answers) >= MAX_LINKS:
                 return False
-            self._answers[address] = address in self._found or self._was_read_first(address, [address])
+            places = self._read_first(address, address, [address])
+            self._answers[address] = next(places, None) is not None
         return self._answers[address]
 
     def may_leave(self, text: str, *, fetched: bool = False) -> bool:
@@ -266,10 +368,17 @@ class AddressesRead:
         text = text.strip()
         if fetched:
             text = text.partition("#")[0]
+        return not text or next(self._places_of(text, fetched=fetched), None) is not None
+
+    def may_leave_together(self, texts: Iterable[str]) -> bool:
+        """Return whether all that would be sent at once stands in one text that was read."""
+        places = [{*self._places_of(text.strip())} for text in texts if text.strip()]
+        return not places or bool(set.intersection(*places))
+
+    def _places_of(self, text: str, *, fetched: bool = False) -> Iterator[int]:
+        """Yield the texts that hold what would be sent, each by its place in their order."""
         if not text.strip("/"):
-            return not text
-        if text in self._found:
-            return True
+            return
         bare = _WEB.sub("", text)
         forms = [text, *([bare] if bare != text else [])]
         site = bare.removesuffix("/")
@@ -277,21 +386,24 @@ class AddressesRead:
             forms = [text, bare, site, site.removeprefix("www.")]
             if fetched or site.islower():  # the case of a name that is fetched is not sent
                 forms = [form.lower() for form in forms]
-                return self._was_read_first(site.lower(), forms, lower=True, fetched=fetched)
-        return self._was_read_first(bare, forms, fetched=fetched)
+                yield from self._read_first(text, site.lower(), forms, lower=True, fetched=fetched)
+                return
+        yield from self._read_first(text, bare, forms, fetched=fetched)
 
-    def _was_read_first(
-        self, address: str, forms: Collection[str], *, lower: bool = False, fetched: bool = False
-    ) -> bool:
-        """Return whether a form of the address was read before a call was given its letters."""
+    def _read_first(
+        self, sent: str, address: str, forms: Collection[str], *, lower: bool = False, fetched: bool = False
+    ) -> Iterator[int]:
+        """Yield the texts that hold a form of the address and were read before a call was given its letters."""
         core, host, rest = _core(address)
-        for text in self._texts:
+        is_found = sent in self._found
+        for place, text in enumerate(self._texts):
             if isinstance(text, _Given):
-                if _is_given(text, address, core, host, rest):
-                    return False
+                if not is_found and _is_given(text, address, core, host, rest):
+                    return
             elif any(_stands_whole(form, text.lower() if lower else text, fetched=fetched) for form in forms):
-                return True
-        return False
+                yield place
+        if is_found:
+            yield len(self._texts)
 
 
 MIN_CORE: Final = 8  # Letters and digits of an address; fewer stand in texts by chance

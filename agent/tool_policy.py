@@ -19,7 +19,7 @@ only one person reads (`Persona.quoted`). Results of one's own memory (`ToolOutp
     the turn holds              an unread address   a write here   an act, by a row or a standing permission
     the asker's words alone     asks                runs           runs
     a name that they mention    asks                runs           asks
-    what the bot retells        asks                asks           asks, unless the asker named or allowed all of it
+    what the bot retells        asks                asks           asks, unless the asker named or allowed it
     text of others              asks                asks           asks
 
 Descriptions of tools are text of others in every turn. They are held by the columns: the first asks whatever the turn
@@ -51,7 +51,7 @@ from fnmatch import fnmatchcase
 from typing import Final, assert_never
 from unicodedata import category, normalize
 
-from agent.addresses import addresses_in, addresses_read, carries_by_number, texts_in
+from agent.addresses import addresses_in, addresses_read, carries_by_number, leaving, texts_in
 from agent.admission_terms import Authority
 from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
@@ -357,12 +357,16 @@ class CallGate:
         """Return whether the call sends no address to which data was added, or only what this tool sent before."""
         if call.name not in self.sends:
             return True
-        addresses = addresses_in(call, self.names_of(call.name))
-        if carries_by_number(call, addresses):
+        sent = leaving(call, self.names_of(call.name))
+        if carries_by_number(call, sent.texts):
             return False
-        unsent = {*addresses} - self._sent_by(call.name)
-        read = addresses_read(self.before(), self.words().read) if unsent else None
-        return read is None or all(read.may_leave(address, fetched=call.name == FETCH) for address in unsent)
+        unsent = {*sent.texts} - self._sent_by(call.name)
+        if not unsent:
+            return True
+        read = addresses_read(self.before(), self.words().read)
+        if sent.is_joined:
+            return read.may_leave_together(sent.texts)
+        return all(read.may_leave(address, fetched=call.name == FETCH) for address in unsent)
 
     def _sent_by(self, tool: str) -> frozenset[str]:
         """Return what calls of the tool have sent that the asker allowed. Others have sent nothing that was unread."""
@@ -376,13 +380,14 @@ class CallGate:
 
     def _is_asked_for(self, call: ToolCall) -> bool:
         """Return whether no text that was retold put anything into the call: it is one that the asker has allowed here
-        for good, or every value of it stands in the question.
+        for good, or has one value, which stands in the question. Of several, nobody's words say which is for what:
+        "from A to B" also holds the values of the way back.
         """
         if call_digest(call) in self.allowed:
             return True
         asked = without_quotes(self.words().asked)
-        values = [value for value in texts_in(dict(call.args)) if value not in call.args]
-        is_named = bool(values) and not mentions(asked) and all(stands_in_words(value, asked) for value in values)
+        values = [text for value in call.args.values() for text in texts_in(value)]
+        is_named = len(values) == 1 and not mentions(asked) and stands_in_words(values[0], asked)
         return is_named and not has_flag(dict(call.args))
 
     def _decision(self, call: ToolCall) -> Decision:

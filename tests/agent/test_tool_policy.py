@@ -213,7 +213,12 @@ def test_a_standing_permission_says_nothing_about_whose_words_a_result_holds() -
     ("args", "asked", "asks"),
     [
         ({"text": "Hello."}, "Send Hello. to Bob", False),
-        ({"text": "Hello.", "to": ["Bob"], "times": 2}, "Send Hello. 2 times to Bob", False),
+        ({"texts": ["Hello."]}, "Send Hello. to Bob", False),
+        ({"text": "Hello.", "to": ["Bob"], "times": 2}, "Send Hello. 2 times to Bob", True),  # which is for which?
+        ({"from": "Bob", "to": "Ann"}, "Move it from Ann to Bob", True),  # nor does an order say it
+        ({"to": "Ann", "from": "Bob"}, "Move it from Ann to Bob", True),
+        ({"text": "Hello.", "to": "text"}, "Send Hello.", True),
+        ({"to": ["Ann", "Bob"]}, "Say to Ann what Bob wrote", True),
         ({"text": "Hello.", "to": "Mallory"}, "Send Hello. to Bob", True),
         ({"text": "Hell"}, "Send Hello. to Bob", True),
         ({"text": "Hello.", "to": {"Mallory": "Bob"}}, "Send Hello. to Bob", True),
