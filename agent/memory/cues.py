@@ -1,4 +1,4 @@
-"""Words by which a sentence says how it stands to an earlier one, in the lexicon's eight languages. Data.
+"""Words by which a sentence says how it stands to an earlier one, in the lexicon's ten languages. Data.
 
 A sentence may change what was so ("these days", "sold"), add to it ("too"), report it ("Rita thinks"), suppose it
 ("if"), hold for a part of it ("except"), or say from when on it holds ("starting Monday"). Each pattern is linear, and
@@ -16,23 +16,37 @@ def _any_of(words: str, signs: str = "") -> str:
     return rf"\b(?:{words})\b" + (rf"|(?=[\u3040-\u9fff])(?:{signs})" if signs else "")
 
 
+_DAYS_AND_MONTHS: Final = (
+    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august"
+    r"|september"
+    r"|october|november|december|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|januar|februar|märz|mai"
+    r"|juni"
+    r"|juli|oktober|dezember|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|janvier|février|mars|avril|juin"
+    r"|juillet"
+    r"|août|septembre|octobre|novembre|décembre|lunes|martes|miércoles|jueves|viernes|enero|febrero|marzo|abril|mayo"
+    r"|junio"
+    r"|julio|agosto|septiembre|octubre|noviembre|diciembre|lunedì|martedì|mercoledì|giovedì|venerdì|gennaio|febbraio"
+    r"|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|segunda|terça|quarta|quinta|sexta|janeiro|fevereiro|março"
+    r"|maio|junho|julho|setembro|outubro|dezembro|maandag|dinsdag|woensdag|donderdag|vrijdag|januari|februari|maart|mei"
+)
 # Something became different. A word that also tells of a single event ("bought") is none of these.
 TURNED: Final = compile_later(
     _any_of(
         r"these days|nowadays|as of|effective|starting|bumped|relocated|transferred|renamed|promoted|became|become"
-        r"|turned into|sold|gave up|given up|gone off|migrated|converted|grew to|shrank|shrunk|rose|risen"
+        r"|turned into|sold|gave up|given up|gone off|migrated|converted|grew to|grown to|went from|shrank|shrunk"
+        r"|rose|risen"
         r"|dropped|fell to"
         r"|ended up|in the end|after all|turns out|retired|resigned|has started|have started|is gone|are gone|merged"
         r"|brought forward|put (?:back|off)|swapped|dropped|got (?:pushed|moved|changed)|adopted|no more"
         r"|mo?ved (?:in|out)"
         r"|left|divorced|graduated|expired|started (?:using|taking|working)"
-        r"|since (?:last|this|monday|january|yesterday)"
+        rf"|since (?:last|this|yesterday|{_DAYS_AND_MONTHS})"
         # German
         r"|mittlerweile|neuerdings|nunmehr"
-        r"|seit (?:kurzem|heute|gestern|montag|dienstag|mittwoch|donnerstag|freitag|januar)"
+        rf"|(?:seit|sinds|depuis|desde|dal|da) (?:le |el |a )?(?:kurzem|heute|gestern|{_DAYS_AND_MONTHS})"
         r"|gekürzt|aufgestockt|angehoben|herabgesetzt|halbiert|verdoppelt|gelegt|vorverlegt|vorgezogen|verkauft"
         r"|ausgezogen"
-        r"|eingezogen|umgestellt|ersetzt|abgelöst|verspätet|gekündigt|befördert|geworden|letztlich|schließlich"
+        r"|eingezogen|umgestellt|ersetzt|abgelöst|verspätet|gekündigt|befördert|geworden|gegangen|letztlich|schließlich"
         r"|am ende"
         r"|nun doch|erst am|erst um|in rente|aufgegeben|aufgehört|abgeschafft|umbenannt|umgezogen|nachfolger(?:in)?"
         # French
@@ -44,27 +58,47 @@ TURNED: Final = compile_later(
         r"|al final|mejor|desde ahora|ya|retras(?:a|ó|ado|ada)|adelant(?:a|ó|ado|ada)|ampliad[oa]|reducid[oa]|dejado"
         r"|dej(?:é|amos|ó)|sustitu(?:ido|ida|yó|imos)|reemplaz(?:ado|ada|ó|amos)|ha pasado|han pasado"
         r"|pas(?:a|ó) a|subió"
-        r"|subieron|bajó|se ha ido|se fue|vendí|vendido|cambié|cambiamos|han hecho|ascendid[oa]|en realidad"
+        r"|subieron|bajó|se ha ido|se fue|(?:me )?mud(?:é|amos)|aplaz(?:ó|aron|amos)|aument(?:ó|aron)|disminuyó"
+        r"|cambiaron|movieron|vendí|vendido|cambié|cambiamos|han hecho|ascendid[oa]|en realidad"
         r"|trasladad[oa]"
         # Portuguese
         r"|no lugar d[aeo]|afinal|já|deixei|deixou|deixamos|parei|adiantad[oa]|ampliad[oa]|reduzid[oa]"
         r"|substitu(?:í|iu|ímos)"
         r"|passou|vendi|desde agora|transferid[oa]|promovid[oa]|aumentou|diminuiu|saiu"
+        # Italian
+        r"|ormai|alla fine|lasciat[oa]|vendut[oa]|smesso|da (?:oggi|ieri|lunedì|gennaio)|a partire da|diventat[oa]"
+        r"|promoss[oa]"
+        r"|rinominat[oa]|salit[oaie]|sces[oaie]|ridott[oaie]|raddoppiat[oaie]|licenziat[oa]|abbandonat[oa]|adottat[oa]"
+        # Dutch
+        r"|sinds (?:kort|vandaag|gisteren|januari|maandag)|uiteindelijk|toch|verkocht|gestopt|opgezegd|geworden"
+        r"|gepromoveerd"
+        r"|hernoemd|met ingang van|vanaf|verdubbeld|gehalveerd|ontslagen|afgeschaft|vertrokken|omgedoopt"
         # Russian
         r"|вс[её]-таки|в итоге|стал[аои]?|стали|перевели|передвинули|сдвинули|отложили|повысили|снизили"
         r"|поменял[аи]?|поменяли"
         r"|сменился|заменил[аи]?|уш[её]л|ушла|уволил(?:ся|ась)|продал[аи]?|бросил[аи]?|перестал[аи]?|сменили"
         r"|переименовали",
         r"最后(?:决定|还是)|最终|已经|调走|离职|辞职|退休|升[职为]|卖了|戒了|不再|别再|改名|了[。！!\s]*$"
-        r"|(?:に|く|と)な(?:りました|った)|変え(?:ました|た)|引っ越し|移行|やはり|やっぱり|今では|やめ|辞め|異動|結局|最終的",
+        r"|(?:に|く|と)な(?:りました|った)|変え(?:ました|た)|引っ越し|移行|やはり|やっぱり|今では|やめ|辞め|異動|結局|最終的|値上が|値下が",
     )
+)
+# A word of change that only tells which thing is meant: "the reduced ticket", "my left knee", "mi mejor amigo".
+ATTRIBUTE: Final = compile_later(
+    r"\b(?:the|an?|my|our|your|his|her|their|its|\w{1,20}['’]s) (?:left|reduced|extended|raised|lowered|increased"
+    r"|delayed|dropped"
+    r"|swapped|merged|sold|converted|retired|expired|transferred|promoted|upgraded|cancell?ed) \w"
+    r"|\b(?:el|la|los|las|mi|mis|nuestr[oa]s?|le|les|mon|ma|mes|notre|nos|il|lo|gli|mi[oae]|i|o|a|os|as|meu"
+    r"|minha) \w{2,20} "
+    r"(?:réduite?s?|prolongée?s?|avancée?s?|reducid[oa]s?|ampliad[oa]s?|adelantad[oa]s?|reduzid[oa]s?|adiantad[oa]s?"
+    r"|ridott[oaie]|aumentat[oaie]|vendut[oa]|anticipat[oaie]|prorogat[oaie])\b"
+    r"|\b(?:mi|mis|el|la|los|las|su|nuestr[oa]s?) mejor(?:es)? \w"
 )
 # Something is no longer so, besides `lexicon.ENDED`.
 STOPPED: Final = compile_later(
     _any_of(
         r"no more|gave up|given up|gone off|stopped|quit|aufgehört|aufgegeben|abgeschafft|nie mehr|arrêté (?:de|d)"
         r"|(?:he |hemos )?dejado de|dej(?:é|amos|ó) de|nunca más|deixei de|deixou de|deixamos de|parei de|parou de"
-        r"|бросил[аи]?|перестал[аи]?",
+        r"|smesso di|gestopt met|бросил[аи]?|перестал[аи]?",
         r"戒了|停了|やめ|辞め",
     )
 )
@@ -74,7 +108,8 @@ ADDED: Final = compile_later(
         r"additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
         r"|noch ein(?:e[nmrs]?)?|en plus|de plus|encore un|encore une|pareillement|asimismo|aparte|igualmente"
         r"|otr[oa]s?"
-        r"|igualmente|outr[oa]s?|ещ[её]|кроме того|вдобавок",
+        r"|igualmente|outr[oa]s?|altr[oaie]|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een|zowel"
+        r"|ещ[её]|кроме того|вдобавок",
         r"还(?!是)|也|另外|并且|同样|再加|加えて|(?<!変)更に|それに|ほかに|他に",
     )
     + r"|(?<![でとそ])(?<!して)(?<!とて)(?<!いつ)(?<!子ど)(?<![一二三四五何])"
@@ -94,6 +129,9 @@ REPORTS: Final = compile_later(
         r"|propose|estime"
         r"|cree|creía|piensa|pensaba|dice|dijo|afirma|según|dicen|parece|espera|propone|supone|opina|asegura"
         r"|acha|achava|diz|disse|dizem|acredita|afirma|segundo|espera|propõe|supõe|parece"
+        r"|pensa(?:va)?|crede(?:va)?|dice che|diceva|ha detto|secondo|pare che|sembra|propone|sostiene|spera"
+        r"|a quanto pare|vorrebbe"
+        r"|denkt|dacht|zegt|zei|gelooft|volgens|schijnt|blijkbaar|beweert|vindt|hoopt|stelt voor|naar verluidt"
         r"|считает|думает|говорит|сказал[аи]?|полагает|утверждает|по словам|по мнению|кажется|якобы|надеется"
         r"|предлагает|слышал[аи]?",
         r"觉得|认为|以为|听说|据说|[^我们]说(?!话)|提议|建议|估计|猜|思って|思う|言って|言う|言った|らしい|そうです|によると|とのこと|主張|聞いた",
@@ -118,28 +156,63 @@ SUPPOSES: Final = compile_later(
         r"|talvez|se calhar|quem sabe|seria[m]?|teria[m]?|poderia[m]?|deveria[m]?|haveria|custaria[m]?|pagaria[m]?"
         r"|[a-zç]{2,20}[aei]ríamos|se (?:a|o|as|os|nós|eu|for|fosse|tivesse|[a-zçáéíóúâêô]{2,20}ss(?:e|em|emos))"
         r"|[a-zçáéíóúâêô]{2,20}ássemos|[a-zçáéíóúâêô]{2,20}[êí]ssemos|caso|acho que|provavelmente"
+        r"|se (?:la|il|lo|le|gli|piove|fosse|potessi|potessimo|avessi|avessimo|andiamo|[a-z]{2,20}ss(?:i|e|imo|ero))"
+        r"|forse"
+        r"|magari|sarebbe(?:ro)?|avre(?:i|mmo|bbe|bbero)|potre(?:i|mmo|bbe|bbero)|dovre(?:i|mmo|bbe|bbero)"
+        r"|costerebbe(?:ro)?"
+        r"|[a-z]{2,20}(?:er|ir)e(?:i|mmo|bbe|bbero)|probabilmente|supponiamo|mettiamo che|penso che|credo che|può darsi"
+        r"|als (?=(?:het|de|ik|we|wij|er|je|hij|zij|ze|mijn|onze)\b)|indien|misschien|wellicht|zouden|zou"
+        r"|waarschijnlijk|mogelijk|stel dat|ik denk|eventueel"
+        # What is planned, wanted or looked for is not so yet
+        r"|plan(?:ning|s|ned)? (?:to|on)|want(?:s|ed)? to|hop(?:e|es|ing) to|intend(?:s|ing)? to|would like"
+        r"|looking (?:for|into|at|to)"
+        r"|appl(?:y|ied|ying) (?:at|for|with)|interviewing (?:at|with|for)|dream(?:s|ing)? of|tempted|about to|toying"
+        r"|ich plane|planen|habe(?:n)? vor|(?:ich|er|sie) will|will ich|wollen|bewerbe|beworben|hoffe|ich suche|träume"
+        r"|veux|voulons|voudrais|je compte|nous comptons|envisage|envisageons|prévois|cherche|cherchons|rêve"
+        r"|quiero|queremos|planeo|planeamos|pienso|pensamos|me gustaría|busco|buscamos|sueño con"
+        r"|voglio|vogliamo|vorrei|vorremmo|penso di|pensiamo di|sto pensando|conto di|spero di|cerco|cerchiamo|sogno"
+        r"|quero|queremos|pretendo|pretendemos|gostaria|procuro|sonho"
+        r"|wil|willen|van plan|overweeg|overwegen|hoop|hopen|solliciteer|gesolliciteerd|zoek|zoeken"
+        r"|хочу|хотим|планирую|планируем|собираюсь|собираемся|надеюсь|ищу|ищем|мечтаю"
         r"|если|бы|возможно|может быть|может|наверное|наверно|вероятно|допустим|предположим|думаю",
-        r"如果|要是|假如|的话|可能|也许|或许|大概|万一|倘若|考虑|我想|应该"
-        r"|もし|たら(?=[、,])|(?:な|け|せ|れ|え|ね|べ|め)ば(?=[、,])|かもしれ|でしょう|だろう|仮に|場合|検討|つもり|かな",
+        r"如果|要是|假如|的话|可能|也许|或许|大概|万一|倘若|考虑|我想|应该|打算|希望|想[要换去搬]"
+        r"|もし|たら(?=[、,])|(?:な|け|せ|れ|え|ね|べ|め)ば(?=[、,])|かもしれ|でしょう|だろう|仮に|場合|検討|つもり|かな|[いりきしちみび]たい(?:です|と|。|$)|希望",
     )
 )
 # It holds for a part, or for once.
 EXCEPT: Final = compile_later(
     _any_of(
-        r"except|only|just (?:for|this)|apart from|other than|exceptionally|for once|temporarily|some(?:times)?"
+        r"this (?:spring|summer|autumn|fall|winter|time|weekend|once|semester|term|season)|th(?:is|ese) holidays?"
+        r"|diese[nrsm]? (?:frühling|sommer|herbst|winter|mal|wochenende|semester)|diesmal"
+        r"|cet (?:été|automne|hiver)|cette fois|ce week-end|ce printemps|est[ea] (?:verano|otoño|invierno|vez|finde)"
+        r"|quest['’](?:estate|autunno|inverno)|questa volta|stavolta|dest[ae] vez|este (?:verão|outono|inverno)"
+        r"|neste verão"
+        r"|deze (?:zomer|herfst|winter|lente|keer)|dit (?:weekend|voorjaar|najaar)|(?:этим|этой) (?:летом|зимой"
+        r"|осенью|весной)"
+        r"|на этот раз|в этот раз"
+        r"|except|only|just (?:for|this)|apart from|other than|exceptionally|for once|temporarily|some(?:times)?"
         r"|außer|nur|ausnahmsweise|manchmal|einmalig|vorübergehend|bis auf|sauf|seulement|uniquement"
         r"|exceptionnellement"
         r"|parfois|temporairement|excepto|salvo|s[oó]lo|solamente|excepcionalmente|a veces|exceto|apenas"
         r"|somente|às vezes"
+        r"|tranne|eccetto|solo|soltanto|solamente|eccezionalmente|a volte|talvolta|temporaneamente|per una volta"
+        r"|behalve|alleen|slechts|uitsluitend|bij uitzondering|soms|tijdelijk|eenmalig"
         r"|excepcionalmente|кроме|только|лишь|иногда|временно|за исключением",
-        r"除了|只[有在是]|仅|偶尔|有时|临时|例外|だけ|のみ|以外|たまに|臨時",
+        r"这次|这一次|今回|今年の夏|今度は|除了|只[有在是]|仅|偶尔|有时|临时|例外|だけ|のみ|以外|たまに|臨時",
     )
+)
+# For whom, with what or at which time it holds.
+QUALIFIES: Final = compile_later(
+    r"\b(?:with|without|for|during|including|excluding|mit|ohne|für|während|inklusive|pour|avec|sans|pendant|con|sin"
+    r"|para"
+    r"|durante|com|sem|per|senza|met|zonder|voor|tijdens|с|без|для)\s",
+    re.IGNORECASE,
 )
 # From when on it holds.
 _STARTING: Final = (
     r"from|since|starting|beginning|as of|effective|until|till"
     r"|ab|seit|vom|bis|à partir d[eu]|dès|depuis|jusqu\w{0,3}"
-    r"|desde|a partir de|hasta|até|с|со|начиная|до"
+    r"|dal|dalla|fino a|vanaf|sinds|tot|desde|a partir de|hasta|até|с|со|начиная|до"
 )
 STARTS: Final = compile_later(_any_of(_STARTING, "从|起|自|到|至|から|より|以降|まで"))
 SINCE: Final = compile_later(rf"\b(?:{_STARTING}) \w{{1,20}}", re.IGNORECASE)  # With what follows: "since January"
@@ -147,7 +220,7 @@ SINCE: Final = compile_later(rf"\b(?:{_STARTING}) \w{{1,20}}", re.IGNORECASE)  #
 RELOCATED: Final = compile_later(
     _any_of(
         r"moved|relocated|umgezogen|verlegt|gezogen|déménagé|transférée?s?|mudad[oa]|mudó|trasladad[oa]|mudou"
-        r"|mudei|переехал[аи]?"
+        r"|mudei|trasferit[oaie]|spostat[oaie]|verhuisd|verplaatst|переехал[аи]?"
         r"|перевезли",
         r"搬|迁|移り|移転|引っ越し",
     )
@@ -155,7 +228,7 @@ RELOCATED: Final = compile_later(
 HOME: Final = compile_later(
     _any_of(
         r"home|city|town|address|residence|wohnort|wohnung|adresse|domicile|ville|domicilio|ciudad|vivienda"
-        r"|moradia|cidade"
+        r"|moradia|cidade|casa|città|indirizzo|residenza|domicilio|woonplaats|adres|woning|huis|stad"
         r"|место жительства|адрес|город",
         r"住处|住址|城市|住まい|住所",
     )
@@ -169,14 +242,20 @@ WHEN: Final = compile_later(
         r"|hier|la semaine dernière|le mois dernier|l['’]an dernier|récemment"
         r"|ayer|la semana pasada|el mes pasado|el año pasado|hace poco|recientemente"
         r"|ontem|(?:na )?semana passada|(?:no )?mês passado|(?:no )?ano passado|recentemente|há pouco"
+        r"|ieri|la settimana scorsa|il mese scorso|l['’]anno scorso|di recente|poco fa|\w{1,10} settimane fa"
+        r"|\w{1,10} giorni fa"
+        r"|gisteren|vorige (?:week|maand)|vorig jaar|onlangs|pas geleden"
         r"|вчера|на прошлой неделе|в прошлом (?:месяце|году)|недавно",
         r"上个?(?:月|周|星期)|昨天|去年|最近|刚[刚才]?|先月|先週|昨日",
     )
 )
 # Words that only carry a sentence: "who makes the coffee is …".
 LIGHT: Final = frozenset(
-    {"who", "do", "does", "makes", "make", "goes", "go", "comes", "come"}
+    {"charge", "responsible", "handled", "zuständig", "verantwortlich", "chargé", "chargée", "encargado", "encargada"}
+    | {"incaricato", "incaricata", "encarregado", "encarregada", "verantwoordelijk", "ответственный", "ответственная"}
+    | {"who", "do", "does", "makes", "make", "goes", "go", "comes", "come"}
     | {"wer", "macht", "machen", "geht", "kommt", "qui", "fait", "font", "va", "vais"}
+    | {"chi", "fa", "fanno", "vado", "wie", "doet", "doen", "gaat", "komt"}
     | {"quien", "hace", "hacen", "lleva", "llevan", "quem", "faz", "fazem", "vai", "vou", "кто", "делает", "делают"}
 )
 # A person does this with many things at a time: another one ends none.
@@ -192,7 +271,10 @@ MANY_AT_A_TIME: Final = compile_later(
         r"|colecciona|colecciono"
         r"|leo|lee|veo|vendo|vende|aprendo|estudio|estudia|gosto|gosta|adoro|adora|falo|fala|jogo|joga"
         r"|colecion[ao]|leio|lê"
-        r"|vejo|estudo|estuda|люблю|любит|говор(?:ю|ит)|игра(?:ю|ет)|собира(?:ю|ет)|чита(?:ю|ет)|смотр(?:ю|ит)"
+        r"|vejo|estudo|estuda|piac(?:e|ciono)|am[oa]|adoro|parl[oa]|suon[oa]|gioc[oa]|colleziono|colleziona|legg[oe]"
+        r"|guard[oa]"
+        r"|vend[oe]|studi[oa]?|hou|houdt|spreekt?|speelt?|verzamelt?|leest?|kijkt?|verkoopt?|leert?|studeert?|люблю"
+        r"|любит|говор(?:ю|ит)|игра(?:ю|ет)|собира(?:ю|ет)|чита(?:ю|ет)|смотр(?:ю|ит)"
         r"|прода(?:ю|ёт)"
         r"|уч(?:у|ит)|изуча(?:ю|ет)",
         r"喜欢|喜歡|爱|会说|收集|收藏|玩|看|卖|学|好き|話せ|話し|集めて|読み|読んで|見て|売って|学んで",

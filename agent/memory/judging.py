@@ -54,6 +54,7 @@ _CLAUSE: Final = compile_later(
 _UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
 _FIRST_PERSON: Final = compile_later(r"\w{2,20}[aei]mos")  # A Spanish or Portuguese verb, which implies its subject
 _SAME_BEGINNING: Final = 4  # Letters that two forms of a word share at least
+_ENDING: Final = 3  # Letters by which they may differ: with more it is a compound ("garage", "garagedoor")
 _NAME_ENDINGS: Final = frozenset({"", "s", "es", "en", "in", "innen"})  # Of names and German nouns: "Chef", "Chefin"
 _LAST_VOWEL: Final = compile_later("[aeoáéíóúâêô]$")
 _DOUBLED: Final = compile_later(r"([^\W\d])\1$")
@@ -224,7 +225,8 @@ def _alike(word: Token, other: Token) -> bool:
         return len(short) >= _SAME_BEGINNING and long.startswith(short) and long[len(short) :] in _NAME_ENDINGS
     if _root(short) == _root(long):  # "jefa" and "jefe" are one role, "hermano" and "hermana" two people
         return all(lexicon.UNIQUE.fullmatch(raw) is not None for raw in (word.raw, other.raw))
-    return len(short) > _SAME_BEGINNING and long[: len(short) - 1] == short[:-1]
+    is_ending = len(long) - len(short) <= _ENDING and "-" not in long[len(short) - 1 :]  # not "mother-in-law"
+    return len(short) > _SAME_BEGINNING and is_ending and long[: len(short) - 1] == short[:-1]
 
 
 def _root(word: str) -> str:
@@ -302,15 +304,15 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     old_words, new_words, keys = _content(old_text), _content(whole_text), (*_content(older.key), *_content(newer.key))
     new_text = _clause_about(whole_text, newer.value, (*old_words, *keys))
     new = read_statement(new_text)
+    clause = _content(new_text)
     old_side, new_side = _Sides.of(old_text, old), _Sides.of(new_text, new)
-    clash = _clash(old_words, _content(new_text)) or _clash(old_words, new_words)
+    clash = _clash(old_words, clause) or _clash(old_words, new_words)
     missing = [word for word in old_side.subject if not _is_in(word, new_words) and not _is_in(word, keys)]
     lost = [word for word in old_side.predicate if not word.kind and not _is_in(word, new_words) and _tells(word)]
     extra = [word for word in new_side.subject if not _is_in(word, (*old_words, *keys)) and _tells(word)]
     extra = [word for word in extra if not word.kind]
     added_to_key = [word for word in _content(newer.key) if not _is_in(word, _content(older.key))]
     of_less = any(_is_in(word, new_words) and not _is_in(word, old_words) for word in added_to_key if older.key)
-    clause = _content(new_text)
     holder = (
         not any(_is_in(word, (*clause, *keys)) for word in old_side.subject)
         and not (lost or clash or old.about or new.about)
@@ -322,7 +324,9 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     of_another = any(_owns(word, new_text) and not _owns(word, old_text) for word in old_side.subject)
     other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
     changed = _changes(whole_text) or _changes(newer.value)
-    places = _places(old_words, _content(new_text))
+    places, added = _places(old_words, clause), _added(old_words, clause, keys)
+    lasts = old.has_subject or bool(old.verb) or old.placed or old.resides  # else it may be an event: "I ran 5 km"
+    is_one_place = places == 1 and not added and lasts and not old.past
     mentions_old = any(
         _is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys)
     )
@@ -332,7 +336,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     shares = any(_is_in(word, clause) for word in old_side.predicate if word.raw not in lexicon.GENERIC_VERBS)
     is_person = bool(old.names) and not old.definite  # "Ann is …" says many things of one subject
     states = old.has_subject and new.has_subject and old.verb == new.verb and not is_person
-    states = states and (not _UNSPACED.search(old_text) or (old.placed and new.placed))  # は and 是 join anything
+    # A copula joins anything ("is red", "is in the garage"): of what it joins, two places are one attribute
+    states = states and old.placed and new.placed
     at_home = old.placed or old.resides or _has_any(older.key, (cues.HOME,))
     relocated = at_home and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
     if _has_any(old_text, (cues.MANY_AT_A_TIME,)):
@@ -347,10 +352,14 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         is_narrower=of_less
         or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
-        or _limits(old_words, new_words, whole_text),
+        or _limits(old_words, new_words, whole_text)
+        or (_has_any(new_text, (cues.ATTRIBUTE,)) and not _has_any(old_text, (cues.ATTRIBUTE,)))
+        or _qualifies(new_text, added)
+        # "On rainy days I take the bus"
+        or (bool(added) and clause[:1] == tuple(added[:1]) and not (holder or reversed_)),
         same_subject=bool(old_side.subject) and _all_in(old_side.subject, new_words),
         changes=changed,
-        denies=not old.negated and any(_denies(clause, old_words, keys) for clause in denying),
+        denies=not old.negated and any(_denies(clause, old_words, old_side.subject, keys) for clause in denying),
         denies_other=_is_denial(new_text),
         is_related=is_related,
         tells_another=(places > 1 and not unique)
@@ -360,8 +369,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
             and not any(_is_in(word, clause) for word in old_side.predicate)
             and not _has_any(whole_text, (lexicon.ANY_STATE,))
         ),
-        same_frame=places == 1 and clash and not (lost or old.past or old.habit or old.verb in lexicon.HAVE),
-        is_one_of_a_kind=places == 1 and bool(clash or unique or old.placed or old.resides) and not old.past,
+        same_frame=is_one_place and clash and not (lost or old.habit or old.verb in lexicon.HAVE),
+        is_one_of_a_kind=is_one_place and bool(clash or unique or old.placed or old.resides),
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
@@ -434,42 +443,70 @@ def _limits(older: Sequence[Token], newer: Sequence[Token], text: str) -> bool:
     return bool(extra & _LIMITING) and not _has_any(text, (cues.STARTS,))
 
 
-def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
-    """Return in how many places the one says something in the place of what the other says.
-
-    Only what is surrounded by the same words is compared. "In summer we go to Rome", "in winter we go to Oslo": two.
-    """
+def _aligned(older: Sequence[Token], newer: Sequence[Token]) -> tuple[tuple[list[Token], list[Token]], ...]:
+    """Return what the one says in the place of what the other says, between the words that both have."""
     old, new = older[:MAX_TOKENS], newer[:MAX_TOKENS]
     names = {word: number for number, word in enumerate(dict.fromkeys((*old, *new)))}
     for word, number in names.items():
         names[word] = next((names[other] for other in names if _alike(word, other)), number)
     matcher = SequenceMatcher(None, [names[word] for word in old], [names[word] for word in new], autojunk=False)
+    return tuple(
+        (
+            [word for word in old[start:end] if not _is_in(word, new)],  # else it only stands elsewhere
+            [word for word in new[begin:stop] if not _is_in(word, old)],
+        )
+        for what, start, end, begin, stop in matcher.get_opcodes()
+        if what != "equal"
+    )
+
+
+def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
+    """Return in how many places the one says something in the place of what the other says.
+
+    Only what is surrounded by the same words is compared. "In summer we go to Rome", "in winter we go to Oslo": two.
+    """
     places = 0
-    for what, start, end, begin, stop in matcher.get_opcodes():
-        if what == "replace":
-            said = [word for word in old[start:end] if not _is_in(word, new)]  # else it only stands elsewhere
-            instead = [word for word in new[begin:stop] if not _is_in(word, old)]
-            if not said or not instead:
-                continue
-            words = (
-                any(not word.kind and _tells(word) for word in said),
-                any(not word.kind and _tells(word) for word in instead),
-            )
-            values = any(word.kind for word in said) and any(word.kind for word in instead)
-            places += all(words) + values if all(words) or values else 1
-            verbs = [word.raw in lexicon.STATE_VERBS for word in (said[0], instead[0])]
-            places += values and all(verbs)  # "opens at 8", "closes at 18"
+    for said, instead in _aligned(older, newer):
+        if not said or not instead:
+            continue
+        words = (
+            any(not word.kind and _tells(word) for word in said),
+            any(not word.kind and _tells(word) for word in instead),
+        )
+        values = any(word.kind for word in said) and any(word.kind for word in instead)
+        places += all(words) + values if all(words) or values else 1
+        verbs = [word.raw in lexicon.STATE_VERBS for word in (said[0], instead[0])]
+        places += values and all(verbs)  # "opens at 8", "closes at 18"
     return places
+
+
+def _added(older: Sequence[Token], newer: Sequence[Token], keys: Sequence[Token]) -> list[Token]:
+    """Return the words of the newer one that stand in the place of none of the older one's: it says more."""
+    added: list[Token] = []
+    for said, instead in _aligned(older, newer):
+        words = [word for word in instead if not word.kind and _tells(word) and not _is_in(word, keys)]
+        if not any(not word.kind for word in said):
+            added += words
+    return added
+
+
+def _qualifies(text: str, added: Iterable[Token]) -> bool:
+    """Return whether what it adds says for whom or for what it holds: "11 euros with dessert", "free for members"."""
+    pieces = [cues.QUALIFIES.split(clause)[1:] for clause in _clauses(text)]
+    followed = {word for after in pieces for phrase in after for word in lexicon.folded(phrase).split()[:3]}
+    return any(word.raw in followed for word in added)
 
 
 def _is_denial(clause: str) -> bool:
     return _has_any(clause, (*cues.ENDS, lexicon.NEGATED))
 
 
-def _denies(clause: str, older: Sequence[Token], keys: Sequence[Token]) -> bool:
-    """Return whether a denying clause denies what the older sentence says, and nothing else."""
-    denied = [word for word in _content(cues.SINCE.sub(" ", clause)) if _tells(word)]
-    return _all_in(denied, (*older, *keys)) and any(_is_in(word, older) for word in denied)
+def _denies(clause: str, older: Sequence[Token], subject: Sequence[Token], keys: Sequence[Token]) -> bool:
+    """Return whether a denying clause denies what the older sentence says of its subject, and nothing else."""
+    words = _content(cues.SINCE.sub(" ", clause))
+    denied = [word for word in words if _tells(word)]
+    said = [word for word in words if not _is_in(word, subject)] or words
+    return _all_in(denied, (*older, *keys)) and any(_is_in(word, older) for word in said)
 
 
 def _other_verbs(older: str, newer: str) -> bool:

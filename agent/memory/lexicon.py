@@ -1,6 +1,7 @@
-"""Words and patterns for the analysis of sentences in eight languages: subjects, values, changes, negations. Data.
+"""Words and patterns for the analysis of sentences in ten languages: subjects, values, changes, negations. Data.
 
-The languages are English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese. Each pattern is linear:
+The languages are English, German, Dutch, French, Spanish, Italian, Portuguese, Russian, Chinese and
+Japanese. Each pattern is linear:
 fixed words, and runs of bounded length. Other languages are analysed by their values and their word order only.
 
 Patterns are in lower case, for a search in `folded` text: this takes a third of the time of a search that ignores case.
@@ -52,9 +53,10 @@ FUNCTION_WORDS: Final = _words(
 OTHER_FUNCTION_WORDS: Final = _words(
     """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
     meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei
-    beim mit nach von vom zu zum zur für über unter vor um bis ab als wie auch nur noch schon sehr so dann dass ist sind
+    beim mit nach von vom zu zum zur für über unter vor um bis ab als wie auch nur noch schon sehr so dann mehr dass
+    ist sind
     war waren wird werden wurde wurden worden hat haben hatte hatten habe bin bist""",
-    """yo tú él ella ello nosotros ellos ellas usted el la los las lo un una unos unas mi mis tu tus su sus nuestro
+    """yo tú él ello nosotros ellos ellas usted el la los las lo un una unos unas mi mis tu tus su sus nuestro
     nuestra nuestros nuestras y o pero de del a al en con por para sin sobre se me te nos que es son está están era fue
     ser estar ha he han hemos hay muy como este esta ese esa""",
     """je tu il elle nous vous ils elles le les une des du ce cet cette ces mon ma mes ton ta tes sa ses notre nos votre
@@ -66,28 +68,55 @@ OTHER_FUNCTION_WORDS: Final = _words(
     """я ты он она оно мы вы они мой моя моё мое мои моего моей моему моих твой наш наша наше наши нашего нашей свой в
     во на с со к ко у о об от до по за из для без при и или но а что как не ни уже ещё еще же ли бы это этот эта эти был
     была было были есть будет меня мне нас нам его её ее их ему ей им больше""",
+    """io noi lui loro il lo gli dei degli delle della dello dal dalla nel nella nello sul sulla allo agli di da mio
+    miei nostro nostra nostri nostre suo sua suoi sue è sono siamo era erano ho hanno abbiamo stato stata stati
+    state e o ma che non più molto con si ci""",
+    """ik jij wij zij hij het een mijn onze ons zijn haar wordt werd bent heb heeft hebben hebt had en maar naar om
+    op uit bij aan te tot niet meer zeer dat deze dit voor""",
 )
 # Words before the noun of a key, and not part of it.
 DETERMINERS: Final = _words(
     """the a an my our your his her their this der die das den dem ein eine mein meine meinen unser unsere dein deine
     el los las mi mis nuestro nuestra le les un une mon ma mes notre nos o os meu minha nosso nossa
-    мой моя моё мое наш наша наше"""
+    il lo gli mio mia nostro nostra de het een mijn ons onze мой моя моё мое наш наша наше"""
 )
-OF: Final = compile_later(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des) ")
+OF: Final = compile_later(r" (?:of(?: the)?|von|vom|de|del|do|da|du|des|di|del(?:la|lo|le)|van (?:de|het)) ")
 # The person that a sentence is about if it gives no name.
 PRONOUNS: Final = {
-    **dict.fromkeys(("i", "ich", "yo", "je", "eu", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
+    **dict.fromkeys(("i", "ich", "yo", "je", "eu", "io", "ik", "я", "меня", "мне", "我", "私", "僕", "俺"), "i"),
     **dict.fromkeys(
-        ("we", "wir", "nosotros", "nous", "nós", "мы", "нас", "我们", "我們", "私たち", "弊社", "当社"), "we"
+        ("we", "wir", "nosotros", "nous", "nós", "noi", "wij", "мы", "нас", "我们", "我們", "私たち", "弊社", "当社"),
+        "we",
     ),
-    **dict.fromkeys(("he", "she", "they", "er", "él", "ella", "ellos", "il", "elle", "ils", "elles"), "they"),
-    **dict.fromkeys(("ele", "ela", "eles", "elas", "он", "она", "они", "他", "她", "他们", "彼", "彼女"), "they"),
+    **dict.fromkeys(("he", "she", "they", "er", "él", "ellos", "il", "elle", "ils", "elles"), "they"),
+    **dict.fromkeys(
+        (
+            "ele",
+            "ela",
+            "eles",
+            "elas",
+            "он",
+            "она",
+            "они",
+            "lui",
+            "loro",
+            "hij",
+            "zij",
+            "他",
+            "她",
+            "他们",
+            "彼",
+            "彼女",
+        ),
+        "they",
+    ),
 }
 
 # Words between subject and predicate without a meaning of their own.
 COPULAS: Final = compile_later(
     r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
-    r"|es|son|está|están|era|fue|será|queda|sont|était|sera|é|estão|foi|fica|ficam|является"
+    r"|es|son|está|están|era|fue|será|queda|sont|était|sera|è|sono|sarà|zijn(?= (?:nu|niet|op|om|in|bij)\b)|blijft|é"
+    r"|estão|foi|fica|ficam|является"
     r"|(?<![\d\ue000-\uf8ff] )est|são(?! (?:paulo|luís|josé|joão|pedro|miguel)))\b"
     r"|['’]s(?=\s+(?:now|no|not|in|at|on|the|a)\b)|:(?=\s|$)"
     r"|(?<=[а-яё])\s[—–-](?=\s)|(?=[\u3040-\u9fff])"
@@ -112,38 +141,49 @@ STATE_VERBS: Final = _words(
     """живу живёт живет живём живем живут работаю работает работаем работают стоит стоят длится начинается заканчивается
     открывается закрывается отправляется прибывает зовут называется находится находятся пью пьёт пьет ем ест использую
     использует используем имеет отвечает ведёт говорит""",
+    """abito abita abitiamo abitano lavoro lavora lavoriamo usiamo costano inizia finisce apre chiude parte arriva
+    chiama     parlo parla mangio mangia bevo beve preferisco preferisce pesa scade""",
+    """woon woont wonen werkt gebruik gebruikt gebruiken kost duurt begint
+    eindigt opent sluit vertrekt heet leidt spreek
+    spreekt drinkt eet eten ligt""",
 )
-# Of these, Spanish and Portuguese ones that can start a sentence, because they imply their subject: "Vivo en …".
+# Of these, Spanish, Italian and Portuguese ones that can start a sentence as they imply their subject: "Vivo en …".
 SPEAKERS_VERBS: Final = _words(
     "vivo trabajo uso usamos tengo tenemos hablo como bebo",
     "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
+    "abito abitiamo lavoro lavoriamo usiamo parlo mangio bevo preferisco",
 )
 STATE_CJK: Final = compile_later(
     rf"(?:{_TURNED}|只剩下?|剩下|共?有(?![效关限利趣名用])|叫做?|住在|定在|定于|(?<![费信作应利专适采常])使?用(?![户途品])"
     r"|(?<!最)喜欢|需要|に住|で働)"
 )
-HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos имеет 有")
+HAVE: Final = _words(
+    "has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos",
+    " ho abbiamo hanno heb heeft hebben имеет 有",
+)
 RESIDES: Final = compile_later(
-    r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|жив(?:у|[её]т|[её]м|ут))\b"
-    + _signs(r"住在|に住")
+    r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos)|habit(?:e|es|ons|ent)|mor(?:o|a|amos)|abit(?:o|a|iamo|ano)|woon"
+    r"|woont|wonen|жив(?:у|[её]т|[её]м|ут))\b" + _signs(r"住在|に住")
 )
 # A person lives at one place.
 SETTLES: Final = compile_later(
     r"\b(?:moved to(?= [a-z])|nach \w{1,40} (?:um)?gezogen\b|mud(?:é|ado|amos) a\b|déménagé (?:à|en|au)\b"
-    r"|mud(?:ei|amos) (?:para|pra)\b|переехал[аи]? (?:в|во|на)\b)"
+    r"|mud(?:ei(?:-me)?|amos(?:-nos)?) (?:para|pra)\b|trasferit[oaie] a\b|verhuisd naar\b|naar \w{1,40} verhuisd\b"
+    r"|переехал[аи]? (?:в|во|на)\b)"
     + _signs(r"搬[到去至](?!.{0,8}(?:办公|公司|工位|座位|部门|教室|会议|[楼层桌]))|に引っ越")
 )
 
 # A thing is at one place.
 PLACED: Final = compile_later(
     r"\b(?:(?:is|are|ist|sind|liegt|hängt|steht|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b"
-    r"|(?:est|sont|se trouve|fica|ficam|находится|находятся)\s+(?:à|au|en|dans|em|no|na|в|во|на)\b)"
+    r"|(?:est|sont|se trouve|fica|ficam|находится|находятся)\s+(?:à|au|en|dans|em|no|na|в|во|на)\b"
+    r"|(?:è|sono|si trova)\s+(?:ora\s+|adesso\s+)?(?:a|in|al|nel|nella)\b|(?:is|ligt)\s+(?:nu\s+)?(?:op|bij)\b)"
     + _signs(r"(?<!现)在(?!线|[^，。；]{1,20}有)|にあります")
 )
 
 NEW: Final = compile_later(
-    r"\b(?:new(?=\s)|(?:neue[nmrs]?|nuev[oa]s?|nouve(?:au|lle|l)s?|nov[oa]s?|нов(?:ый|ая|ое|ые|ого|ой))\b)"
-    + _signs(r"新しい|新的")
+    r"\b(?:new(?=\s)|(?:neue[nmrs]?|nuev[oa]s?|nouve(?:au|lle|l)s?|nov[oa]s?|nuov[oaie]|nieuwe?|нов(?:ый|ая|ое|ые|ого"
+    r"|ой))\b)" + _signs(r"新しい|新的")
 )
 # Words that announce a change: those of seed 003, similar ones, and those of the other languages.
 CUE: Final = compile_later(
@@ -160,29 +200,47 @@ CUE: Final = compile_later(
     r"|passée?s? (?:de|à)|remplac(?:e|é|ée)|déménagé|corrigée?"
     r"|agora|atualmente|mudou|mudei|mudamos|mudaram|tro(?:quei|cou|camos)|adiad[oa]s?|remarcad[oa]s?|subiu|baixou"
     r"|passou a|assumiu|correção|a partir de agora"
-    r"|теперь|отныне|перенес(?:ли|ена|ено|ён|ены|ено)|перенёс|изменил(?:ся|ась|ось|ись)|изменили|сменил[аи]?|перешл[аи]|перешёл"
+    r"|adesso|(?<!['’])ora|d['’]ora in poi|spostat[oaie]|cambiat[oaie]|aumentat[oaie]|diminuit[oaie]|trasferit[oaie]"
+    r"|rinviat[oaie]"
+    r"|posticipat[oaie]|anticipat[oaie]|prorogat[oaie]|attualmente|passat[oaie] (?:a|da)|sostituit[oaie]|correzione"
+    r"|nu|tegenwoordig|voortaan|inmiddels|verplaatst|verzet|gewijzigd|veranderd|verhoogd|verlaagd|gestegen|gedaald"
+    r"|verhuisd"
+    r"|overgestapt|overgenomen|uitgesteld|verlengd|vervroegd|vanaf nu|opgeschoven|vervangen|correctie"
+    r"|теперь|отныне|перенес(?:ли|ена|ено|ён|ены|ено)|перенёс|изменил(?:ся|ась|ось|ись)|изменили|сменил[аи]?"
+    r"|перешл[аи]|перешёл"
     r"|переехал[аи]?|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?|вместо)\b"
     + _signs(
         rf"现在|如今|目前|{_TURNED}|变更|更正|调整|起改|涨了?|以后|今后|接[手管任]|改(?=[喝吃开坐骑学穿练住签约])"
-        r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった|上がりました|下がりました"
+        r"|今[はの]|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった|上がりました|下がりました"
     )
 )
 _MOVES: Final = (
     (
-        r"(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?"
+        r"(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e"
+        r"|ed|ing)?"
         r"|verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt"
         r"|gestiegen|gesunken|erhöht|gesenkt|umgebucht"
         r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]|subido|bajado"
+        r"|spostat[oaie]|cambiat[oaie]|aumentat[oaie]|diminuit[oaie]|rinviat[oaie]|posticipat[oaie]|anticipat[oaie]"
+        r"|prorogat[oaie]"
+        r"|verplaatst|verzet|gewijzigd|verhoogd|verlaagd|gestegen|gedaald|uitgesteld|verlengd|vervroegd|opgeschoven"
         r"|déplacée?s?|reportée?s?|avancée?s?|augmentée?s?|adiad[oa]s?|remarcad[oa]s?|subiu|baixou|mudou"
         r"|перенес(?:ли|ена|ено|ён|ены)|перенёс|подорожал[аои]?|подешевел[аои]?|вырос(?:ла|ло|ли)?"
     ),
     rf"{_TURNED}|推迟|提前|延期|涨|変更|変わ|乗り換え|切り替え|上がりました|下がりました",
 )
 MOVES: Final = compile_later(_any_of(*_MOVES))  # The verbs among them: their object is the subject of the statement
+# The subject itself became something else.
+BECOMES: Final = compile_later(
+    r"\b(?:(?:changed|switched|turned) (?:in)?to|became|wurde zu|umgestellt auf|changé en|cambió a|cambiat[oa] in"
+    r"|mudou para"
+    r"|veranderd in|сменил(?:ся|ась|ось|ись) на)\b" + _signs("[换改变][成为用由叫]|改名|に変わ|に切り替|に乗り換")
+)
 # Words of addition: the statement adds something and changes nothing.
 ADDS: Final = compile_later(
     r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
-    r"|aussi|également|autre|também|além disso|outr[oa]|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
+    r"|aussi|également|autre|também|além disso|outr[oa]|anche|inoltre|altr[oa]|ook|bovendien|daarnaast|nog een"
+    r"|een andere?|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
     + _signs(r"也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて")
     + r"|[\w\ue000-\uf8ff]も(?!う)"
 )
@@ -192,7 +250,8 @@ RESTORES: Final = compile_later(
 # Fillers without a meaning.
 FILLERS: Final = compile_later(
     r"\b(?:(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due"
-    r"|set|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
+    r"|set|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]"
+    r"|programad[oa]"
     r"|de momento|actuellement|déjà|toujours|prévue?s?|programmée?s?|atualmente|já|ainda|previst[oa]s?|marcad[oa]s?"
     r"|сейчас|уже|пока|назначен[аоы]?|запланирован[аоы]?|состоится|wieder|takes place|tiene lugar|a lieu"
     r"|findet|finden|saí d[aeo]|quitté)\b|statt(?=\W*$))"
@@ -201,19 +260,25 @@ FILLERS: Final = compile_later(
 
 # Something is no longer so.
 ENDED: Final = compile_later(
-    r"\b(?:(?:no longer|any ?more|any longer|stopped|quit|nicht mehr|kein(?:e[nmrs]?)? \w{1,40} mehr|ya no"
-    r"|больше не|уже не|já não)\b|ne (?=\w{1,40}(?: \w{1,40})? plus\b)|não (?=\w{1,40}(?: \w{1,40}){0,2} mais\b))"
+    r"\b(?:(?:no longer|niet meer|geen meer|geen(?= (?:\w{1,40} ){1,2}meer\b)|any ?more|any longer|stopped|quit"
+    r"|nicht mehr|kein(?:e[nmrs]?)?(?= (?:\w{1,40} ){1,2}mehr\b)|ya no"
+    r"|больше не|уже не|já não)\b|ne (?=\w{1,40}(?: \w{1,40})? plus\b)|não (?=\w{1,40}(?: \w{1,40}){0,2} mais\b)"
+    r"|non (?=\w{1,40}(?: \w{1,40}){0,2} più\b))"
     + _signs(
         r"不再|已经?不|没有再|不(?!过(?!敏)|[但仅错久少断管论如同想能会要])(?=[^，。；、]{2,14}了)|もう(?=.{0,80}(?:ない|ません))"
     )
 )
 NEGATED: Final = compile_later(
-    r"\b(?:(?:not|never|cannot|no longer|nicht|kein(?:e[nmrs]?)?|nie|niemals|nunca|jamás|tampoco|jamais|não"
+    r"\b(?:(?:not|never|cannot|no longer|nicht|kein(?:e[nmrs]?)?|nie|niemals|nunca|jamás|tampoco|jamais|não|non|niet"
+    r"|geen|nooit"
     r"|не|никогда)\b|no(?= \w)|ne (?=\w{1,40} (?:pas|plus|jamais)\b))|n['’]t\b"
     + _signs(r"不再?(?!过(?!敏)|[但仅错久少断管论如同])|没有?(?!问题)|未(?!来)|別に|(?<=\S)(?:ません|ない|なかった)")
 )
 _CANCELLED: Final = (
-    (r"cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|отмен[её]н[аоы]?"),
+    (
+        r"cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa]|annulée?s?|annullat[oa]"
+        r"|geannuleerd|afgelast|отмен[её]н[аоы]?"
+    ),
     r"取消|作废|中止|キャンセル",
 )
 CANCELLED: Final = compile_later(_any_of(*_CANCELLED))
@@ -264,17 +329,19 @@ DECIDES: Final = compile_later(
 PAST: Final = compile_later(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa]|hier|ontem|gastei|comprei|paguei|вчера|купил[аи]?|заплатил[аи]?)\b"
-    + _signs(r"昨天|前天|去年|上周|上个月|[买去花吃看见跑走写打卖]了|見た|ました|先週|昨日")
+    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa]|hier|ontem|ieri|scors[oa]"
+    r"|comprato|pagato|speso|incontrato|gisteren|vorige|gekocht|betaald|gastei|comprei|paguei|вчера|купил[аи]?"
+    r"|заплатил[аи]?)\b" + _signs(r"昨天|前天|去年|上周|上个月|[买去花吃看见跑走写打卖]了|見た|ました|先週|昨日")
 )
 HABIT: Final = compile_later(
-    r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los|chaque|toujours|todos? os?"
+    r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los|chaque|toujours|todos? os?|ogni|elke?|iedere?"
     r"|кажд(?:ый|ую|ое|ые)|всегда)\b" + _signs(r"每(?!(?:月|年|天|周|人|小时)\s?\d)|毎(?!日会)")
 )
 
 _DISPLACED: Final = (
     compile_later(
-        r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de"
+        r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de"
+        r"|en vez de|invece di|al posto di|in plaats van"
         r"|à la place de|au lieu de|no lugar d[aeo]|em vez d[aeo]|вместо)\s+(?:(?:Frau|Herrn?|Mr|Mrs|Ms)\.?\s)?"
         r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})"
     ),
@@ -314,13 +381,14 @@ GENERIC_VERBS: Final = _words(
 GENERIC_NOUNS: Final = _words(
     """value data figure number amount information entry answer result statement conclusion thing fact wert angabe zahl
     ergebnis aussage valor dato cifra número resultado valeur donnée chiffre résultat значение данные число результат
-    dado resultado"""
+    dado resultado valore cifra numero risultato waarde getal resultaat"""
 )
 
 # Roles and things of which there is one: another name replaces the first. Of others (friends, customers, hobbies) two
 # names can both be true.
 UNIQUE: Final = compile_later(
-    r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?|landlord"
+    r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?"
+    r"|landlord"
     r"|wife|husband|spouse|capital|address|home|name|surname|nickname|username|email|e-mail|phone|number|editor|bank"
     r"|employer|job title|title|role|time ?zone|headquarters|hq|venue|location|place|currency|native language|status"
     r"|priority|owner|maintainer|provider|host|favou?rite|branch|domain|url|codename|assignee|password hint|deadline"
@@ -331,8 +399,13 @@ UNIQUE: Final = compile_later(
     r"|doctor|gp|advis[eo]r|supervisor|vermieter(?:in)?|betreuer(?:in)?|passwort|password|mot de passe|senha|contraseña"
     r"|chef(?:fe)?|patron(?:ne)?|directeur|directrice|siège|nom|prénom|numéro|téléphone|banque|propriétaire|femme|mari"
     r"|capitale|maire|préférée?s?|médecin traitant|devise|employeur"
+    r"|capo|responsabile|direttore|direttrice|indirizzo|cognome|capitale|banca|moglie|marito|telefono|valuta|sindac[oa]"
+    r"|preferit[oa]|medico|dentista|padron[ea] di casa"
+    r"|baas|leidinggevende|directeur|adres|naam|hoofdstad|echtgeno(?:ot|te)|telefoonnummer|huisarts|tandarts|werkgever"
+    r"|burgemeester|lievelings\w{1,20}|huisbaas|wachtwoord|woonplaats"
     r"|chefe|gerente|diretora?|endereço|nome|esposa|senhorio|responsável|prefeit[oa]|preferid[oa]|moeda|apelido"
-    r"|начальник\w{0,2}|директор\w{0,2}|руководител\w{1,2}|босс\w{0,2}|адрес\w{0,2}|штаб-квартир\w{1,2}|столиц\w|банк\w{0,2}"
+    r"|начальник\w{0,2}|директор\w{0,2}|руководител\w{1,2}|босс\w{0,2}|адрес\w{0,2}|штаб-квартир\w{1,2}|столиц\w"
+    r"|банк\w{0,2}"
     r"|муж\w{0,2}|жен[аыуе]|телефон\w{0,2}|любим\w{2,3}|ответственн\w{2,3}|имя|фамили\w|валют\w|хозя(?:ин|ина|йка))\b"
     + _signs(
         r"经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|老婆|丈夫|老公|首都|总部|最喜欢|时区|货币|职位|雇主|导师|房东|班主任|密码"
@@ -342,11 +415,14 @@ UNIQUE: Final = compile_later(
     )
 )
 MANY: Final = compile_later(
-    r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?|customers?"
+    r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?"
+    r"|customers?"
     r"|clients?|neighbou?rs?|uncles?|aunts?|teammates?|vendors?|suppliers?|partners?|contacts?"
     r"|freund(?:in)?|kolleg(?:e|in)|sohn|tochter|kind(?:er)?|bruder|schwester|katze|hund|kund(?:e|in)"
     r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente"
     r"|amie?|collègue|fils|fille|frère|sœur|chat|chien|cousine?|enfants?|amig[oa]|filh[oa]|irmão|irmã|cachorro"
+    r"|amic[oai]|figli[oa]?|fratell[oi]|sorell[ae]|gatt[oa]|can[ei]|collega|vriend(?:in)?|zoon|dochter|broer|zus|kat"
+    r"|hond|klant"
     r"|друг\w{0,2}|подруг\w|коллег\w|сын\w{0,2}|доч\w{1,3}|брат\w{0,2}|сестр\w|кошк\w|собак\w|клиент\w{0,2})\b"
     + _signs(
         r"(?<![男女])朋友|同事|同学|室友|邻居|儿子|女儿|孩子|哥|弟|姐|妹|客户|供应商|学生|员工|猫|狗|友人|友達|同僚|息子|娘|犬|顧客"
@@ -440,6 +516,8 @@ _MONTHS_ABROAD: Final = (
     r"(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
     r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    r"|gennaio|febbraio|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|dicembre"
+    r"|januari|februari|maart|mei|juni|juli|augustus|oktober"
     r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro"
     r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)"
 )
@@ -450,7 +528,8 @@ KINDS: Final = tuple(
             "money",
             (
                 rf"(?:r\$|[$€£¥₽₹₩])\s?{_AMOUNT}\s?(?:[kmb]\b)?"
-                rf"|{_BEGUN}{_GROUPED}\s?(?:(?:тыс(?:яч[аи]?)?|миллион(?:а|ов)?|млн|млрд|mil|mi(?:lhões|lhão)?)\.?\s(?:de\s)?)?"
+                rf"|{_BEGUN}{_GROUPED}\s?(?:(?:тыс(?:яч[аи]?)?|миллион(?:а|ов)?|млн|млрд|mil|mi(?:lhões"
+                rf"|lhão)?)\.?\s(?:de\s)?)?"
                 r"(?:[€₽]|(?:usd|eur|gbp|chf|brl|dollars?|euros?|reais|real|руб(?:л(?:ей|я|ь))?)\b)"
                 rf"|{_BEGUN_CJK}\d[\d.,万千百億亿]*\s?(?:元|円|块钱|美元|欧元|ドル|ユーロ)"
             ),
@@ -468,9 +547,13 @@ KINDS: Final = tuple(
             "month",
             (
                 r"(?<=[nylem] )(?:(?<=\bin )|(?<=\bem )|(?<=\bby )|(?<=\bim )|(?<=\ben )|(?<=\buntil )|(?<=\bsince ))"
-                r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Januar|Februar|März"
-                r"|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
+                r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Januar"
+                r"|Februar|März"
+                r"|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre"
+                r"|octubre|noviembre"
                 r"|diciembre|janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre"
+                r"|gennaio|febbraio|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|januari|februari|maart|mei"
+                r"|augustus"
                 r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)\b|(?<!\d)\d{1,2}月"
             ),
         ),
@@ -478,27 +561,32 @@ KINDS: Final = tuple(
             "weekday",
             (
                 rf"\b(?:{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag"
-                r"|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+                r"|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lundi|mardi|mercredi|jeudi|vendredi|samedi"
+                r"|dimanche"
+                r"|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica"
+                r"|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag"
                 r"|(?:segunda|terça|quarta|quinta|sexta)-feira"
                 r"|(?<=[aà] )(?:(?<=\bna )|(?<=\bpara )|(?<=\bpara a )|(?<=\bà ))"
                 r"(?:segunda|terça|quarta|quinta|sexta)"
-                r"|понедельник\w{0,2}|вторник\w{0,2}|сред[аыуе]|четверг\w{0,2}|пятниц[аыуе]|суббот[аыуе]|воскресень[ея])\b"
-                + _signs("[下上这本]?(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
+                r"|понедельник\w{0,2}|вторник\w{0,2}|сред[аыуе]|четверг\w{0,2}|пятниц[аыуе]|суббот[аыуе]"
+                r"|воскресень[ея])\b" + _signs("[下上这本]?(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
             ),
         ),
         (
             "clock",
             (
                 r"\b\d{1,2}\s?h(?:\s?\d\d)?\b"
-                r"|\b\d{1,2}(?:(?::\d\d)?\s?[ap]\.?m\b|:\d\d\b(?: uhr\b)?| uhr\b(?: \d\d\b)?)"
-                r"|(?=[\d\u3040-\u9fff])(?:上午|下午|晚上|早上|中午|午前|午後|凌晨)?(?<!\d)(?:\d{1,2}|[一二三四五六七八九十]{1,2})[点點時](?:半|\d{1,2}分)?"
+                r"|\b\d{1,2}(?:(?::\d\d)?\s?[ap]\.?m\b|:\d\d\b(?: (?:uhr|uur)\b)?| (?:uhr|uur)\b(?: \d\d\b)?)"
+                r"|(?<=\balle )(?<!\d)\d{1,2}(?:[:.]\d\d)?\b"
+                r"|(?=[\d\u3040-\u9fff])(?:上午|下午|晚上|早上|中午|午前|午後|凌晨)?(?<!\d)(?:\d{1,2}|[一二三四五六七八九十]{1,2})[点點時](?:半"
+                r"|\d{1,2}分)?"
             ),
         ),
         (
             "relative",
             (
                 r"\b(?:today|tomorrow|tonight|yesterday|(?:this|next|last) (?:week|month|quarter|year)"
-                r"|heute|morgen|hoy|mañana|aujourd['’]hui|demain|hoje|amanhã|сегодня|завтра)\b"
+                r"|heute|morgen|hoy|mañana|aujourd['’]hui|demain|hoje|amanhã|oggi|domani|vandaag|сегодня|завтра)\b"
                 + _signs("今天|明天|後天|今日|明日|下周|来週")
             ),
         ),
@@ -515,6 +603,8 @@ KINDS: Final = tuple(
             "duration",
             (
                 r"\b\d{1,6}[- ](?:minute|hour|day|week|month|year|min|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?"
+                r"|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]|minuten|uur|dagen|we(?:ek|ken)"
+                r"|maand(?:en)?|jaar"
                 r"|minutos?|horas?|días?|semanas?|mes(?:es)?|años?|jours?|heures?|mois|semaines?|ans?|dias?|anos?"
                 r"|минут[аы]?|час(?:а|ов)?|дн(?:я|ей)|день|недел[ьия]|месяц(?:а|ев)?|лет|года?)s?\b"
                 r"|(?<![\d.,])\d{1,6}\s?(?:分钟|小时|个?小时|天|周|个月|年間?|分間|時間|日間|週間|か月|ヶ月)"
@@ -525,7 +615,10 @@ KINDS: Final = tuple(
             (
                 r"\b(?:red|blue|green|yellow|black|white|grey|gray|brown|orange|purple|pink|turquoise|vermilion"
                 r"|rot|blau|grün|gelb|schwarz|weiß|grau|braun|roj[oa]|azul|verde|amarill[oa]|negr[oa]|blanc[oa]"
-                r"|rouges?|bleue?s?|verte?s?|jaunes?|noire?s?|blanc(?:he)?s?|grise?s?|vermelh[oa]|amarel[oa]|pret[oa]|branc[oa]"
+                r"|rouges?|bleue?s?|verte?s?|jaunes?|noire?s?|blanc(?:he)?s?|grise?s?|vermelh[oa]|amarel[oa]|pret[oa]"
+                r"|branc[oa]"
+                r"|ross[oai]|giall[oai]|bianc(?:o|a|hi)|ner[oai]|blu|grigi[oa]|rood|rode|blauwe?|groene?|gele?"
+                r"|zwarte?|grijze?"
                 r"|(?:красн|зел[её]н|ж[её]лт|ч[её]рн|бел|сер|оранжев|фиолетов)(?:ый|ая|ое|ые)|син(?:ий|яя|ее|ие))\b"
                 + _signs("[红红蓝绿黄黑白灰]色|赤い|青い|赤色?|青色?|緑色?|黒い|白い")
             ),
@@ -542,14 +635,18 @@ NUMBER_WORDS: Final = {
         "deux trois quatre cinq six sept huit neuf dix onze douze",
         "dos tres cuatro cinco seis siete ocho nueve diez once doce",
         "dois três quatro cinco seis sete oito nove dez onze doze",
+        "_ tre quattro cinque _ sette otto _ dieci undici dodici",
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
         "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
     )
     for number, word in enumerate(words.split(), 2)
+    if word != "_"  # means something else in another language
 } | {"duas": "2", "две": "2"}
 # Weekdays of habits: "on Mondays", "montags".
 ON_WEEKDAYS: Final = compile_later(
     rf"(?P<day>{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|sábado|domingo"
     r"|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|segunda|terça|quarta|quinta|sexta"
+    r"|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag"
     r"|понедельник|вторник|сред|четверг|пятниц|суббот|воскресень)(?:s(?:-feiras)?|ам|ям)"
 )
 # A day from which a weekday may be computed: "tomorrow", "the 14th", "in two days".
@@ -557,6 +654,8 @@ BASES: Final = compile_later(
     r"\b(?:today|tonight|tomorrow|yesterday|next|this week|in \w{1,10} days?|weekend|\d{1,2}(?:st|nd|rd|th)"
     r"|heute|morgen|übermorgen|gestern|nächste[nrs]?|kommende[nrs]?|in \w{1,10} tagen|aujourd['’]hui|demain"
     r"|après-demain|hier|prochaine?|dans \w{1,10} jours|hoy|mañana|ayer|próxim[oa]|dentro de \w{1,10} días"
+    r"|oggi|domani|dopodomani|ieri|prossim[oa]|fra \w{1,10} giorni|vandaag|overmorgen|gisteren|volgende"
+    r"|over \w{1,10} dagen"
     r"|hoje|amanhã|ontem|daqui a \w{1,10} dias|сегодня|завтра|послезавтра|вчера|следующ\w{2,3}"
     r"|через \w{1,10} дн\w{1,2})\b"
     r"|\d{4}-\d\d-\d\d|\b\d{1,2}[./]\d{1,2}\b|\d月\d|今天|明天|后天|昨天|今日|明日|あした|あさって|来週|下周"
@@ -605,5 +704,6 @@ AT_LEAST: Final = compile_later(
 )
 REASON: Final = compile_later(
     r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a|parce que|à cause de|por causa de"
+    r"|perché|poiché|a causa di|omdat|vanwege"
     r"|потому что|из-за)\b" + _signs(r"因为|由于|根据")
 )

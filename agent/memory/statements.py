@@ -6,7 +6,7 @@
 
 The subject of "X is Y" is X, with its names and numbers. Without a known verb of state, the subject is the text before
 the first value. "Ann is the lead" is about the lead. A number that names something (an invoice, a room) is an
-identifier and not a value. Eight languages are supported (`agent.memory.lexicon`). In Chinese and Japanese each Chinese
+identifier and not a value. Ten languages are supported (`agent.memory.lexicon`). In Chinese and Japanese each Chinese
 character is a word.
 """
 
@@ -24,7 +24,7 @@ from agent.patterns import compile_later
 
 # The version of `read_statement`. The store keeps its results beside the texts. Increase this with each change of a
 # result, so that all texts are analysed again at the next start (a test compares results with earlier ones).
-READER: Final = 10
+READER: Final = 11
 WORD: Final = compile_later(r"[^\W_]+(?:['’][^\W_]+)*")
 READ_CHARS: Final = 1_000  # Of one sentence: a longer one is pasted text, and says too much to be compared
 # Of a question, one half from its beginning and one from its end, so that `read_statement` sees both.
@@ -42,7 +42,9 @@ _SENTENCE: Final = compile_later(
 )
 
 # French: "l'adresse" is "le adresse".
-_ELISION: Final = compile_later(r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
+_ELISION: Final = compile_later(
+    r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu|(?:de|ne|a|da|su)ll|un)['’](?=[^\W\d_]{2})", re.IGNORECASE
+)
 _CYRILLIC_ENDING: Final = compile_later(
     r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ут|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
     r"|ах|ях|[аеёиоуыэюяйь])$"

@@ -264,6 +264,8 @@ def _other_name(older: Statement, newer: Statement) -> bool:
     only_old, only_new = older.said - newer.said, newer.said - older.said
     if not only_old or not only_new or len(only_old) > 4 or len(only_new) > 4:
         return False
+    if older.placed and newer.moves and older.definite and older.subject:
+        return True
     if (older.resides and newer.resides) or (older.placed and newer.placed and older.definite and older.subject):
         return True
     changed = newer.changes or newer.new
@@ -276,7 +278,10 @@ def _other_name(older: Statement, newer: Statement) -> bool:
             and older.about == newer.about
             and _WORKS.match(older.verb) is not None
         )
-    return older.unique or newer.unique or (changed and older.verb not in lexicon.HAVE and bool(newer.said))
+    # "is" alone joins anything: "the report is long" and "the report is now confidential" both hold
+    becomes = lexicon.BECOMES.search(lexicon.folded(newer.text[:READ_CHARS])) is not None
+    is_one_thing = (bool(older.verb) or becomes) and older.verb not in lexicon.HAVE
+    return older.unique or newer.unique or (changed and is_one_thing and bool(newer.said))
 
 
 _WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|bevorzug|prefier|工作)")

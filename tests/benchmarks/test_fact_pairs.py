@@ -10,6 +10,7 @@ from agent.memory.judging import Told, Verdict, judge
 from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs, read_statement_pairs
 
 LATER = STATEMENT_PAIRS.with_name("statement_pairs_later.jsonl")
+FIRST_SIGHT = STATEMENT_PAIRS.with_name("statement_pairs_at_first_sight.jsonl")
 LANGUAGES = {"en", "de", "fr", "es", "pt", "ru", "zh", "ja"}
 
 
@@ -31,7 +32,7 @@ def decided(pairs: list[StatementPair], *, bare: bool, named: bool) -> Counter[t
     return counts
 
 
-@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER], ids=["first", "later"])
+@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER, FIRST_SIGHT], ids=["first", "later", "at first sight"])
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("named", [False, True])
 def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(file: Path, bare: bool, named: bool) -> None:
@@ -66,7 +67,7 @@ def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER], ids=["first", "later"])
+@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER, FIRST_SIGHT], ids=["first", "later", "at first sight"])
 def test_on_every_road_of_the_product_the_bounds_hold(file: Path) -> None:
     metrics, _ = measure_pairs(read_statement_pairs(file))
     assert all(value >= 98 for name, value in metrics.items() if "precision" in name)
