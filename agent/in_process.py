@@ -145,6 +145,7 @@ class InProcessStore:
             time,
             label(incoming.place.audience),
             drawn_from=drawn,
+            own=incoming.own or author is Author.BOT,
         )
         self._messages.append((turn, message))
         self._search_texts.append(as_it_looks(text[:MAX_READ_CHARS]))

@@ -33,7 +33,7 @@ from agent.messages import (
     ToolResult,
     Usage,
 )
-from agent.records import Author, StoredMessage, Waiting, is_scheduled
+from agent.records import Author, StoredMessage, Waiting
 from agent.state import ActionRecord, Workspace
 
 AWAITED = Consent.AWAITED
@@ -228,7 +228,7 @@ def retells(message: StoredMessage) -> bool:
     page work as well when the bot repeats them, or the words of a schedule, which a model may have written.
     """
     if message.author is Author.PERSON:
-        return message.retold and is_scheduled(message.message_id or "")
+        return not message.own
     return message.retold or message.drawn_from != WIDE
 
 

@@ -31,6 +31,7 @@ from agent.memory.periods import TimeSpan
 from agent.memory.profile import ProfileEntry, UserProfile
 from agent.messages import Depth, Image, ModelCall, SharedFile, ToolCall, Usage
 from agent.state import ActionRecord, LastActions, SituationSummary
+from agent.turn_kinds import TurnKind
 
 
 def platform_of(id_: str) -> str:
@@ -127,6 +128,9 @@ class Incoming:
     """The model that the person chose for this question only, "openai:gpt-6-luna"; "" for their usual one."""
     own: bool = True
     """The text is the person's own; False: the words of a schedule or a notice, which a model may have written."""
+    kind: TurnKind = TurnKind.QUESTION
+    schedule: int | None = None
+    """The number of the schedule that began the turn, or that a notice is about."""
 
 
 class Author(StrEnum):
@@ -154,6 +158,8 @@ class StoredMessage:
     permalink: str | None = None
     drawn_from: str = WIDE
     retold: bool = True
+    own: bool = True
+    """A person's message holds their own words; False: those of a schedule, as in `Incoming`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,6 +491,7 @@ class Answered:
     audience: str
     """The label of those who could read the question."""
     pages: tuple[str, ...]
+    kind: TurnKind = TurnKind.QUESTION
 
 
 # The kind of job that deletes one page of a reply on its platform, or clears other shown text; its payload is a
@@ -493,11 +500,6 @@ DELETE_REPLY: Final = "delete_reply"
 INDEXING: Final = "indexing"  # The kind of job whose steps `Memories.index_more` does
 # The prefix of the id of an ephemeral page: only one person sees it, and it cannot be deleted later.
 EPHEMERAL_PAGE: Final = "@"
-
-# The prefix of the event id of a question whose message the bot posted for its asker, who cannot delete it.
-POSTED_BY_BOT: Final = "posted:"
-# The prefix of the event id of a question that a schedule asks in place of its person.
-SCHEDULED: Final = "scheduled:"
 
 
 class ShownReply(StrEnum):
@@ -600,11 +602,6 @@ def message_of(message_id: str) -> str:
     """The id of the original message, for its own id or that of a repeat."""
     match = _REPEAT.fullmatch(message_id)
     return match["original"] if match else message_id
-
-
-def is_scheduled(message_id: str) -> bool:
-    """Return whether it is the id of a question that a schedule asked, or of its repeat."""
-    return message_of(message_id).startswith(SCHEDULED)
 
 
 def is_repeat(message_id: str) -> bool:

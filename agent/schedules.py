@@ -20,8 +20,9 @@ from zoneinfo import ZoneInfo
 
 from agent.cron_rules import comes_too_often, is_hourly, parse_rule, rule_in_words, single_rules
 from agent.memory.audience import Place
-from agent.records import SCHEDULED, Accepted, Incoming, platform_of
+from agent.records import Accepted, Incoming, platform_of
 from agent.texts import duration_in_words
+from agent.turn_kinds import TurnKind
 
 
 class ScheduleKind(StrEnum):
@@ -151,16 +152,23 @@ def source_of(person: str) -> str:
     return person if source == "terminal" else source
 
 
-def occurrence_id(schedule: int, time: datetime) -> str:
-    """The id of an occurrence, for its turn's event and message: "scheduled:7:1795424400"."""
-    return f"{SCHEDULED}{schedule}:{int(time.timestamp())}"
+def schedule_id(schedule: int) -> str:
+    """The id of a schedule, as a part of other ids: "scheduled:7"."""
+    return f"scheduled:{schedule}"
+
+
+def occurrence_id(schedule: int, time: datetime, kind: TurnKind = TurnKind.SCHEDULED) -> str:
+    """The id of an occurrence, for its turn's event and message: "scheduled:7:1795424400"; of long work, or of a notice
+    about the occurrence, with ":work" or ":told" behind it, so that each is a turn of its own.
+    """
+    suffix = {TurnKind.WORK: WORK, TurnKind.NOTICE: NOTICE}.get(kind, "")
+    return f"{schedule_id(schedule)}:{int(time.timestamp())}{suffix}"
 
 
 # Long work: its ids and its limits.
 
-WORK: Final = ":work"  # The suffix of an occurrence's id for long work
-# The suffix of the id of a notice to a schedule's person, whose text is the question's.
-TELLS: Final = ":told"
+WORK: Final = ":work"  # In the ids of long work's turn and conversation, which are made of those of others
+NOTICE: Final = ":told"  # The same of a notice to a schedule's person
 _WORK_CONVERSATION: Final = re.compile(r"(?P<asked>.+):work:\d{1,19}", re.ASCII | re.DOTALL)
 
 MAX_AT_WORK: Final = 2  # Of one person at the same time: each is watched, and uses a model that others wait for
@@ -181,16 +189,6 @@ def asked_in(conversation: str) -> str:
     """The conversation where this conversation's long work was requested; any other conversation itself."""
     match = _WORK_CONVERSATION.fullmatch(conversation)
     return conversation if match is None else match["asked"]
-
-
-def is_work(event_id: str) -> bool:
-    return event_id.startswith(SCHEDULED) and event_id.endswith(WORK)
-
-
-def schedule_of(event_id: str) -> int:
-    """The number of the schedule of this occurrence's id; 0 for other ids."""
-    number = event_id.removeprefix(SCHEDULED).partition(":")[0]
-    return int(number) if event_id.startswith(SCHEDULED) and number.isdecimal() else 0
 
 
 def worked_for(round_starts: Sequence[datetime], now: datetime) -> timedelta:

@@ -202,6 +202,7 @@ def loop_of(
         channel=incoming.channel,
         message_id=incoming.message_id,
         reply_to=incoming.reply_to,
+        kind=incoming.kind,
         words=context.provenance,
     )
     return Loop(

@@ -24,7 +24,8 @@ from agent.messages import Depth, Message, ModelCall, Role
 from agent.ports import CallOptions, Clock, Jobs, Ledger, Preferences, Spending
 from agent.protocol.render import quote
 from agent.records import Answered, Incoming
-from bot.access.acl import AMBIENT, AmbientState, PlaceRule, PlaceRules, place_owner
+from agent.turn_kinds import TurnKind
+from bot.access.acl import AmbientState, PlaceRule, PlaceRules, place_owner
 from bot.access.admission import AdmissionControl
 from bot.memory.retention import DELETED
 from bot.message_intake import QuestionToAll
@@ -46,6 +47,7 @@ ANSWER_CHARS: Final = 2_000
 # When what is left of an unanswered question is erased: its turn has ended by then.
 UNANSWERED_AFTER: Final = timedelta(seconds=30)
 TRIES: Final = 9
+AMBIENT: Final = "ambient"  # The purpose of its model calls, and a part of its ids
 OPTIONS: Final = CallOptions(depth=Depth.FAST)
 
 
@@ -178,7 +180,7 @@ class AmbientDesk:
             return False
         if self._talk.is_lively(channel, message, question.person, now):
             return False
-        if not await self.claim_once(question.source, f"{AMBIENT}{channel}:{message}"):
+        if not await self.claim_once(question.source, f"{AMBIENT}:{channel}:{message}"):
             return False
         await self.clock.sleep(self.wait_s)
         return self._talk.is_last(channel, message)
@@ -186,7 +188,7 @@ class AmbientDesk:
     async def _incoming(self, question: QuestionToAll) -> Incoming:
         """Return the question to answer. Raises _NoAnswer if it gets none, and CogencyError."""
         read = await question.read()
-        incoming = replace(read, event_id=f"{AMBIENT}{read.event_id}")
+        incoming = replace(read, event_id=f"{AMBIENT}:{read.event_id}", kind=TurnKind.AMBIENT)
         if incoming.authority < Authority.EMPLOYEE or await self.admission.refusal(incoming) is not None:
             raise _NoAnswer
         if await self.admission.budget_left(incoming) is not None or not self.model().can_learn:
@@ -208,9 +210,7 @@ class AmbientDesk:
         prompt = [Message(Role.SYSTEM, texts.AMBIENT_JUDGE), Message(Role.USER, "\n\n".join([*context, quoted]))]
 
         async def count(call: ModelCall) -> None:
-            await self.spending.charge(
-                f"{incoming.source}:", AMBIENT.rstrip(":"), [call], self.clock.now(), incoming.channel
-            )
+            await self.spending.charge(f"{incoming.source}:", AMBIENT, [call], self.clock.now(), incoming.channel)
 
         answer = await complete(self.model().provider, as_data(prompt), count, OPTIONS, max_chars=ANSWER_CHARS)
         return is_yes(answer)

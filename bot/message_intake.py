@@ -8,7 +8,8 @@ from typing import Final, Protocol, TypeAlias
 
 from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
-from agent.records import Answered, Incoming, is_scheduled, repeat_of
+from agent.records import Answered, Incoming, repeat_of
+from agent.turn_kinds import TurnKind
 from bot.texts import reply_texts
 
 # Whether a message that does not address the bot looks like a question to everyone. Pure; in doubt the answer is no,
@@ -217,7 +218,7 @@ def check_readers(asked: Incoming, reply: Answered) -> Incoming:
     """
     if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
         raise Refused(reply_texts.MORE_PUBLIC)
-    return replace(asked, own=not is_scheduled(reply.message_id))
+    return replace(asked, own=False, kind=TurnKind.SCHEDULED_AGAIN) if reply.kind.in_words_of_schedule else asked
 
 
 async def stop_by_word(

@@ -31,9 +31,9 @@ from agent.messages import ModelCall
 from agent.ports import Clock, Jobs
 from agent.progress import Progress
 from agent.protocol.render import excerpt, joined
-from agent.records import SCHEDULED, Closing, Incoming, Job
+from agent.records import Closing, Incoming, Job
 from agent.schedules import (
-    TELLS,
+    NOTICE,
     WORK_CHARS,
     WORK_TIME,
     FirstCheck,
@@ -47,10 +47,10 @@ from agent.schedules import (
     is_stale,
     late_note,
     occurrence_id,
-    schedule_of,
     worked_for,
 )
 from agent.turn import EndDue
+from agent.turn_kinds import TurnKind
 from bot.logs import severity
 from bot.telemetry import SILENT, JobEnd, JobOver, Telemetry
 from bot.texts import reply_texts
@@ -332,7 +332,7 @@ class Scheduler:
             return
         if (spent := await self.budget_left(incoming)) is not None:
             notice_text = reply_texts.SCHEDULE_OVER_BUDGET.format(words=_excerpt(due), why=spent)
-            name = f"{SCHEDULED}budget:{made.person}:{now:%Y-%m-%d}"
+            name = f"scheduled:budget:{made.person}:{now:%Y-%m-%d}"  # told once a day
             await self.schedules.skip(due, now, notice=await self._notice(due, platform, name, notice_text))
             self.wake()
             return
@@ -421,29 +421,32 @@ class LongWork:
         """Return the message at its end: a direct one if its person may no longer run it; in its place if they asked to
         be mentioned; else None. Raises StoreError.
         """
-        schedule = await self.schedules.by_id(schedule_of(question.event_id))
+        schedule = await self._schedule_of(question)
         if schedule is None or closing.outcome is Outcome.STOPPED:
             return None
-        name, now = f"{question.event_id}{TELLS}", self.clock.now()
-        ids = {"event_id": name, "message_id": name, "time": now}
+        now = self.clock.now()
         if (why := await self._why_forbidden(question)) is not None:
             message = await _direct_message(self.platforms[schedule.definition.source], schedule, now)
             words = excerpt(schedule.definition.words, WORDS_CHARS)
             text = reply_texts.WORK_TAKEN_AWAY.format(words=words, why=why)
-            return None if message is None else replace(message, text=text, own=False, **ids)
+            return None if message is None else _notice_of(question, message, text, now)
         if (
             not schedule.definition.mention or schedule.definition.source == schedule.definition.person
         ):  # a terminal shows it
             return None
         text = reply_texts.WORK_DONE if closing.outcome is Outcome.ANSWERED else reply_texts.WORK_ENDED
-        return replace(question, conversation=f"{question.conversation}{TELLS}", text=text, own=False, **ids)
+        beside = replace(question, conversation=f"{question.conversation}{NOTICE}")
+        return _notice_of(question, beside, text, now)
+
+    async def _schedule_of(self, question: Incoming) -> Schedule | None:
+        return None if question.schedule is None else await self.schedules.by_id(question.schedule)
 
     async def _why_forbidden(self, question: Incoming) -> str | None:
         """Return why its person may no longer run it; None if they may, or if that cannot be known now."""
         name, elapsed = question.event_id, self.clock.monotonic()
         if elapsed - self._allowed.get(name, float("-inf")) < ASK_AGAIN_S:
             return None
-        schedule = await self.schedules.by_id(schedule_of(name))
+        schedule = await self._schedule_of(question)
         platform = None if schedule is None else self.platforms.get(schedule.definition.source)
         if schedule is None or platform is None:
             return None
@@ -458,3 +461,10 @@ class LongWork:
             return admitted.why
         self._allowed[name] = elapsed
         return None
+
+
+def _notice_of(work: Incoming, message: Incoming, text: str, now: datetime) -> Incoming:
+    """The message that notifies the person of `work`, at the place of `message`; once for each work."""
+    name = f"{work.event_id}{NOTICE}"
+    named = replace(message, event_id=name, message_id=name, time=now, text=text, own=False)
+    return replace(named, kind=TurnKind.NOTICE, schedule=work.schedule)

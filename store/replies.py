@@ -12,6 +12,7 @@ from sqlalchemy import Index
 from sqlmodel import Field
 
 from agent.records import Answered, Author, ReplyVerdict
+from agent.turn_kinds import TurnKind
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads
 from store.message_tables import message
 from store.schema import NEVER_REUSED, TableRow, metadata
@@ -53,6 +54,7 @@ _QUESTION: Final = (
         turn.c.person,
         message.c.text,
         message.c.audience,
+        turn.c.kind,
     )
     .join_from(turn, message, message.c.turn == turn.c.id)
     .where(message.c.author == Author.PERSON)
@@ -76,15 +78,18 @@ def running_by_page(connection: sa.Connection, source: str, page_id: str, channe
     for number, stored in connection.execute(open_.where(turn.c.channel == channel) if channel else open_):
         pages: tuple[str, ...] = tuple(json.loads(stored))
         if page_id in pages:
-            asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
-            return None if asked is None else Answered(*asked, pages=pages)
+            return _answered(connection, number, pages)
     return None
 
 
 def by_turn(connection: sa.Connection, number: int) -> Answered | None:
     pages = tuple(connection.execute(_pages(), {"of": number}).scalars())
-    asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none() if pages else None
-    return None if asked is None else Answered(*asked, pages=pages)
+    return _answered(connection, number, pages) if pages else None
+
+
+def _answered(connection: sa.Connection, number: int, pages: tuple[str, ...]) -> Answered | None:
+    asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
+    return None if asked is None else Answered(*asked[:-1], pages=pages, kind=TurnKind(asked[-1]))
 
 
 def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:

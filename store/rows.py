@@ -20,6 +20,7 @@ from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall
 from agent.progress import decode
 from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
+from agent.turn_kinds import TurnKind
 from store.databases.database import storable
 
 # JSON columns: read, searched and rewritten without building the objects that were stored. Pure.
@@ -150,7 +151,7 @@ NO_SUMMARY: Final = "{}"
 
 Row: TypeAlias = Mapping[Any, Any]
 
-_OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation")
+_OF_TURN: Final = ("source", "event_id", "channel", "message_id", "conversation", "schedule")
 _OF_QUESTION: Final = ("text", "time", "permalink")
 # Fields of Incoming that the payload stores under the same names.
 _KEPT_IN_PAYLOAD: Final = ("reply_to", "depth", "authority", "team", "organization", "model", "own")
@@ -175,6 +176,7 @@ def new_turn(incoming: Incoming, state: str, taken: datetime | None) -> dict[str
     """The columns of a new turn. `taken`: when its terms were checked; None if they were not."""
     return {
         **{name: getattr(incoming, name) for name in _OF_TURN},
+        "kind": incoming.kind,
         "person": incoming.person.id,
         "team": incoming.team,
         "state": state,
@@ -208,6 +210,7 @@ def _quoted(values: Mapping[str, Any]) -> Quoted:
 def _incoming(row: Row, values: Mapping[str, Any]) -> Incoming:
     return Incoming(
         **{name: row[name] for name in (*_OF_TURN, *_OF_QUESTION)},
+        kind=TurnKind(row["kind"]),
         person=Person(row["person"], row["name"], row["time_zone"]),
         place=Place(audience_of(row["audience"]), values.get("within_team")),
         reply_to=values.get("reply_to", ""),
@@ -260,6 +263,7 @@ def message(row: Row) -> StoredMessage:
         row["permalink"],
         row["drawn_from"],
         row["retold"],
+        own=not (row["retold"] and row["author"] == Author.PERSON),
     )
 
 

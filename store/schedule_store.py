@@ -12,7 +12,7 @@ Rules
   until both are over, and is stored once: a call that is repeated after a crash returns the same schedule.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -38,7 +38,6 @@ from agent.progress import Progress, encode
 from agent.records import Accepted, Incoming
 from agent.schedules import (
     MAX_AT_WORK,
-    WORK,
     CheckKind,
     FirstCheck,
     NewSchedule,
@@ -55,6 +54,7 @@ from agent.schedules import (
     occurrence_id,
     with_end,
 )
+from agent.turn_kinds import TurnKind
 from store import rows
 from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
@@ -71,6 +71,13 @@ LEASE: Final = timedelta(seconds=30)  # As for turns: longer than a platform's c
 # No schedule is postponed or held for longer: a `run_at` beyond that was set by a wrong clock.
 LONGEST_OFF: Final = timedelta(hours=2)
 SHOWN_FOR: Final = timedelta(days=7)  # How long lists show an ended schedule, with its reason
+
+# The kinds of turns that schedules begin.
+KINDS: Final[Mapping[ScheduleKind, TurnKind]] = {
+    ScheduleKind.REMINDER: TurnKind.REMINDER,
+    ScheduleKind.QUESTION: TurnKind.SCHEDULED,
+    ScheduleKind.WORK: TurnKind.WORK,
+}
 
 CHANGED: Final = "schedules"  # The topic of notifications to all processes that times have changed
 
@@ -116,17 +123,12 @@ def _existing_or_refused(connection: Connection, new: NewSchedule) -> Schedule |
 def _with_turns(connection: Connection, schedules: Sequence[Schedule]) -> list[Schedule]:
     """The schedules with their current state: long work is working while its turn is open."""
     works = [item for item in schedules if item.definition.kind is ScheduleKind.WORK]
-    begun = {_occurrence_name(item, item.last): item.id for item in works if item.last}
+    begun = [item.id for item in works if item.last]
     if not begun:
         return [*schedules]
-    open_ = select(turn.c.event_id).where(turn.c.event_id.in_(begun), turn.c.state.in_((WAITING, RUNNING)))
-    working = {begun[event_id] for event_id in connection.execute(open_).scalars()}
+    open_ = amendments.begun_by(begun), turn.c.kind == TurnKind.WORK, turn.c.state.in_((WAITING, RUNNING))
+    working = frozenset(connection.execute(select(turn.c.schedule).where(*open_)).scalars())
     return [replace(item, state=ScheduleState.WORKING) if item.id in working else item for item in schedules]
-
-
-def _occurrence_name(item: Schedule, time: datetime) -> str:
-    name = occurrence_id(item.id, time)
-    return f"{name}{WORK}" if item.definition.kind is ScheduleKind.WORK else name
 
 
 def of_person(connection: Connection, person: str) -> list[Schedule]:
@@ -182,7 +184,7 @@ def cancel(connection: Connection, person: str, id_: int, now: datetime) -> Sche
         return None
     amendments.withdraw_turns(connection, [id_], now)
     if stored.definition.kind is ScheduleKind.WORK:
-        open_ = amendments.begun_by(id_), turn.c.state.in_((WAITING, RUNNING))
+        open_ = amendments.begun_by([id_]), turn.c.state.in_((WAITING, RUNNING))
         connection.execute(update(turn).where(*open_).values(**STOPPED))
     connection.execute(delete(schedule).where(schedule.c.id == id_))
     return stored
@@ -410,19 +412,24 @@ class SqlSchedules(SqlStore):
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
     ) -> Accepted:
         """See the port. For an occurrence that was forgotten, `Accepted(0, duplicate=True)`."""
-        new = await self._new_turn(incoming, _occurrence_name(due.schedule, due.time), reply)
+        kind = KINDS[due.schedule.definition.kind]
+        name = occurrence_id(due.schedule.id, due.time, kind)
+        new = await self._new_turn(replace(incoming, kind=kind, schedule=due.schedule.id), name, reply)
         return await self.database.write(begin, due, new, seen, self._erased_ids, now)
 
     async def skip(
         self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: Notice | None = None
     ) -> None:
-        await self.database.write(skip, due, await self._notice_turn(notice), seen, self._erased_ids, now)
+        await self.database.write(skip, due, await self._notice_turn(due, notice), seen, self._erased_ids, now)
 
     async def end(self, due: Occurrence, why: str, now: datetime, *, notice: Notice | None = None) -> None:
-        await self.database.write(end, due, await self._notice_turn(notice), why, self._erased_ids, now)
+        await self.database.write(end, due, await self._notice_turn(due, notice), why, self._erased_ids, now)
 
-    async def _notice_turn(self, notice: Notice | None) -> NewTurn | None:
-        return None if notice is None else await self._new_turn(notice.incoming, notice.name, notice.words)
+    async def _notice_turn(self, due: Occurrence, notice: Notice | None) -> NewTurn | None:
+        if notice is None:
+            return None
+        incoming = replace(notice.incoming, kind=TurnKind.NOTICE, schedule=due.schedule.id)
+        return await self._new_turn(incoming, notice.name, notice.words)
 
     async def _new_turn(self, incoming: Incoming, name: str, reply: str | None) -> NewTurn:
         named = replace(incoming, event_id=name, message_id=name)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 from sqlalchemy import BigInteger, Index, UniqueConstraint
 from sqlmodel import Field
 
+from agent.turn_kinds import TurnKind
 from store.databases.database import StorableText, UtcDateTime
 from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 
@@ -34,11 +35,14 @@ class TurnRow(TableRow, table=True):
         partial_index("ix_turn_open", "person", "round", where="state IN ('waiting', 'running')"),
         partial_index("ix_turn_served", "source", "team", "began", where="began IS NOT NULL"),
         partial_index("ix_turn_ended", "ended", "taken", where="taken IS NOT NULL AND ended IS NOT NULL"),
+        partial_index("ix_turn_schedule", "schedule", where="schedule IS NOT NULL"),
         NEVER_REUSED,
     )
 
     id: int | None = Field(default=None, primary_key=True)
-    kind: str = Field(sa_type=StorableText, default="turn")
+    kind: str = Field(sa_type=StorableText, default=TurnKind.QUESTION)
+    schedule: int | None = Field(sa_type=BigInteger, default=None)
+    """The number of the schedule that began it; the schedule may be gone."""
     state: str = Field(sa_type=StorableText, default=WAITING)
     source: str = Field(sa_type=StorableText)
     event_id: str = Field(sa_type=StorableText)

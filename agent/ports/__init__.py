@@ -74,6 +74,7 @@ from agent.ports.storage import (
     WorkingSet,
 )
 from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
+from agent.turn_kinds import TurnKind
 
 
 class Halt(StrEnum):
@@ -370,6 +371,7 @@ class ToolContext:
     consult: Consult = field(default=_consult_nothing, compare=False)
     read: TextsRead = field(default_factory=TextsRead, compare=False)
     """What tools have read of these texts in this turn."""
+    kind: TurnKind = TurnKind.QUESTION
     words: Provenance = Provenance.OWN
     """Whose text the model has read."""
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)

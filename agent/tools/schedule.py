@@ -19,7 +19,6 @@ from agent.memory.own_words import said_by, without_quotes
 from agent.messages import Json, JsonObject, Provenance
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
-from agent.records import is_scheduled
 from agent.schedules import (
     MAX_AT_WORK,
     CheckKind,
@@ -148,7 +147,7 @@ class ScheduleTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError if the schedule is refused, with a hint."""
-        if is_scheduled(context.message_id):
+        if context.kind.in_words_of_schedule:
             raise ToolError(ASKS_AGAIN, ours=True)
         if isinstance(cancel := args.get("cancel"), int):
             return _output(await self._cancel(cancel, context), context)
@@ -198,7 +197,7 @@ class BackgroundTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError if the work is refused, with a hint."""
-        if is_scheduled(context.message_id):
+        if context.kind.in_words_of_schedule:
             raise ToolError(WORKS_ALREADY, ours=True)
         what = str(args.get("what", "")).strip()
         if not what:

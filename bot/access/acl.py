@@ -340,7 +340,6 @@ class PlaceRules:
         return any(_entry(entry).matches(who) for entry in listed if entry != MEMBERS)
 
 
-AMBIENT: Final = "ambient:"  # Begins the event id of a question that gets an ambient answer
 LOOKS: Final = 5  # How many questions a model may examine for each answer that a day allows
 COOL_DOWN: Final = timedelta(minutes=3)  # Between two ambient answers in a channel
 QUIET: Final = timedelta(days=1)  # Without ambient answers, after a person asked for silence

@@ -39,14 +39,15 @@ from agent.messages import ModelCall, Provenance
 from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
-from agent.records import SCHEDULED, Claim, Closing, Incoming, PutAside, Waiting, platform_of
-from agent.schedules import TELLS, WORK_ROUNDS, asked_in, is_work
+from agent.records import Claim, Closing, Incoming, PutAside, Waiting, platform_of
+from agent.schedules import WORK_ROUNDS, asked_in
 from agent.state import ActionRecord, SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import Turn
+from agent.turn_kinds import TurnKind
 from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of, turn_words
-from bot.access.acl import AMBIENT, TERMINAL
+from bot.access.acl import TERMINAL
 from bot.access.budgets import footer
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit
@@ -202,7 +203,7 @@ class TurnRunner:
             return await self._think(claim, live, stopped)
         if (whole := _reminder(claim, stopped)) is not None:
             return whole
-        if is_work(claim.incoming.event_id):
+        if claim.incoming.kind is TurnKind.WORK:
             asked = replace(claim.incoming, conversation=asked_in(claim.incoming.conversation))
             return await self._at_work().think(replace(claim, incoming=asked), live, stopped)
         text = joined([claim.incoming.text, texts.SCHEDULED_QUESTION])
@@ -372,7 +373,7 @@ class TurnRunner:
 
     async def final_notice(self, question: Incoming, closing: Closing) -> Incoming | None:
         """Return the message to the person whose long work has ended, or None."""
-        work = self._config.long_work if is_work(question.event_id) else None
+        work = self._config.long_work if question.kind is TurnKind.WORK else None
         return None if work is None else await work.final_notice(question, closing)
 
     async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
@@ -527,7 +528,7 @@ def _without_words(closing: Closing) -> Closing:
 
 
 def _is_ambient(question: Incoming) -> bool:
-    return question.event_id.startswith(AMBIENT)
+    return question.kind is TurnKind.AMBIENT
 
 
 def _may_be_silent(question: Incoming) -> bool:
@@ -535,7 +536,7 @@ def _may_be_silent(question: Incoming) -> bool:
 
 
 def _is_scheduled(question: Incoming) -> bool:
-    return question.event_id.startswith(SCHEDULED)
+    return question.kind.begun_by_schedule
 
 
 def _says_nothing(closing: Closing) -> bool:
@@ -545,7 +546,9 @@ def _says_nothing(closing: Closing) -> bool:
 def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
     """Return the end of a turn whose reply was stored with it, so that no model is asked; None for others."""
     progress = decode(claim.progress)
-    words = claim.incoming.text if claim.incoming.event_id.endswith(TELLS) else progress.reply
+    words = progress.reply
+    if words is None and claim.incoming.kind is TurnKind.NOTICE:
+        words = claim.incoming.text
     if words is None or progress.steps or progress.calls:
         return None
     if stopped():

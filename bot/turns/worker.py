@@ -18,7 +18,8 @@ from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Clock, Ledger, Notifier
 from agent.records import Accepted, Claim, Claiming, Incoming
-from agent.schedules import asked_in, is_work
+from agent.schedules import asked_in
+from agent.turn_kinds import TurnKind
 from bot.logs import severity
 from bot.reply_surface import Surface
 from bot.texts import reply_texts
@@ -385,7 +386,7 @@ class Turns:
         """Return how many turns run in this process, and how many long works that are counted apart."""
         if self._limits.max_working is None:
             return len(self._running), 0
-        working = sum(is_work(running.claim.incoming.event_id) for running in self._running.values())
+        working = sum(running.claim.incoming.kind is TurnKind.WORK for running in self._running.values())
         return len(self._running) - working, working
 
     def _lease(self) -> Lease:

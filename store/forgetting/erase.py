@@ -19,7 +19,8 @@ from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, fun
 
 from agent.memory import forgetting_plans as plans
 from agent.memory.documents import SHARING
-from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, POSTED_BY_BOT, Author, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Author, ShownPage, ShownReply
+from agent.turn_kinds import TurnKind
 from store import calls, job_queue, rows, sign_ins
 from store.calls import tool_call
 from store.databases.database import is_postgresql
@@ -79,7 +80,7 @@ def delete_pages(connection: Connection, doomed: ErasureSet, now: datetime, *, w
     pages = _pages(replies, ShownReply.PAGE)
     ephemeral = sum(len(rows.read_pages(stored)) for _, _, stored in replies) - len(pages)
     asked = {item.turn for item in doomed.messages.values() if item.author == Author.PERSON}
-    posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED_BY_BOT))
+    posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.kind == TurnKind.POSTED)
     pages += [ShownPage(*row) for row in rows_in(connection, posted, turn.c.id, asked)]
     if not wanted:
         return ShownPages(kept=len(pages), ephemeral=ephemeral)

@@ -15,7 +15,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, an
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
-from agent.records import SCHEDULED, UNASKED, Author
+from agent.records import UNASKED, Author
 from store.memory import fact_store, people
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message, person
@@ -123,7 +123,7 @@ def select_rows(
 
 def questions_of(connection: Connection, schedules: Collection[int]) -> dict[int, ForgottenMessage]:
     """The questions of the turns that these schedules began."""
-    begun = [turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True) for id_ in sorted(schedules)]
+    begun = in_batches(turn.c.schedule, schedules)
     asked = [and_(message.c.turn.in_(select(turn.c.id).where(condition)), _BY_PERSON) for condition in begun]
     return dict(ChainMap({}, *(messages_where(connection, condition) for condition in asked)))
 

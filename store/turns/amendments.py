@@ -34,7 +34,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
-    false,
     insert,
     or_,
     select,
@@ -49,8 +48,9 @@ from agent.memory.documents import SHARING
 from agent.memory.forgetting_plans import EDIT, post_key
 from agent.memory.profile import LEARNING, Partition
 from agent.progress import decode
-from agent.records import SCHEDULED, Author, Claim, Closing, Job, Waiting
+from agent.records import Author, Claim, Closing, Job, Waiting
 from agent.schedules import ScheduleKind, ScheduleState
+from agent.turn_kinds import TurnKind
 from store import calls, job_queue, preferences, rows
 from store.calls import tool_call
 from store.job_queue import job
@@ -85,8 +85,7 @@ def stop(connection: Connection, conversation: str, *, alone: bool = False) -> l
 def _turns_of(connection: Connection, conversation: str) -> ColumnElement[bool]:
     """The condition for turns of a conversation, and for long work that was asked for there, wherever it is shown."""
     asked = select(schedule.c.id).where(schedule.c.conversation == conversation, _OF_WORK)
-    works = map(begun_by, connection.execute(asked).scalars())
-    return or_(turn.c.conversation == conversation, *works)
+    return or_(turn.c.conversation == conversation, begun_by(connection.execute(asked).scalars().all()))
 
 
 def _delete_waiting_work(connection: Connection, conversation: str) -> list[int]:
@@ -180,9 +179,8 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
 def _work_of(connection: Connection, channel: str, message_id: str) -> list[tuple[str, str]]:
     """The channels and message ids of the open turns of long work that this message asked for."""
     asked = schedule.c.channel == channel, schedule.c.message == message_id, _OF_WORK
-    ids = [*connection.execute(select(schedule.c.id).where(*asked)).scalars()]
-    begun = or_(false(), *map(begun_by, ids))
-    open_ = select(turn.c.channel, turn.c.message_id).where(begun, turn.c.state.in_((WAITING, RUNNING)))
+    ids = connection.execute(select(schedule.c.id).where(*asked)).scalars().all()
+    open_ = select(turn.c.channel, turn.c.message_id).where(begun_by(ids), turn.c.state.in_((WAITING, RUNNING)))
     return [(row.channel, row.message_id) for row in connection.execute(open_)] if ids else []
 
 
@@ -198,15 +196,14 @@ def _withdraw(connection: Connection, channel: str, message_id: str, now: dateti
 
 def withdraw_turns(connection: Connection, schedules: Collection[int], now: datetime) -> None:
     """Withdraw the turns that these schedules have begun and that still wait."""
-    for id_ in schedules:
-        waiting = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun_by(id_))
-        for channel, message_id in connection.execute(waiting).all():
-            withdraw(connection, channel, message_id, now)
+    waiting = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun_by(schedules))
+    for channel, message_id in connection.execute(waiting).all():
+        withdraw(connection, channel, message_id, now)
 
 
-def begun_by(id_: int) -> ColumnElement[bool]:
-    """The condition for turns that a schedule has begun."""
-    return turn.c.event_id.startswith(f"{SCHEDULED}{id_}:", autoescape=True)
+def begun_by(schedules: Collection[int]) -> ColumnElement[bool]:
+    """The condition for turns that these schedules have begun."""
+    return turn.c.schedule.in_(sorted(schedules))
 
 
 def take_back(connection: Connection, person: str, conversation: str | None) -> list[int]:
@@ -300,7 +297,7 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
     for row in connection.execute(behind).mappings():
         same_asker = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
-        asked_by_them = not row["event_id"].startswith(SCHEDULED)
+        asked_by_them = not TurnKind(row["kind"]).in_words_of_schedule
         if not (same_asker and fresh and asked_by_them and rows.is_text_only(row["payload"])):
             break
         found.append(Waiting(row["id"], row["question"], row["text"]))
@@ -455,7 +452,8 @@ def _move_entries(connection: Connection, channel: str, wide: Collection[str], o
 
 # The columns of an unclaimed turn that belong to its question.
 _QUESTION: Final = (
-    *("source", "event_id", "channel", "message_id", "person", "team", "round", "taken", "stopping", "payload"),
+    *("kind", "schedule", "source", "event_id", "channel", "message_id", "person", "team", "round", "taken"),
+    *("stopping", "payload"),
 )
 
 

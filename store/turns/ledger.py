@@ -23,8 +23,9 @@ from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
-from agent.schedules import asked_in, is_work
+from agent.schedules import asked_in
 from agent.state import SituationSummary, Workspace
+from agent.turn_kinds import TurnKind
 from store import calls, rows, sharing, summaries, working_sets
 from store.calls import tool_call
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
@@ -298,7 +299,7 @@ def _return_to_conversation(connection: sa.Connection, claim: Claim) -> Incoming
     """Move long work's turn back into the conversation that asked for it; returns the message as of there."""
     asked, beside = claim.incoming, claim.incoming.conversation
     origin = asked_in(beside)
-    if origin == beside or not is_work(asked.event_id):
+    if origin == beside or asked.kind is not TurnKind.WORK:
         return asked
     in_order(connection, origin)
     takes_part = participant.c.conversation == origin, participant.c.person == asked.person.id

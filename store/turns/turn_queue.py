@@ -7,6 +7,7 @@ Rules
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -17,12 +18,14 @@ from sqlalchemy.exc import NoResultFound
 from agent.events import Outcome
 from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
 from agent.progress import decode
-from agent.records import SCHEDULED, Author, Claim, Claiming, ConsentOutcome, Incoming, Load, Undecided
-from agent.schedules import WORK, asked_in
+from agent.records import Author, Claim, Claiming, ConsentOutcome, Incoming, Load, Undecided
+from agent.schedules import asked_in
+from agent.turn_kinds import TurnKind
 from store import rows
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, is_postgresql, reads, writes
 from store.message_tables import message, person
 from store.turn_tables import DONE, RUNNING, WAITING, consent, open_question, turn
+from store.turns import earlier_ids
 
 # Which turn is next: fair between teams, between the people of a team, and in order within a conversation.
 #
@@ -67,7 +70,7 @@ def next_turn(
     return connection.execute(statement, values).scalar_one_or_none()
 
 
-_WORK: Final = f"{{0}}.event_id LIKE '{SCHEDULED}%' AND {{0}}.event_id LIKE '%{WORK}'".replace(":", r"\:")
+_WORK: Final = f"{{0}}.kind = '{TurnKind.WORK}'"
 _AT_LIMIT: Final = "SELECT person FROM running GROUP BY person HAVING count(*) >= :per_person"
 # Each team once, with its first turn: the index gives the next team after the last, which skips all of its turns.
 # SQLite needs the index named.
@@ -187,7 +190,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
     ) is not None:
         try:
             row = connection.execute(_claim_query(), {"chosen": chosen}).mappings().one()
-            claimed = rows.claim(row, owner)
+            claimed = _kind_of_earlier_program(rows.claim(row, owner))
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(
@@ -200,11 +203,22 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
             "epoch": claimed.epoch,
             "attempts": claimed.attempts,
             "began": row["began"] or now,
+            "kind": claimed.incoming.kind,
+            "schedule": claimed.incoming.schedule,
         }
         connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **values})
         mark_served(connection, claimed.incoming.person.id, now)
         return claimed
     return None
+
+
+def _kind_of_earlier_program(claimed: Claim) -> Claim:
+    """The claim with the kind that a program of before r0026 put into the ids of a turn (`store.turns.earlier_ids`)."""
+    asked = claimed.incoming
+    if asked.kind is not TurnKind.QUESTION:
+        return claimed
+    kind = earlier_ids.kind_of(asked.event_id, asked.message_id, claimed.progress)
+    return replace(claimed, incoming=replace(asked, kind=kind, schedule=earlier_ids.schedule_of(asked.event_id)))
 
 
 @cache

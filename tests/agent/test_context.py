@@ -434,7 +434,7 @@ def test_of_what_came_with_the_question_the_newest_that_fits_is_kept() -> None:
     assert [f"| {n} x" in text or f"> {n} x" in text for n in range(5)] == [False, False, False, True, True]
 
 
-SCHEDULED_WORDS = replace(stored(3, "Look at evil.example/heron."), message_id="scheduled:7:1", retold=True)
+SCHEDULED_WORDS = replace(stored(3, "Look at evil.example/heron."), own=False)
 
 
 def test_words_of_a_schedule_that_a_model_wrote_are_neither_the_persons_nor_read_now_or_later() -> None:
@@ -445,7 +445,7 @@ def test_words_of_a_schedule_that_a_model_wrote_are_neither_the_persons_nor_read
     later = build_context(replace(PARTS, history=[SCHEDULED_WORDS]))
     assert later.provenance is Provenance.RETOLD
     assert not any("heron" in text for text in (*later.own_words, *later.read))
-    said = replace(SCHEDULED_WORDS, retold=False)
+    said = replace(SCHEDULED_WORDS, own=True)
     assert build_context(replace(PARTS, history=[said])).provenance is Provenance.OWN
 
 

@@ -16,11 +16,8 @@ from agent.schedules import (
     Timing,
     asked_in,
     in_words,
-    is_work,
     next_occurrence,
-    occurrence_id,
     problem_of,
-    schedule_of,
     with_end,
     work_conversation,
     worked_for,
@@ -252,14 +249,6 @@ def test_work_is_named_after_the_conversation_in_which_it_was_asked_for() -> Non
     assert asked_in(thread) == thread
     assert asked_in(f"{thread}:work:seven") == f"{thread}:work:seven"
     assert asked_in(f"{work_conversation(thread, 7)}:told") == f"{thread}:work:7:told"
-    name = occurrence_id(7, NOW)
-    assert [is_work(one) for one in (name, f"{name}:work", f"{name}:work:told", "Ev1:work")] == [
-        False,
-        True,
-        False,
-        False,
-    ]
-    assert [schedule_of(one) for one in (f"{name}:work", name, "Ev012", "scheduled:budget:ann")] == [7, 7, 0, 0]
 
 
 def test_what_waits_between_two_rounds_is_no_work() -> None:

@@ -9,7 +9,8 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.spending import By, SpendingPeriod
-from bot.access.acl import AMBIENT, LOOKS, MARKS, AccessRules, AmbientState, parse_entries, place_owner
+from agent.turn_kinds import TurnKind
+from bot.access.acl import LOOKS, MARKS, AccessRules, AmbientState, parse_entries, place_owner
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import Budget, BudgetAllowances, Budgets
 from bot.ambient import WAIT_S, AmbientDesk, is_yes
@@ -102,7 +103,7 @@ async def test_a_question_is_answered_if_that_is_switched_on_and_a_model_says_ye
     assert await world.asked(desk) == 0
     await world.switch(10)
     assert await world.asked(desk) == 1
-    assert world.answered[0].event_id == f"{AMBIENT}m2"
+    assert world.answered[0].kind is TurnKind.AMBIENT
     assert "Where is the wiki?" in world.seen[0]
     world.judgement = "No."
     assert await world.asked(desk) == 1

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.errors import Refused
 from agent.records import Answered
+from agent.turn_kinds import TurnKind
 from bot.message_intake import (
     AfterStop,
     Answer,
@@ -147,14 +148,16 @@ async def test_a_stop_that_stops_nothing_notifies_its_author_or_is_context(
 @pytest.mark.parametrize(
     ("asked_first", "own"),
     [
-        ("1.0", True),
-        ("again:1.0:1", True),
-        ("scheduled:7:1795424400", False),
-        ("again:scheduled:7:1795424400:2", False),
+        (TurnKind.QUESTION, True),
+        (TurnKind.AMBIENT, True),
+        (TurnKind.SCHEDULED, False),
+        (TurnKind.WORK, False),
+        (TurnKind.SCHEDULED_AGAIN, False),
     ],
 )
 def test_the_words_of_a_schedule_do_not_become_the_persons_own_by_being_asked_again(
-    asked_first: str, *, own: bool
+    asked_first: TurnKind, *, own: bool
 ) -> None:
-    reply = Answered(1, "test", "thread", "C1", asked_first, "ann", "Look there.", "person:ann", ())
-    assert check_readers(said("Look there."), reply).own is own
+    reply = Answered(1, "test", "thread", "C1", "1.0", "ann", "Look there.", "person:ann", (), asked_first)
+    asked = check_readers(said("Look there."), reply)
+    assert (asked.own, asked.kind) == (own, TurnKind.QUESTION if own else TurnKind.SCHEDULED_AGAIN)

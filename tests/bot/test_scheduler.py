@@ -34,6 +34,7 @@ from agent.schedules import (
 )
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
+from agent.turn_kinds import TurnKind
 from bot.schedule_reading import WhenRead, read_when
 from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler
 from bot.texts import reply_texts
@@ -419,9 +420,11 @@ WORK, AT_ONCE = ScheduleKind.WORK, Timing("UTC", at=NOON)
 
 
 def question_of(one: Schedule) -> Incoming:
-    name = f"{occurrence_id(one.id, NOON)}:work"
+    name = occurrence_id(one.id, NOON, TurnKind.WORK)
     return Incoming(
-        "test", name, "C1", name, "thread:work:1", Person("ann", "ann"), dm("ann"), one.definition.words, NOON
+        *("test", name, "C1", name, "thread:work:1", Person("ann", "ann"), dm("ann"), one.definition.words, NOON),
+        kind=TurnKind.WORK,
+        schedule=one.id,
     )
 
 

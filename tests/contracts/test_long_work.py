@@ -17,9 +17,9 @@ from agent.schedules import (
     ScheduleState,
     Timing,
     asked_in,
-    is_work,
     work_conversation,
 )
+from agent.turn_kinds import TurnKind
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said
@@ -71,7 +71,7 @@ async def test_it_is_due_at_once_shown_while_it_runs_and_gone_from_the_list_when
     beside = work_conversation("thread", due.schedule.id)
     await store.schedules.begin(due, said(NEW.words, conversation=beside), START)
     claim = await claimed(store)
-    assert (is_work(claim.incoming.event_id), claim.incoming.conversation) == (True, beside)
+    assert (claim.incoming.kind, claim.incoming.conversation) == (TurnKind.WORK, beside)
     assert await listed(store) == [ScheduleState.WORKING]
     assert [one.state for one in await store.schedules.all(9)] == [ScheduleState.WORKING]
     await store.ledger.finish(claim, DONE, START)
@@ -118,7 +118,7 @@ async def test_it_takes_no_place_of_its_person_and_is_claimed_only_where_there_i
     assert await next_of(store, works=False) is None
     work = await next_of(store, per_person=1)
     assert work is not None
-    assert is_work(work.incoming.event_id)
+    assert work.incoming.kind is TurnKind.WORK
     await store.ledger.finish(first, DONE, START)
     await store.ledger.accept(said("two", conversation="a third"))
     assert await next_of(store, per_person=1) is not None

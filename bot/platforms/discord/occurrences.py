@@ -21,7 +21,6 @@ from agent.errors import CogencyError, Refused
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Person
 from agent.schedules import (
-    SCHEDULED,
     Admitted,
     NewSchedule,
     NotAllowed,
@@ -29,8 +28,10 @@ from agent.schedules import (
     Schedule,
     ScheduleKind,
     occurrence_id,
+    schedule_id,
     work_conversation,
 )
+from agent.turn_kinds import TurnKind
 from bot.access.acl import Requester
 from bot.host import Host
 from bot.platforms.discord import checks, objects
@@ -102,7 +103,7 @@ class DiscordSchedules:
             raise DiscordSilent from error
         author = DiscordAuthor(number, name, standing=STRANGER)
         target = _OccurrenceTarget(author, own_place(author), await self._open_dm(author.id))
-        name = f"{occurrence_id(schedule.id, time)}:told"
+        name = occurrence_id(schedule.id, time, TurnKind.NOTICE)
         return await self._incoming(schedule, time, target, name, ScheduleKind.REMINDER)
 
     async def _until_ready(self) -> None:
@@ -195,7 +196,7 @@ class DiscordSchedules:
             direct=isinstance(target.place.audience, PersonAudience),
         )
         zone = await zone_chosen(self.host.preferences, made.person)
-        conversation = known_as(f"{address.channel}:{SCHEDULED}{schedule.id}")
+        conversation = known_as(f"{address.channel}:{schedule_id(schedule.id)}")
         if kind is ScheduleKind.WORK and made.channel == target.channel:
             conversation = work_conversation(made.conversation, schedule.id)
         return Incoming(

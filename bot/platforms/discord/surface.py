@@ -8,7 +8,8 @@ from hashlib import blake2s
 from typing import TypeAlias
 
 from agent.records import Incoming
-from agent.schedules import TELLS, ScheduleKind
+from agent.schedules import ScheduleKind
+from agent.turn_kinds import TurnKind
 from bot import reply_surface
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
@@ -64,7 +65,7 @@ class DiscordSurface:
         self._connection = connection
         self._asked = incoming
         self._address = decode_address(incoming.reply_to)
-        if incoming.event_id.endswith(TELLS):
+        if incoming.kind is TurnKind.NOTICE:
             self._address = replace(self._address, scheduled=ScheduleKind.REMINDER)
         self._token = Token(self._address.application, self._address.token)
         self._token_ended = False  # Discord has rejected the token, whatever our clock says

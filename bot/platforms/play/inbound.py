@@ -14,7 +14,7 @@ from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import is_too_deep
-from agent.records import SCHEDULED, Incoming, Person
+from agent.records import Incoming, Person
 from agent.schedules import (
     Admitted,
     NotAllowed,
@@ -22,8 +22,10 @@ from agent.schedules import (
     Schedule,
     ScheduleKind,
     occurrence_id,
+    schedule_id,
     work_conversation,
 )
+from agent.turn_kinds import TurnKind
 from bot.reply_surface import ReplyAction
 from bot.texts import reply_texts
 
@@ -355,15 +357,16 @@ class PlaySchedules:
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         person = PEOPLE[schedule.definition.person.removeprefix(known_as(""))]
-        return self._incoming(schedule, time, person, direct_channel(person.id), ":told")
+        return self._incoming(schedule, time, person, direct_channel(person.id), notice=True)
 
     def _incoming(
-        self, schedule: Schedule, time: datetime, person: PlayPerson, channel: PlayChannel, suffix: str = ""
+        self, schedule: Schedule, time: datetime, person: PlayPerson, channel: PlayChannel, *, notice: bool = False
     ) -> Incoming:
         """A reminder is posted in its channel, long work below the question that asked for it."""
-        made, name = schedule.definition, f"{occurrence_id(schedule.id, time)}{suffix}"
-        works = made.kind is ScheduleKind.WORK and not suffix
-        schedule_conversation = known_as(f"{channel.id}:{SCHEDULED}{schedule.id}")
+        made, kind = schedule.definition, TurnKind.NOTICE if notice else TurnKind.SCHEDULED
+        name = occurrence_id(schedule.id, time, kind)
+        works = made.kind is ScheduleKind.WORK and not notice
+        schedule_conversation = known_as(f"{channel.id}:{schedule_id(schedule.id)}")
         conversation = work_conversation(made.conversation, schedule.id) if works else schedule_conversation
         incoming = read_message(person, channel, name, made.words, time, self.zone, conversation=conversation)
         thread = thread_of(channel, made.conversation) if works else ""

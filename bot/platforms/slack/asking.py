@@ -12,7 +12,8 @@ from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.memory.audience import GroupAudience
 from agent.messages import Depth, Json, JsonObject
 from agent.ports import Clock, Membership
-from agent.records import POSTED_BY_BOT, UNASKED, Incoming, Quoted
+from agent.records import UNASKED, Incoming, Quoted
+from agent.turn_kinds import TurnKind
 from bot.caches import Backoff, RecentKeys
 from bot.commands.declaration import MessageEntry
 from bot.host import Host
@@ -372,7 +373,7 @@ class SlackAsking:
         direct = inbound.is_direct(to.channel)
         return Incoming(
             source=self.me.source,
-            event_id=f"{POSTED_BY_BOT}{question.event}",
+            event_id=f"posted:{question.event}",
             channel=to.channel,
             message_id=to.after,
             conversation=inbound.thread_conversation(self.me, to.channel, to.after),
@@ -387,6 +388,7 @@ class SlackAsking:
             roles=member.groups,
             team=self.me.team,
             organization=inbound.organization(self.me, full=member.full),
+            kind=TurnKind.POSTED,
         )
 
     def _private(self, question: SlackQuestion, member: Member, to: ReplyTo) -> Incoming:

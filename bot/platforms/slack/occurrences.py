@@ -20,8 +20,7 @@ from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Incoming
 from agent.schedules import (
-    SCHEDULED,
-    TELLS,
+    NOTICE,
     WORK,
     Admitted,
     NewSchedule,
@@ -30,8 +29,10 @@ from agent.schedules import (
     Schedule,
     ScheduleKind,
     occurrence_id,
+    schedule_id,
     work_conversation,
 )
+from agent.turn_kinds import TurnKind
 from bot.access.acl import Requester
 from bot.caches import FRESH_S, ExpiringCache
 from bot.host import Host
@@ -68,14 +69,14 @@ MAX_MEMBERS_PAGES: Final = 10
 MAX_CHANNELS: Final = 200  # Of a person, per page
 
 _GONE: Final = frozenset({"channel_not_found", "not_in_channel", "is_archived", "channel_is_archived"})
-_SCHEDULE: Final = re.compile(rf"{SCHEDULED}\d{{1,19}}", re.ASCII)
+_SCHEDULE: Final = re.compile(r"scheduled:\d{1,19}", re.ASCII)
 # The end of a conversation's id in which long work runs, or its result is posted.
-_WORK_SUFFIX: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{TELLS})?\Z", re.ASCII)
+_WORK_SUFFIX: Final = re.compile(rf"(?:{WORK}:\d{{1,19}})?(?:{NOTICE})?\Z", re.ASCII)
 
 
 def schedule_conversation(me: SlackBot, channel: str, schedule: int) -> str:
     """Return the id of a schedule's conversation in a channel, for all its occurrences; it is no thread."""
-    return f"{channel_conversation(me, channel)}:{SCHEDULED}{schedule}"
+    return f"{channel_conversation(me, channel)}:{schedule_id(schedule)}"
 
 
 def is_conversation_of(me: SlackBot, channel: str, conversation: str) -> bool:
@@ -119,7 +120,7 @@ class SlackSchedules:
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
         member = await self.people.member(self._user(schedule.definition.person), FRESH_S)
-        name = f"{occurrence_id(schedule.id, time)}:told"
+        name = occurrence_id(schedule.id, time, TurnKind.NOTICE)
         return await self._direct_incoming(schedule, time, member, name, ScheduleKind.REMINDER)
 
     def _user(self, person: str) -> str:

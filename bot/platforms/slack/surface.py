@@ -11,7 +11,8 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
-from agent.schedules import TELLS, ScheduleKind
+from agent.schedules import ScheduleKind
+from agent.turn_kinds import TurnKind
 from agent.turn_setup import asker_of
 from bot.commands import tools
 from bot.commands.tools import WaitingPanel
@@ -489,7 +490,7 @@ class SlackSurfaces:
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode_reply_to(incoming.reply_to)
-        if incoming.event_id.endswith(TELLS):
+        if incoming.kind is TurnKind.NOTICE:
             to = replace(to, scheduled=ScheduleKind.REMINDER)
         waiting = partial(tools.waiting, self._host, asker_of(incoming), WINDOW_FIELDS)
         if to.private:

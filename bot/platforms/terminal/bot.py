@@ -17,8 +17,9 @@ from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Asker, Clock, Conversations
-from agent.records import SCHEDULED, Attachment, Author, Incoming, Person, StoredMessage, Thread
-from agent.schedules import Occurrence, Schedule, ScheduleKind, is_work, occurrence_id, work_conversation
+from agent.records import Attachment, Author, Incoming, Person, StoredMessage, Thread
+from agent.schedules import Occurrence, Schedule, ScheduleKind, occurrence_id, schedule_id, work_conversation
+from agent.turn_kinds import TurnKind
 from bot.access.acl import CommandAnswer, NoPlaces, OperatorAnswers, Requester
 from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
@@ -248,8 +249,8 @@ class TerminalBot:
 
 
 def _pending_turn(incoming: Incoming, threads: list[Thread]) -> UnfinishedTurn:
-    name = incoming.event_id
-    scheduled, works = name.startswith(SCHEDULED), is_work(name)
+    kind = incoming.kind
+    scheduled, works = kind.begun_by_schedule, kind is TurnKind.WORK
     return UnfinishedTurn(incoming.text, incoming.conversation, threads, scheduled=scheduled, works=works)
 
 
@@ -261,14 +262,14 @@ class TerminalSchedules:
     source: str
 
     async def admit(self, occurrence: Occurrence) -> Incoming:
-        return self._incoming(occurrence.schedule, occurrence.time, "")
+        return self._incoming(occurrence.schedule, occurrence.time, TurnKind.SCHEDULED)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:
-        return self._incoming(schedule, time, ":told")
+        return self._incoming(schedule, time, TurnKind.NOTICE)
 
-    def _incoming(self, schedule: Schedule, time: datetime, suffix: str) -> Incoming:
-        name, conversation = f"{occurrence_id(schedule.id, time)}{suffix}", f"{SOURCE}:{SCHEDULED}{schedule.id}"
-        if schedule.definition.kind is ScheduleKind.WORK and not suffix:
+    def _incoming(self, schedule: Schedule, time: datetime, kind: TurnKind) -> Incoming:
+        name, conversation = occurrence_id(schedule.id, time, kind), f"{SOURCE}:{schedule_id(schedule.id)}"
+        if schedule.definition.kind is ScheduleKind.WORK and kind is not TurnKind.NOTICE:
             conversation = work_conversation(schedule.definition.conversation, schedule.id)
         place = Place(PersonAudience(self.person.id))
         words = schedule.definition.words

@@ -8,6 +8,7 @@ from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.documents import ON, SHARING
 from agent.records import RecallQuery
 from agent.tools.recall import recollect
+from agent.turn_kinds import TurnKind
 from tests.contracts.steps import answered
 from tests.fakes.incoming import dm, said
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -110,7 +111,7 @@ async def test_of_what_others_share_the_hits_alone_are_read_and_only_if_no_own_t
 
 async def test_words_of_a_schedule_that_a_model_wrote_are_not_the_persons_in_a_past_thread() -> None:
     store = store_in_memory()
-    asked = replace(said("Feed the cat", conversation="cats"), message_id="scheduled:7:1795424400", own=False)
+    asked = replace(said("Feed the cat", conversation="cats"), kind=TurnKind.SCHEDULED, own=False)
     await answered(store, asked, "Done")
     (question, _) = await recollect(store.memories, store.conversations, about("cat"))
     assert (question.text, question.mine, question.own, question.by_bot) == ("Feed the cat", False, False, True)

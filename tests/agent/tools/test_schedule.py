@@ -14,6 +14,7 @@ from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind
 from agent.tool_policy import PolicyAnswer, decide
 from agent.toolbox.registry import Registry
 from agent.tools.schedule import ASKS_AGAIN, BEGINS, FORBIDDEN, NO_ZONE, BackgroundTool, SchedulesTool, ScheduleTool
+from agent.turn_kinds import TurnKind
 from tests.fakes.store import store_in_memory
 
 NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
@@ -129,7 +130,7 @@ async def test_where_managers_forbid_it_only_the_person_is_written_to() -> None:
 async def test_what_a_schedule_asks_makes_no_more_of_them_and_ends_none() -> None:
     world = World()
     await world.ask(what="x", at="2026-11-24T09:00")
-    itself = replace(world.here, message_id="scheduled:1:1795424400")
+    itself = replace(world.here, kind=TurnKind.SCHEDULED)
     with pytest.raises(ToolError, match=ASKS_AGAIN):
         await world.ask(itself, what="y", at="2026-11-25T09:00")
     with pytest.raises(ToolError, match=ASKS_AGAIN):
@@ -237,11 +238,11 @@ async def test_work_is_kept_as_due_at_once_with_where_it_was_asked_for() -> None
     assert "at work now" in (await world.list.run({}, world.here)).text
 
 
-@pytest.mark.parametrize("message", ["scheduled:7:1795424400", "scheduled:7:1795424400:work"])
-async def test_what_is_done_at_a_time_or_in_the_background_begins_no_work(message: str) -> None:
+@pytest.mark.parametrize("kind", [TurnKind.SCHEDULED, TurnKind.SCHEDULED_AGAIN, TurnKind.WORK])
+async def test_what_is_done_at_a_time_or_in_the_background_begins_no_work(kind: TurnKind) -> None:
     world = World()
     with pytest.raises(ToolError, match="begins no such work"):
-        await BackgroundTool(world.store.schedules).run({"what": "x"}, replace(world.here, message_id=message))
+        await BackgroundTool(world.store.schedules).run({"what": "x"}, replace(world.here, kind=kind))
     assert await world.kept() == []
 
 

@@ -1,0 +1,33 @@
+"""What began a turn, and so how it is answered."""
+
+from enum import StrEnum
+
+
+class TurnKind(StrEnum):
+    """A closed set: what depends on the kind asks this, and never an id. The values are stored."""
+
+    QUESTION = "turn"
+    """A person asked. (Stored as "turn" since before there were other kinds.)"""
+    POSTED = "posted"
+    """A person asked, and the bot posted the question's message for them; they cannot delete it."""
+    AMBIENT = "ambient"
+    """A person wrote an open question that was not addressed to the bot."""
+    REMINDER = "reminder"
+    """A schedule's text is posted; no model is called."""
+    SCHEDULED = "scheduled"
+    """A schedule asks its question in place of its person."""
+    WORK = "work"
+    """Long work, in a conversation of its own beside the one where it was requested."""
+    NOTICE = "notice"
+    """A fixed text is posted for a schedule's person; no model is called."""
+    SCHEDULED_AGAIN = "scheduled_again"
+    """A schedule's question whose person wants another answer. They asked, but the words are the schedule's."""
+
+    @property
+    def begun_by_schedule(self) -> bool:
+        return self in {TurnKind.REMINDER, TurnKind.SCHEDULED, TurnKind.WORK, TurnKind.NOTICE}
+
+    @property
+    def in_words_of_schedule(self) -> bool:
+        """Its text is a schedule's, which a model may have written: no person has just said it."""
+        return self.begun_by_schedule or self is TurnKind.SCHEDULED_AGAIN
