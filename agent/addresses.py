@@ -61,6 +61,7 @@ _HOST: Final = re.compile(
 _SCHEME: Final = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{2,}:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]|\b(?:data|javascript|mailto|tel):\S"
     r"|(?<![\w.])(?:\d{8,10}|0[xX][0-9a-fA-F]{6,8})[/?#]"  # An IPv4 address as one number
+    r"|(?<![\w.-])(?i:localhost)[:/\\]"
 )
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
 _WEB: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
@@ -281,13 +282,15 @@ def _is_ipv6(word: str) -> bool:
 
 
 def hosts_in(text: str) -> list[str]:
-    """Return each word of a text that may be an address, also "node.js": for words that will count as read later."""
+    """Return each word of a text that may be an address, also "node.js" and "notes.zip": for words that will count as
+    read later, and for links.
+    """
     words = (word.strip(_BRACKETS) for word in text.split())
     return [word for word in words if any(map(_may_hold_address, _readings(word)))]
 
 
 def _may_hold_address(word: str) -> bool:
-    return _SCHEME.search(word) is not None or _is_ipv6(word) or not all(map(_is_file, _hosts(word)))
+    return _SCHEME.search(word) is not None or _is_ipv6(word) or not all(map(_is_only_file, _hosts(word)))
 
 
 def _hosts(word: str) -> Iterator["re.Match[str]"]:
@@ -301,6 +304,11 @@ def _hosts(word: str) -> Iterator["re.Match[str]"]:
 def _is_certain(host: "re.Match[str]", word: str) -> bool:
     goes_on = word[host.end() : host.end() + 1]
     return bool(goes_on and goes_on in _GOES_ON) or sum(map(host[0].count, _DOT)) > 1
+
+
+def _is_only_file(host: "re.Match[str]") -> bool:
+    """As `_is_file`, but not for a name that may be a host, too ("notes.zip")."""
+    return _is_file(host) and _DOTS.split(host[0].casefold())[-1] in _FILES
 
 
 def _is_file(host: "re.Match[str]") -> bool:
@@ -372,8 +380,11 @@ class AddressesRead:
 
     def may_leave_together(self, texts: Iterable[str]) -> bool:
         """Return whether all that would be sent at once stands in one text that was read."""
-        places = [{*self._places_of(text.strip())} for text in texts if text.strip()]
-        return not places or bool(set.intersection(*places))
+        common: set[int] | None = None
+        for text in filter(None, map(str.strip, texts)):
+            places = {*self._places_of(text)}
+            common = places if common is None else common & places
+        return common is None or bool(common)
 
     def _places_of(self, text: str, *, fetched: bool = False) -> Iterator[int]:
         """Yield the texts that hold what would be sent, each by its place in their order."""

@@ -406,19 +406,24 @@ MAX_ADDRESS_CHARS = 250  # A longer address, or one with brackets, is always sho
 _LINK = regex.compile(
     r"""
       \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
-        (?= [(:] \s*+ <?+ (?P<start>[^\s()<>\]]{1,400}) )
-    | <(?= (?:https?|mailto|tel): [^<>\s|]*+ \| )                        # an address with its label
+        (?= [(:] \s*+ (?: <(?P<start>[^<>\n]{1,400}) | (?P<start>[^\s()<>\]]{1,400}) ) )
+    | <(?= (?P<start>[^<>|\n]{1,400}) \| )                              # Slack's form: what may be an address, a label
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
 # A scheme with a target, a host, or a name to which browsers and chat clients add a scheme.
 _LEADS_OUT = regex.compile(
-    r"[\W_]*?(?:[a-z][a-z\d+.-]{0,30}:(?!:)\S|(?:https?|ftp|mailto|tel):\S|//|www\.)", regex.IGNORECASE
+    r"[\W_]*?(?:[a-z][a-z\d+.-]{0,100}:(?!:)\S|(?:https?|ftp|mailto|tel):\S|[/\\]{2}|www\.)", regex.IGNORECASE
 )
+_BREAKS = regex.compile(r"[\t\r\n]")  # Browsers leave them out of an address
 _ESCAPED = regex.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _LINK_BEGUN = regex.compile(
-    r"(?:\](?:[(:]\s*+<?+(?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+)?+|<[a-z]{0,6}+(?::[^<>\s|]*+)?+)\Z",
-    regex.IGNORECASE,
+    r"""
+    (?: \] (?: [(:] \s*+ (?: <[^<>\n]{0,250}+ | (?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+ ) )?+
+      | < (?: [a-z\d+.-]{1,100}+:[^<>|\n]{0,250}+ | [^\s<>|]{0,250}+ )
+    ) \Z
+    """,
+    regex.VERBOSE | regex.IGNORECASE,
 )
 
 
@@ -453,10 +458,15 @@ def show_addresses(
 
 def _hides(link: "regex.Match[str]", has_read: Callable[[str], bool]) -> bool:
     """Whether it is a link to somewhere that the turn has not read."""
-    if link[0] == "]":
-        target = _ESCAPED.sub("", unescape(link["start"]))
-        # Chat clients put a scheme before the name of a host.
-        if not _LEADS_OUT.match(target) and not hosts_in(target):
-            return False
+    if not _leads_out(link["start"]):
+        return False
     address = link["to"] or ""
     return not (address and len(address) <= MAX_ADDRESS_CHARS and has_read(address))
+
+
+def _leads_out(target: str) -> bool:
+    """Return whether a target leads out of the page, as it stands or with its escapes read. Chat clients put a scheme
+    before the name of a host, and browsers read backslashes as slashes.
+    """
+    readings = (_BREAKS.sub("", reading).strip() for reading in (target, _ESCAPED.sub("", unescape(target))))
+    return any(_LEADS_OUT.match(reading) is not None or bool(hosts_in(reading)) for reading in readings)
