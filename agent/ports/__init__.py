@@ -1,6 +1,6 @@
 """The ports of the agent, as protocols: models, time, transcription, embeddings, tools; and the store."""
 # pyright: reportUnusedImport=false
-# The ports of the store and of operation are exported here, too.
+# The ports of its other modules are exported here, too.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,25 +34,10 @@ from agent.messages import (
     ToolSpec,
     Usage,
 )
-from agent.ports.operating import (
-    SHARD_LEASE,
-    AuditedCall,
-    CallEnd,
-    CallRate,
-    CallsAsked,
-    CallsTaken,
-    HeldShard,
-    Installation,
-    Installations,
-    ListedShard,
-    OperatorSession,
-    OperatorSessions,
-    ShardLeases,
-    ShardSession,
-    ShardShare,
-    SharedRates,
-    ToolAudit,
-)
+from agent.ports.installations import Installation, Installations
+from agent.ports.operator_sessions import OperatorSession, OperatorSessions
+from agent.ports.shard_leases import SHARD_LEASE, HeldShard, ListedShard, ShardLeases, ShardSession, ShardShare
+from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken, SharedRates
 from agent.ports.storage import (
     AgentStore,
     Conversations,
@@ -73,6 +58,7 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
+from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
 from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
 from agent.turn_kinds import TurnKind
 
