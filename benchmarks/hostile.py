@@ -65,8 +65,8 @@ from bot.reply.pages import Draft, Frames
 from bot.reply.split import attached_files, pages
 from bot.reply_surface import Limits
 from store.forgetting.sql_forgetting import pieces as erased_pieces
-from store.search.matching import Fts5
 from store.search.text import keywords, quotes
+from store.search.word_matching import Fts5
 
 PACKAGES: Final = ("agent", "bot", "store")
 CHARS: Final = 40_000  # The maximum length of a message in Slack

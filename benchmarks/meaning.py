@@ -37,8 +37,8 @@ from benchmarks.talks import Talk, read_talks
 from bot.background import MeaningfulMemories, MeaningLimits
 from store.engine import Store, open_store
 from store.message_tables import embedding, message, participant
-from store.search.matching import nearness_of, pack_vector, sign_bits
 from store.search.text import SearchQuery
+from store.search.vectors import nearness_of, pack_vector, sign_bits
 
 BATCH: Final = 64
 EXACT: Final = 10

@@ -48,8 +48,8 @@ from store.replies import SqlReplies
 from store.schedule_store import SqlSchedules
 from store.schema import meta
 from store.search import index, passages
-from store.search.matching import SqlEmbeddings
 from store.search.search import search
+from store.search.vectors import SqlEmbeddings
 from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
 from store.summaries import SqlSummaries
 from store.turns.ledger import SqlLedger

@@ -91,7 +91,7 @@ message: Final = metadata.tables["message"]
 
 
 class EmbeddingRow(TableRow, table=True):
-    """The embedding of a message by one model (`store.search.matching`); it is deleted with the message."""
+    """The embedding of a message by one model (`store.search.vectors`); it is deleted with the message."""
 
     __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
 

@@ -59,7 +59,7 @@ from store.memory_tables import fact, profile_entry
 from store.message_tables import conversation, message
 from store.schedule_table import schedule
 from store.schema import metadata
-from store.search import index, matching, passages
+from store.search import index, passages, word_matching
 from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
 from store.turn_tables import RUNNING, WAITING, action_record, consent, turn, workspace
@@ -118,7 +118,7 @@ def found_again(connection: Connection, plan: plans.ForgettingPlan, erasure: Era
     texts = [*erasure.texts, *erasure.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
     indexed = max(
-        matching.holding(connection, words, erasure.readers, person=who, conversation=where)
+        word_matching.holding(connection, words, erasure.readers, person=who, conversation=where)
         for who, where in _searched_readers(plan) or [(NOBODY, None)]
     )
     indexed += passages.count(connection, selection.documents_of(plan))

@@ -233,7 +233,7 @@ class TsvectorWords:
 
 class MessageWords(TsvectorWords):
     """The index of messages: each entry also holds the block of ids that its message is in ("42#00000001201"), so that
-    a search can be limited to the newest messages (`store.search.matching`).
+    a search can be limited to the newest messages (`store.search.word_matching`).
     """
 
     BLOCK_BITS: Final = 10

@@ -44,9 +44,8 @@ from store.conversations import stored_messages
 from store.databases.database import StorableText, is_postgresql
 from store.message_tables import message, participant, person, place
 from store.rows import ids_in_parameter, json_rows
-from store.search import matching
+from store.search import word_matching
 from store.search.index import PLACES
-from store.search.matching import MATCH_LIMIT, Match, nearness_of
 from store.search.text import (
     EVER,
     OF_SHARED,
@@ -61,6 +60,8 @@ from store.search.text import (
     telling_words,
     wanted_terms,
 )
+from store.search.vectors import nearness_of
+from store.search.word_matching import MATCH_LIMIT, Match
 
 # Ranking of the found messages. Pure.
 #
@@ -404,7 +405,8 @@ def _counted(messages: Select[int]) -> tuple[ColumnElement[Any], ...]:
 _number = select(person.c.number).where(person.c.id == bindparam("person")).scalar_subquery()
 _theirs = _counted(select(message.c.id).where(message.c.person == bindparam("person")))
 READER: Final = {
-    postgresql: select(_number, *_theirs).add_columns(*engine.READER) for postgresql, engine in matching.ENGINES.items()
+    postgresql: select(_number, *_theirs).add_columns(*engine.READER)
+    for postgresql, engine in word_matching.ENGINES.items()
 }
 _in_place = message.c.place == place.c.number
 _PLACES: Final = select(place.c.number, place.c.audience).where(
@@ -427,7 +429,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     sources = _sources(connection, query, groups)
     if not sources:
         return []
-    found_by_source = [matching.matches(connection, sought, size) for sought, size in sources]
+    found_by_source = [word_matching.matches(connection, sought, size) for sought, size in sources]
     matches = dict(zip(groups, map(_newest, zip(*found_by_source, strict=True)), strict=True))
     among = _all([size for _, size in sources])
     searches = wordings if len(wordings) == 1 else [*wordings, all_words]

@@ -12,7 +12,7 @@ from bot.background import EMBEDDING, Background, Meanings, background
 from bot.models.choice import ModelSettings, ModelSwitch
 from store.databases.database import Database
 from store.engine import Store
-from store.search.matching import SqlEmbeddings
+from store.search.vectors import SqlEmbeddings
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import dm, said

@@ -22,8 +22,8 @@ from store.databases.database import is_postgresql
 from store.engine import Store
 from store.message_tables import message
 from store.search import index
-from store.search.matching import ENGINES
 from store.search.text import indexed_text
+from store.search.word_matching import ENGINES
 from tests.contracts.steps import answered, claimed, proved
 from tests.contracts.test_documents import all_rows
 from tests.fakes.incoming import START, said

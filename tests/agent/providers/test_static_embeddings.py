@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.errors import ProviderUnavailable
 from agent.providers.static_embeddings import SLICE_CHARS, Encode, StaticEmbedder, load, rows_of
-from store.search.matching import cosine, pack_vector
+from store.search.vectors import cosine, pack_vector
 
 PAIRS = [
     ("Which boat leaks?", "My ship is taking on water.", "The train is late again."),

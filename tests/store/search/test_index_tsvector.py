@@ -19,8 +19,8 @@ from agent.records import INDEXING, Closing, RecallQuery
 from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
 from store.databases.postgresql import PostgresDatabase
 from store.engine import Store, new_key, open_store, prepare
-from store.search.matching import Tsvector
 from store.search.text import PARAMETERS, Range, SearchQuery, index_words, indexed_text, stem
+from store.search.word_matching import Tsvector
 from tests.contracts.steps import answered, claimed, found, texts_found
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import open_new

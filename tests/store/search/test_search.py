@@ -16,8 +16,8 @@ from agent.records import RecallQuery
 from store.engine import DERIVED, Store, renew_some
 from store.migrations.versions.r0004_index_keeps_words import FTS5_INDEX
 from store.search import index, search
-from store.search.matching import Fts5
 from store.search.text import OF_SHARED, PARAMETERS, SearchQuery, entry_terms, indexed_text, keywords
+from store.search.word_matching import Fts5
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples
 from tests.fakes.incoming import said

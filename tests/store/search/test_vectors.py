@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.search.matching import ID_BYTES, closest, cosine, differences, pack_vector, sign_bits
+from store.search.vectors import ID_BYTES, closest, cosine, differences, pack_vector, sign_bits
 
 numbers = st.floats(-100, 100, allow_nan=False, width=32)
 vectors = st.lists(numbers, min_size=1, max_size=40).filter(lambda vector: math.hypot(*vector) > 0.01)

@@ -13,8 +13,8 @@ from agent.records import Meaning, Unembedded
 from store.engine import Store, look_at, open_store
 from store.message_tables import embedding, message
 from store.search.hnsw import VectorSupport, index_name, make_index, nearest, pays, support
-from store.search.matching import NEAREST, cosine, nearness_of, pack_vector, visible_to
 from store.search.text import SearchQuery
+from store.search.vectors import NEAREST, cosine, nearness_of, pack_vector, visible_to
 from tests.contracts.steps import answered
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.postgresql import PostgresServer

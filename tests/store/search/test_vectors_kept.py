@@ -11,8 +11,8 @@ from agent.memory.forgetting_plans import Everything
 from agent.records import Meaning, RecallQuery, Unembedded
 from store.engine import Store
 from store.message_tables import embedding, message
-from store.search.matching import NEAREST, RESCORED, RESCORED_SHARE, cosine, nearness_of, pack_vector, sign_bits
 from store.search.text import SearchQuery
+from store.search.vectors import NEAREST, RESCORED, RESCORED_SHARE, cosine, nearness_of, pack_vector, sign_bits
 from tests.contracts.steps import answered
 from tests.fakes.embedder import meaning_of
 from tests.fakes.incoming import START, dm, said
