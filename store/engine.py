@@ -40,7 +40,8 @@ from store.forgetting.sql_forgetting import SqlForgetting
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
-from store.memory.people import SqlKnowledge, SqlProfiles
+from store.memory.known_for_turn import SqlKnowledge
+from store.memory.profiles import SqlProfiles
 from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
 from store.preferences import SqlPreferences
 from store.replicas import SqlShardLeases, SqlSharedRates

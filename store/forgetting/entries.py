@@ -21,7 +21,7 @@ from store import calls, job_queue, rows
 from store.calls import tool_call
 from store.forgetting.erase import mark_sweep_due
 from store.job_queue import job
-from store.memory import fact_index, fact_store, people
+from store.memory import fact_index, fact_store, profiles
 from store.memory.fact_store import fact_ground
 from store.memory_tables import fact, profile, profile_entry, profile_source
 from store.message_tables import conversation, message, participant
@@ -69,7 +69,7 @@ def erase_entry_plan(connection: Connection, erasure: EntryErasure) -> dict[str,
     _drop_audited(connection, erasure)
     actions = delete(action_record).where(action_record.c.id.in_(erasure.actions))
     return {
-        "profile": people.remove_entries(connection, erasure.entries),
+        "profile": profiles.remove_entries(connection, erasure.entries),
         "facts": fact_store.remove(connection, erasure.person, erasure.facts),
         "summaries": connection.execute(summaries).rowcount,
         "actions": connection.execute(actions).rowcount,

@@ -30,7 +30,7 @@ from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest,
 from store.forgetting.retold import contexts
 from store.forgetting.selection import batches, in_batches, rows_in, select_rows, unasked, values_in
 from store.job_queue import job
-from store.memory import fact_store, people
+from store.memory import fact_store, participants
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.preferences import preference
@@ -362,7 +362,7 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
 def _unindex(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet) -> None:
     for batch in batches(doomed.messages.keys()):
         index.remove(connection, batch)
-    if isinstance(plan, plans.Everything) and (number := people.number_of(connection, plan.person)) is not None:
+    if isinstance(plan, plans.Everything) and (number := participants.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
 
 
@@ -402,7 +402,7 @@ def _drop_participants(connection: Connection, plan: plans.ForgettingPlan, doome
         conditions.append(participant.c.person == plan.person)
     for condition in conditions:
         for conversation_id, person_id in connection.execute(without_messages.where(condition)).all():
-            if (number := people.number_of(connection, person_id)) is not None:
+            if (number := participants.number_of(connection, person_id)) is not None:
                 index.remove_thread(connection, conversation_id, number)
             participation = and_(participant.c.conversation == conversation_id, participant.c.person == person_id)
             connection.execute(delete(participant).where(participation))

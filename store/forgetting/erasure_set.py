@@ -30,7 +30,7 @@ from store.forgetting.selection import (
     unwatched,
     values_in,
 )
-from store.memory import fact_store, people
+from store.memory import fact_store, profiles
 from store.memory_tables import fact, profile, profile_entry, profile_source
 from store.message_tables import embedding, message
 from store.search.text import passages, plain_words
@@ -72,7 +72,7 @@ def erase_entries(
         sources = values_in(connection, profile_source.c.message, profile_source.c.entry, entries)
         for where in in_batches(message.c.id, set(sources)):
             connection.execute(update(message).where(where, ~message.c.passed_over).values(to_learn=True))
-    return people.remove_entries(connection, entries)
+    return profiles.remove_entries(connection, entries)
 
 
 def orphaned_entries(connection: Connection, people: Collection[str]) -> list[str]:

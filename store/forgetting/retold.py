@@ -40,7 +40,7 @@ from sqlalchemy import Column, Connection, Select, and_, select
 from agent.records import Author
 from store import rows
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
-from store.memory import fact_store, people
+from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message
 from store.schedule_table import schedule
@@ -157,7 +157,7 @@ class Telling:
             if len(self._found_by_words) >= LOOKUPS:
                 return None
             if person not in self._numbers:
-                self._numbers[person] = people.number_of(self._connection, person)
+                self._numbers[person] = participants.number_of(self._connection, person)
             number = self._numbers[person]
             ids = [] if number is None else index.having(self._connection, list(dict.fromkeys(words)), number)
             self._found_by_words[person, key] = sorted(ids, reverse=True)[:KEPT]

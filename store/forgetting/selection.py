@@ -16,7 +16,7 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.records import UNASKED, Author
-from store.memory import fact_store, people
+from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message, person
 from store.preferences import preference
@@ -385,7 +385,7 @@ def _about(connection: Connection, plan: plans.AboutTopic, watch: Watch) -> Sele
         found = connection.execute(own).all() if topic else ()
         return frozenset(id_ for id_, key, text in found if speaks_of(f"{key} {text}", topic))
 
-    number = people.number_of(connection, plan.person)
+    number = participants.number_of(connection, plan.person)
     having = false() if number is None or not topic else message.c.id.in_(index.ids_having(connection, topic, number))
     messages = _many_messages(connection, and_(having, message.c.person == plan.person), watch)
     return Selection(messages, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))

@@ -54,7 +54,7 @@ from store.forgetting.erase import (
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
 from store.forgetting.retold import Retellings
 from store.job_queue import job
-from store.memory import fact_store, people
+from store.memory import fact_store, learning_marks
 from store.memory_tables import fact, profile_entry
 from store.message_tables import conversation, message
 from store.schedule_table import schedule
@@ -369,7 +369,7 @@ def _resume_edited(connection: Connection, turns: Collection[int], now: datetime
 def _schedule_learning(connection: Connection, item: selection.ForgottenMessage, at: datetime, now: datetime) -> None:
     if _turns(connection, {item.turn}, turn.c.outcome.in_(ANSWERED)):
         partition = Partition(item.person, item.audience)
-        people.schedule_learning(connection, partition, message.c.id == item.id, at, now)
+        learning_marks.schedule_learning(connection, partition, message.c.id == item.id, at, now)
 
 
 def _turns(connection: Connection, ids: AbstractSet[int], where: ColumnElement[bool]) -> frozenset[int]:

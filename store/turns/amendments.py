@@ -54,8 +54,8 @@ from agent.turn_kinds import TurnKind
 from store import calls, job_queue, preferences, rows
 from store.calls import tool_call
 from store.job_queue import job
-from store.memory import people
 from store.memory.fact_store import fact_ground
+from store.memory.profiles import remove_entries
 from store.memory_tables import fact, profile, profile_entry, profile_source
 from store.message_tables import conversation, message
 from store.schedule_table import schedule
@@ -424,7 +424,7 @@ def _move_entries(connection: Connection, channel: str, wide: Collection[str], o
     )
     elsewhere = profile_entry.c.audience.like(f"{AudienceKind.GROUP}:%"), profile_entry.c.audience != own
     from_two_places = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()
-    people.remove_entries(connection, frozenset(from_two_places))
+    remove_entries(connection, frozenset(from_two_places))
     moving = from_there, profile_entry.c.audience.in_(wide)
     owners = list(connection.execute(select(profile_entry.c.person).where(*moving).distinct()).scalars())
     connection.execute(update(profile_entry).where(*moving).values(audience=own))

@@ -30,7 +30,7 @@ from store import calls, rows, sharing, summaries, working_sets
 from store.calls import tool_call
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
-from store.memory import fact_store, people
+from store.memory import fact_store, learning_marks, participants
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
 from store.replies import page
@@ -160,7 +160,7 @@ def accept(
     the channel may hold messages from a time when more people could read it; they are restricted first.
     """
     in_order(connection, incoming.conversation)
-    known = people.known_participant(connection, incoming, erased_ids.of_message(incoming))
+    known = participants.known_participant(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
     if terms is not None:
@@ -168,7 +168,7 @@ def accept(
     audience = _audience(incoming)
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
-    readers = people.upsert_participant(connection, incoming, audience, known)
+    readers = participants.upsert_participant(connection, incoming, audience, known)
     values = rows.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
         incoming
     )
@@ -278,9 +278,9 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         index.add(connection, answer, asked.conversation, reply, readers, place)
         amendments.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
-        people.exempt_from_learning(connection, claim)
+        learning_marks.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
-        people.queue_for_learning(connection, claim, closing.learn_at, now)
+        learning_marks.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_exists(connection, closing):
         calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         return  # its sources were forgotten meanwhile: the records and the summary would restore their words

@@ -1,0 +1,46 @@
+"""The context of a new turn, read at once.
+
+Rule: one transaction for all of it. It is one snapshot, so that what is forgotten meanwhile is in all parts or in
+none; and a user waits, for whom each further transaction costs more than a statement.
+"""
+
+import sqlalchemy as sa
+
+from agent.records import Incoming, Known
+from agent.state import LastActions
+from store import conversations, sharing, summaries, working_sets
+from store.databases.database import SqlStore, reads
+from store.memory import fact_store
+from store.memory.profiles import readable
+
+
+def known_for_turn(
+    connection: sa.Connection,
+    incoming: Incoming,
+    audiences: frozenset[str],
+    before_turn: int,
+    messages: int,
+    actions: int,
+) -> Known:
+    thread, person = incoming.conversation, incoming.person.id
+    past = conversations.history(connection, thread, before_turn, messages)
+    summary, covered = summaries.summary(connection, thread)
+    last_actions = LastActions()
+    if past and summary.is_empty:
+        last_actions = conversations.last_actions(connection, thread, person, audiences, before_turn, actions)
+    return Known(
+        past,
+        summary,
+        last_actions,
+        fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
+        readable(connection, person, audiences),
+        conversations.wrote_elsewhere(connection, person, thread),
+        working_sets.working_items(connection, thread, audiences, incoming.time),
+        covered,
+        sharing.something_shared(connection, audiences),
+        conversations.reminded(connection, incoming, audiences),
+    )
+
+
+class SqlKnowledge(SqlStore):
+    for_turn = reads(known_for_turn)
