@@ -103,10 +103,12 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     if _has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
     comparison = _compared(older, newer)
+    # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
     if not _is_unsure(newer, older) and _replaces(older, newer, comparison, named=named):
         return Verdict.REPLACES
     if comparison.are_two_things or (older.key and newer.key and not _related(older.key, newer.key)):
         return Verdict.STANDS_BESIDE
+    # When in doubt both stay, and a model is asked about the two alone.
     may_be = named or _related(older.key, newer.key) or about_the_same(older.sentence, newer.sentence)
     return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
 
@@ -124,17 +126,20 @@ def may_replace(older: Told, newer: Told) -> bool:
 
 def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: bool) -> bool:
     one_key = same_key(older.key, newer.key)
+    # Two bare values have no sentences to compare: the keys alone say whether they are about one thing.
     if older.is_bare and newer.is_bare:
         return comparison.same_predicate and (one_key or (named and _related(older.key, newer.key)))
     if not comparison.tells_another and contradicts(older.sentence, newer.sentence):
         return True
     if comparison.are_two_things or comparison.is_narrower:
         return False
+    # The key is chosen by a model, so a related key is not enough without a second sign.
     about_one = one_key or (_related(older.key, newer.key) and (named or comparison.changes))
     if not about_one and not (named and comparison.same_subject and not (older.key and newer.key)):
         return False
     if comparison.denies:
         return True
+    # A denial of something else leaves this fact as it was.
     if comparison.denies_other:
         return False
     if comparison.changes:

@@ -161,6 +161,7 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     valid = _unshadowed([fact for fact in concerning if fact.is_valid])
     history = [fact for fact in concerning if not fact.is_valid]
     reading = cache(read_statement)
+    # A message of this thread may say otherwise than a fact before learning has come to it.
     late = Outdated()
     if layers.earlier:
         late = find_outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, reading)
@@ -180,6 +181,7 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     if layers.earlier:
         known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
         candidates = quote_thread(layers.earlier, known, stale, late.sentences, reader.question, reading)
+    # The working set is measured before the quotes and formatted after them, when it is known what they left.
     reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
     quotes = _within([(past, _quoted_line(past, line, layers)) for past, line in candidates], left - reserved)
     earlier = _section("EARLIER", [line for _, line in quotes])
@@ -265,15 +267,19 @@ def _stale(
     gone = [fact for fact in concerning if fact.id not in valid_ids and (not fact.is_valid or fact.id in late.facts)]
     successors = {fact.id: fact.value for fact in concerning}
     ended, chars_left = list[tuple[str, str]](), ENDED_CHARS
+    # The latest first: the characters for splitting are limited, and recent facts are likelier to be repeated.
     for fact in reversed(gone):
         if fact.value.lower() not in late.restored:
             successor = successors.get(fact.superseded_by or "", fact.value)
+            # Of a fact with several sentences only those that the successor no longer says are stale.
             several = len(sentences(fact.value)) > 1
             chars_left -= len(fact.value) + len(successor) if several else 0
             parts_ended = taken_back(fact.value, successor, reading) if several and chars_left >= 0 else [fact.value]
             ended += [(part, fact.key) for part in parts_ended]
+    # Reversed again, so that for one wording the key of the latest fact wins.
     parts = dict(reversed(ended))
     binding = [fact.value.lower() for fact in in_force if fact.is_constraint]
+    # A sentence that a binding rule repeats is never marked as outdated.
     ended_texts = [text for text in late.sentences if not any(text.strip(" .!。！").lower() in one for one in binding)]
     values = [*parts, *(signal.value for signal in past_signals), *ended_texts]
     if not values:

@@ -145,8 +145,10 @@ def superseded(
     """
     read_current = {text: _words(text) for text in current}
     word_sets = {words: frozenset(words) for words in read_current.values()}
+    # A model repeats a fact as a whole or one of its sentences, so each is searched for.
     all_parts = (part for value in values for part in dict.fromkeys((value, *islice(sentences(value), SENTENCES))))
     part_of = {_words(part): part for part in all_parts}
+    # An index by word: a value is compared only with the valid texts that share a word with it, not with all.
     texts_with: dict[str, list[tuple[str, ...]]] = {word: [] for words in part_of for word in words}
     for text, text_words in word_sets.items():
         for word in text_words & texts_with.keys():
@@ -154,6 +156,7 @@ def superseded(
     wordings = Wordings(
         _build_value(words, texts_with, part, keys.get(part, ""))
         for words, part in part_of.items()
+        # A wording that a valid text has too is not stale, whoever said it first.
         if words and words not in word_sets
     )
     if reading is not None:

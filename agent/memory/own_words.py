@@ -292,27 +292,33 @@ def _in_words_of(
     text: str, own: Sequence[str], others: Sequence[str], key: str, read: TextsRead, *, strict: bool
 ) -> bool:
     own_texts = [*map(read.words, _newest(own, MAX_OWN))]
+    # Dates are written by the model from words such as "tomorrow", so they are compared as days, further below.
     undated = _DATE.sub(" ", text)
     if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(each.digits for each in own_texts)):
         return False
     pairs = frozenset(_pairs(undated))
     if not _occurs_outside_mentions(undated, own, read):
         return False
+    # Scripts without spaces are compared by pairs of characters.
     own_pairs = pairs.intersection(chain.from_iterable(each.pairs for each in own_texts))
     if len(own_pairs) < (1 if strict else PAIRS_SHARE) * len(pairs):
         return False
     content_words, key_words = list(_telling(undated)), list(_telling(key))
     all_words = [*content_words, *key_words]
+    # A missing name is never the model's own wording; other words may be, up to the share, unless someone else wrote
+    # them.
     missing = {word.stem: word for word in all_words if not any(each.has(word.stem) for each in own_texts)}
     telling = {word.stem for word in content_words if not word.is_calendar}
     if len(telling & missing.keys()) > (1 - SHARE) * len(telling):
         return False
     if any((strict or word.is_name) and not word.is_calendar for word in missing.values()):
         return False
+    # What others wrote and the person did not is theirs: it may not be learned as the person's.
     if missing and any(_any_begins(missing, read.visual_words(each)) for each in _newest(others, MAX_OTHERS)):
         return False
     if not _names_days_of(text, [*_newest(own, MAX_OWN)]):
         return False
+    # If only words of the calendar remain, the person has to have named a day too.
     names_day = any(not each.stems.isdisjoint(_CALENDAR) for each in own_texts)
     return bool(telling or pairs or _DIGITS.search(text)) or (bool(content_words) and names_day)
 
@@ -337,11 +343,13 @@ def rests_on(value: str, text: str, *, key: str = "", known: str = "") -> bool:
     signs, words = frozenset(_signs(value)), list(_telling(value))
     if sum(sign in text for sign in signs) < PAIRS_SHARE * len(signs):
         return False
+    # Where every content word has a capital, as in a title, capitals tell no names: each word counts as one.
     all_capital = all(word.group()[0].isupper() for word in WORD.finditer(value) if not is_function_word(word.group()))
     names = [word for word in words if not word.is_calendar and (word.is_name or all_capital)]
     if any(not message.has(word.stem) for word in names):
         return False
     either = _words(f"{text}\n{known}")
+    # With a word before it the key begins no sentence, where a capital says nothing.
     if any(word.is_name and not word.is_calendar and not either.has(word.stem) for word in _telling(f"x {key}")):
         return False
     own = [word for word in words if not word.is_calendar]
@@ -526,16 +534,19 @@ def _is_otherwise(candidate: Clause, text: str, own: "Sequence[Sequence[_ReadCla
     if subject is None:
         return False
     candidate_stance, is_unstated, is_confirmed = subject.stance(candidate, _plain(candidate)), False, False
+    # What cannot be read either way is not held against the fact.
     if candidate_stance is Stance.UNSURE:
         return False
     for message in own:
         is_confirmed = is_confirmed or any(read.agrees for read in message)
         stances = [(read.clause, subject.stance(read.clause, read.plain)) for read in message if subject.is_in(read)]
         for clause, stance in stances:
+            # A report is no statement of the person, unless the fact names who reported it.
             is_attributed = stance is Stance.REPORTED and folded(clause.reporter) in folded(text)
             matches = stance in {candidate_stance, Stance.UNSURE} or (stance is Stance.SUPPOSED and supposing)
             if is_attributed or matches or (stance is Stance.ASKED and is_confirmed):
                 return False
+        # The newest message that takes a position decides: older ones are what the person said before.
         if any(stance in {Stance.SAID, Stance.DENIED} for _, stance in stances):
             return True
         is_unstated = is_unstated or bool(stances)

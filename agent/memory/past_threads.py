@@ -120,6 +120,8 @@ class _ThreadTracker:
             candidates = list(
                 islice((earlier for earlier in reversed(self._valid) if comparable(earlier, statement)), COMPARED)
             )
+            # From the surest sign to the weakest: a contradiction, "make that …", a return to something earlier, a word
+            # of change.
             taken_back = [earlier for earlier in reversed(candidates) if replaces(earlier, statement)]
             taken_back += [earlier for earlier in self._valid if earlier in replaced and earlier not in taken_back]
             if not taken_back and statement.changes and restores(statement.text):
@@ -127,6 +129,7 @@ class _ThreadTracker:
             if not taken_back:
                 taken_back = [earlier for earlier in candidates if updates(earlier, statement)][:1]
             restored = _restored_values(statement, self._history)
+            # A message that became a fact already had its effect on the other facts when it was learned.
             fact_ids = set[str]() if learned else self._contradicted(statement, taken_back, restored, message.time)
             self._valid = [earlier for earlier in self._valid if earlier not in taken_back]
             self._valid.append(statement)
@@ -169,13 +172,16 @@ class _ThreadTracker:
         "make that …", which changes the last fact of its kind.
         """
         older = [(fact, value) for fact, value in self._open_facts.values() if fact.timestamp < time]
+        # "Back to X": the fact that had replaced X is the one that does not hold any more.
         superseding = {fact.superseded_by for fact in self._history if fact.value.lower() in restored}
         direct = {fact.id for fact, value in older if fact.id in superseding or replaces(value, statement)}
         if not direct:
             last = next((fact.id for fact, value in reversed(older) if updates(value, statement)), None)
             direct = {last} if last is not None else set[str]()
         if not direct and statement.changes and statement.anaphoric:
+            # "Make that Friday" names nothing: it means the last fact of a kind that it fits.
             direct = {fact.id for fact, _ in [pair for pair in older if _may_mean(pair[1], statement)][-1:]}
+        # A fact quotes the sentence that stated it, so it falls with the sentence.
         taken_back_texts = [each.text.lower() for each in taken_back]
         text = statement.text.lower()
         return direct | {

@@ -119,11 +119,13 @@ def _read(groups: Mapping[str, str | None], today: date) -> tuple[date, date] | 
     if cjk := groups.get("cjk"):
         return _SPANS[_CJK[cjk][0]](today, _CJK[cjk][1])
     if weekday := groups.get("weekday"):
+        # People who search the past mean the weekday before today, and on a Monday "Monday" is a week ago.
         back = (today.weekday() - _WEEKDAYS.index(weekday)) % 7
         return _day(today - timedelta(days=back or 7))
     if count := groups.get("count"):
         return _ago(unit, _number(count), today)
     if past := groups.get("past"):
+        # Months and years have no fixed length, so they begin where the calendar begins them.
         first = _SPANS[unit](today, _number(past))[0] if unit in {"month", "year"} else None
         return first or today - timedelta(days=_number(past) * (7 if unit == "week" else 1)), today + timedelta(days=1)
     if which := groups.get("which"):
@@ -133,12 +135,14 @@ def _read(groups: Mapping[str, str | None], today: date) -> tuple[date, date] | 
 
 def _calendar(groups: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
     year, day, name = groups.get("year"), groups.get("day"), groups.get("month")
+    # "may" and "march" are months only where something beside them says so.
     if name in _ALSO_VERBS and not (year or day or groups.get("led")):
         return None
     month = int(groups.get("number") or 0) or _MONTH.get(name or "", 0)
     if not month:
         return _year(date(int(year or 0), 1, 1), 0)
     first = date(int(year or today.year), month, int(day or 1))
+    # A search is about the past: "in November", said in June, is the last November.
     if year is None and first > today:
         first = first.replace(year=today.year - 1)
     return _day(first) if day else _month(first, 0)

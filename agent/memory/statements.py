@@ -282,36 +282,47 @@ class _Reading:
 
     def statement(self) -> Statement:
         lowered, rest, lowered_rest = self._small, self._rest, self._small_rest
+        # "X instead of Y": what is replaced is no subject of the statement, though it stands in it.
         replaced: list[str] = [
             match["old"] for pattern in _displacing(self._sentence) for match in pattern.finditer(self._sentence)
         ]
         displaced = tuple(words for phrase in replaced if (words := _content(phrase)))
         joint, verb = self._joint(rest)
         before, after = (rest[: joint[0]], rest[joint[1] :]) if joint else self._without_joint(rest)
+        # "Ann is the lead" and "the lead is Ann" have to have the same subject, the role.
         if joint and not verb and _is_role_statement(before, after):
             before, after = after, before
         origin_slots: list[int] = []
+        # Chinese names the person before the duty; the duty is what can have only one holder, so it becomes the
+        # subject.
         in_charge = _in_charge(rest)
         if in_charge is not None:
             joint, verb = in_charge.span("who"), "负责"
             before, after = in_charge["what"] + in_charge["more"], in_charge["who"]
         elif joint and (at_work := _AT_WORK.match(after)) is not None:
+            # The place stands between the joint and the verb, so the verb is what remains.
             after, verb = at_work["where"], _WORK
         elif lexicon.MOVES.match(lowered_rest, joint[0] if joint else len(rest)):
+            # "从A改到B": A is where it was before, neither the subject nor a current value.
             origin = _FROM.search(before)
             before, origin_slots = (before[: origin.start()], _slots_in(origin.group())) if origin else (before, [])
+        # "We moved the review to Friday" is about the review, which stands behind the verb.
         moved = _OBJECT_MOVED.search(lowered_rest)
         if moved is not None:
             before, after = rest[slice(*moved.span("what"))], rest[moved.end() :]
+        # "We go with X for Y" is about the purpose Y, and states X.
         decided = lexicon.DECIDES.search(lowered_rest)
         if decided is not None:
             before, after = (rest[slice(*decided.span(part))] for part in ("purpose", "what"))
         identifiers, values = self._split_values(rest, joint)
         subject = _content(before) | {self._values[slot][1] for slot in _slots_in(before) if slot not in values}
+        # Values before a joint say which thing is meant ("the 9:00 call is …"); without one they are the statement
+        # itself.
         subject |= {self._values[slot][1] for slot in _slots_in(before) if joint is not None or moved is not None}
         subject -= frozenset(word for words in displaced for word in words)
         predicate = _content(after) or frozenset({after.strip()} if in_charge else ())
         moves = lexicon.MOVES.search(lowered) is not None
+        # "Moved the launch to May": without words before the verb those behind it are the subject.
         if moves and not subject and predicate and values:
             subject, predicate = predicate, frozenset[str]()
         has_own_subject = bool(subject)
@@ -402,6 +413,7 @@ class _Reading:
     def _joint(self, rest: str) -> tuple[tuple[int, int] | None, str]:
         """Return the span between subject and predicate, and the verb there, "" if it has no meaning of its own."""
         lowered = self._small_rest
+        # A copula without words before it has no subject: it begins a question or an order.
         copula = next((match for match in lexicon.COPULAS.finditer(lowered) if rest[: match.start()].strip()), None)
         state = lexicon.STATE_CJK.search(rest)
         if state is not None and (copula is None or state.start() < copula.start()) and rest[: state.start()].strip():
@@ -415,15 +427,18 @@ class _Reading:
                 rest[: match.start()].strip() or _is_spanish_verb(match)
             ):
                 follows = copula is not None and not rest[match.end() : copula.start()].strip()
+                # "The editor I use is Vim": the verb right before the copula belongs to the subject.
                 if follows and copula is not None:
                     return copula.span(), ""
                 word = match.group().lower()
+                # "has been" and "has moved" join as "is" does: "has" means no possession there.
                 perfect = _PERFECT.match(lowered, match.end())
                 end = perfect.end() if perfect else match.end()
                 return (match.start(), end), "" if perfect else word
         if copula is None:
             return None, ""
         end = copula.end()
+        # Of two copulas in a row the second is no part of what is stated.
         if (second := lexicon.COPULAS.match(lowered, end + 1)) is not None:
             end = second.end()
         return (copula.start(), end), ""
@@ -453,8 +468,10 @@ class _Reading:
 
     def _names_something(self, rest: str, start: int, end: int, joint: tuple[int, int] | None) -> bool:
         before, after = rest[max(0, start - 40) : start], rest[end : end + 24]
+        # "Room 4", "sprint 12": the number is part of a name, so another number is another thing.
         if lexicon.NUMBERED.search(folded(before)) or lexicon.COUNTERS.match(after):
             return True
+        # In the subject a number says which one is meant; behind the joint it is what is stated about it.
         if joint is not None and start < joint[0]:
             return True
         if (joint is not None and start - joint[1] <= 1) or lexicon.MEASURES.match(after):
@@ -463,6 +480,8 @@ class _Reading:
         is_noun = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
         if word is None or not is_noun or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
             return False
+        # A word of change or end between the number and the next word does not make it a unit ("version 3 no longer
+        # runs").
         following = _FIRST_WORD.match(_without(_without(after, lexicon.CUE, ""), lexicon.ENDED, ""))
         has_unit = following is not None and not _is_function(following[1])
         is_cue = lexicon.CUE.search(folded(word[1])) is not None
@@ -517,12 +536,14 @@ def _written_and_told(text: str) -> Iterator[tuple[str, str]]:
                 told = word
             was_han = True
         elif _HIRAGANA.match(word):
+            # Right after Han characters hiragana is the ending of their word, unless it holds a particle.
             stripped = _PARTICLES.sub("", word)
             if stripped and not (was_han and stripped == word) and len(stripped) > 1:
                 told = stripped
             was_han = False
         else:
             stripped = word.strip(".+#/&-") or word
+            # One letter is a word only as a name, as in "plan B".
             if not _is_function(stripped) and (len(stripped) > 1 or stripped.isupper()):
                 told = stem(stripped)
             was_han = False

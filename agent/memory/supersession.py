@@ -47,12 +47,15 @@ def replaces(older: Statement, newer: Statement) -> bool:
         return False
     if newer.adds or different_identifiers(older, newer):
         return False
+    # "X instead of Y" names what it replaces, so the subjects need not be compared.
     if _displaces(older, newer) or _switches(older, newer):
         return True
+    # A denial removes only the same statement: "not on Monday" says nothing about Tuesday.
     if newer.ended or newer.negated != older.negated:
         return _denies(older, newer)
     if not same_subject(older, newer):
         return _corrects(older, newer)
+    # What can be cancelled is an undertaking or a date, not a property of the thing.
     if newer.cancelled and not older.cancelled:
         return older.progress or bool(older.kinds() & lexicon.TIMES)
     return _other_state(older, newer) or _other_value(older, newer) or _other_name(older, newer)
@@ -79,11 +82,14 @@ def updates(older: Statement, newer: Statement) -> bool:
         return False
     if not newer.subject or (older.values and older.values == newer.values) or newer.negated != older.negated:
         return False
+    # The newer one may leave out what the conversation has just named, but may not bring in another thing.
     if not newer.subject <= older.content and not _settled_by(older, newer):
         return False
     if not older.values and not newer.values:
+        # Of two reports of progress on one thing the newer one holds, unless it says the same.
         if older.progress and newer.progress:
             return older.said != newer.said or states_in(older) != states_in(newer)
+        # Without values, only what has one holder at a time can be updated by naming another.
         return newer.unique and newer.has_subject and not newer.said <= older.said
     return clash(older, newer) or other_day(older, newer) or (newer.cancelled and not newer.values)
 
@@ -250,26 +256,35 @@ def other_day(older: Statement, newer: Statement) -> bool:
 
 def _other_name(older: Statement, newer: Statement) -> bool:
     """Return whether both name the holder of a unique role or place, and the names differ."""
+    # Two decisions for one purpose exclude each other; a decision and a mere statement do not.
     if older.decides or newer.decides:
         return older.decides and newer.decides and bool(older.said) and bool(newer.said)
+    # Whoever settles in a place left the former one, although the verbs differ.
     if older.resides and newer.settles and not newer.values:
         return True
+    # Several people may share a duty: only a word of change says that one took over.
     if older.verb == newer.verb == "负责":
         return newer.changes and older.said != newer.said
     if older.past or (older.verb != newer.verb and not newer.moves):
         return False
+    # Of values only numbers are names, of a unique thing ("my phone number is …"); times and amounts have rules of
+    # their own.
     if older.values or newer.values:
         one_of = older.unique and older.kinds() == newer.kinds() == _NUMBER
         return one_of and not older.values & newer.values and older.said != newer.said
     only_old, only_new = older.said - newer.said, newer.said - older.said
+    # A name has up to four words; longer differences are other statements, not other names.
     if not only_old or not only_new or len(only_old) > 4 or len(only_new) > 4:
         return False
     if older.placed and newer.moves and older.definite and older.subject:
         return True
+    # A person lives in one place, and a definite thing stands in one.
     if (older.resides and newer.resides) or (older.placed and newer.placed and older.definite and older.subject):
         return True
     changed = newer.changes or newer.new
     if not older.subject:
+        # Only the speaker is the subject ("I work at A", "I now work at B"): it takes a word of change and a verb like
+        # "work", since people have and use several of most things.
         return (
             changed
             and bool(older.verb)
@@ -301,8 +316,10 @@ def _denies(older: Statement, newer: Statement) -> bool:
     """Return whether one states and the other denies the same thing in the same words."""
     if older.values != newer.values or (older.negated and newer.negated and not newer.ended):
         return False
+    # "He" and "she" are two people, also where all other words are the same.
     if older.about and newer.about and older.about != newer.about:
         return False
+    # "We no longer use X" denies "we use X" also with fewer words, but never with more.
     if newer.ended and not older.negated:
         newer = _ended_clause(newer)
         return bool(newer.content) and newer.content <= older.content and newer.subject <= older.content
@@ -351,13 +368,16 @@ def _switches(older: Statement, newer: Statement) -> bool:
     switch = lexicon.SWITCHES.match(newer.text[:READ_CHARS]) if newer.changes and not older.past else None
     if switch is None or older.negated or newer.negated:
         return False
+    # Chinese has no spaces to split at, so the old sentence has to begin with the same person and verb.
     old_text = older.text[:READ_CHARS].rstrip("。.!！了 ")
     verb = switch["verb"] or "用"
     if not old_text.startswith(switch["who"] + verb) or not switch["who"]:
         return False
     old_thing, new_thing = old_text[len(switch["who"]) + 1 :], switch["what"].rstrip("。.!！了 ")
+    # One character is the verb: what is behind it is the thing.
     if not old_thing or old_thing == new_thing:
         return False
+    # The last two characters of a Chinese noun phrase name its kind or purpose.
     return verb != "用" or (len(old_thing) > 2 and old_thing[-2:] == new_thing[-2:])
 
 

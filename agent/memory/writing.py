@@ -200,12 +200,15 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     mine = [fact for fact in facts if _same_partition(fact, new)]
     verdicts = _verdicts(mine, new)
     superseded = [fact for fact in mine if verdicts.get(fact.id) is Verdict.REPLACES]
+    # A repetition only settles a pending review: an entry of its own would make a history of nothing new.
     if not new.supersedes and (identical := [fact for fact in superseded if _says_the_same(fact, new)]):
         reviewed = [fact for fact in identical if fact.needs_review and fact.authority <= new.authority]
         return _settled(facts, mine, reviewed)
+    # One fact of greater authority refuses the whole write: half of it would leave two valid values.
     greater = next((fact for fact in superseded if fact.authority > new.authority), None)
     if greater is not None:
         return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, greater.id),)
+    # Messages are learned out of order after an outage: an older one is stored as already superseded.
     newer = max((fact for fact in superseded if fact.timestamp > new.timestamp), key=age, default=None)
     older = [fact for fact in superseded if fact.timestamp <= new.timestamp]
     added = _created(mine, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
@@ -228,6 +231,7 @@ def settle(
         known[older_id] = replace(older, doubted_by=None)
         return tuple(known.values()), (DoubtSettled(older_id),)
     told = Told(older.key, older.value, older.said), Told(newer.key, newer.value, newer.said)
+    # The rules stand above the model that was asked: it sees two sentences, not who may decide.
     if older.authority > newer.authority or older.is_constraint or not may_replace(*told):
         return tuple(facts), ()
     known[older_id] = replace(older, is_valid=False, superseded_by=newer_id, doubted_by=None)
