@@ -125,6 +125,7 @@ def _days_in_words(monthday: str, month: str, weekday: str, weeks: int, days: in
         if days > 1:
             return f"every {days} days"
         return f"every {weeks} weeks on {named}" if weeks > 1 else f"every {named}"
+    # "Every two weeks on the 3rd" would be read as something else than the rule does.
     if weeks > 1:
         return None
     months = "every month" if month == "*" else _months_in_words(month)
@@ -133,6 +134,7 @@ def _days_in_words(monthday: str, month: str, weekday: str, weeks: int, days: in
     if monthday == "*" and (nth := _NTH_WEEKDAY.fullmatch(weekday)):
         which = _NTH[int(nth["nth"]) - 1] if nth["nth"] else "last"
         return f"on the {which} {_DAYS[int(nth['day'])]} of {months}"
+    # Cron joins days of the month and of the week by "or", for which there are no short words.
     if weekday != "*":
         return None
     if monthday == "L":

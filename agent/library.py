@@ -350,6 +350,7 @@ def _open_model(
             raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
         return model, _close_nothing
     provider, _, name = (part.strip() for part in model.partition(":"))
+    # The model of the demo has no service, address or key.
     if provider == "rehearsal" and not name:
         return RehearsalProvider(sleep=clock.sleep), _close_nothing
     endpoint = ENDPOINTS.get(provider.lower())
@@ -357,6 +358,7 @@ def _open_model(
         raise SettingsError(texts.NO_SUCH_MODEL.format(forms=forms))
     environ: Mapping[str, str] = os.environ  # noqa: TID251 -- the calling program's environment, where it gives no argument
     if address := base_url or environ.get(endpoint.url_setting):
+        # Checked before the client is made: its own error would name neither the setting nor the form.
         if not address.startswith(("http://", "https://", "ws://", "wss://")):
             raise SettingsError(texts.NO_ADDRESS.format(what=_format_value(address)))
         endpoint = endpoint.at(address)

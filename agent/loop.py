@@ -606,9 +606,11 @@ async def complete(
                         ended = event
                     case _:
                         pass
+                # A model that repeats itself would go on to its limit of tokens, which somebody pays for.
                 if chars > max_chars or repetition.repeats:
                     break
     finally:
+        # Also when the stream broke: what was received is billed.
         if chars or ended:
             usage = ended.usage if ended and ended.usage else estimate_usage(messages, "".join(text))
             await count(ModelCall(model, usage))

@@ -439,10 +439,12 @@ def problem_of(timing: Timing, now: datetime) -> str:
         return _problem_of_moment(timing.at, timing.zone, now)
     if not 1 <= timing.weeks <= MAX_WEEKS:
         return f"Take every week, or one week of {MAX_WEEKS} at most."
+    # Steps of days and of weeks at once would both leave out days, and hardly ever meet.
     if not 1 <= timing.days <= MAX_WEEKS * 7 or timing.weeks > 1 < timing.days:
         return f"Take every day, or one day of {MAX_WEEKS * 7} at most, and then every week."
     try:
         too_often = comes_too_often(timing.rule, MIN_INTERVAL)
+        # A rule can be valid and never come, such as the 30th of February.
         comes = next_occurrence(with_end(timing, now), now) is not None
     except ValueError as error:
         return str(error)

@@ -413,6 +413,8 @@ class Turn:
     def _place_calls(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
         if self._is_last:
             return self._finish_exhausted()
+        # All of these were made as often as allowed, and a model that repeats itself goes on doing so: the turn ends
+        # before its rounds are used up.
         if self._repeats and all(len(self._results_of(call)) >= self._limits.max_same_calls for call in calls):
             return self._finish(events.Outcome.EXHAUSTED, texts.SAME_CALLS)
         refusals = tuple(self._refusal_of(call) for call in calls)
@@ -420,6 +422,8 @@ class Turn:
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
             for call, reason in zip(calls, refusals, strict=True)
         )
+        # A model that left out the workspace is reminded of it; native calls and functions in code have no place for
+        # one.
         needs_schema = not self._has_workspace and not self._step.in_functions and not _calls_natively(self._step)
         remind = needs_schema and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refusals

@@ -176,6 +176,8 @@ def _items(values: list[Json]) -> list[Json]:
 def _call(item: Json, reader: JsonReader) -> ToolCall:
     if not isinstance(item, dict):
         raise _NotCalls("each call is an object")
+    # Chat Completions wraps a call as {"type": "function", "function": {…}}, and models repeat what they were trained
+    # on.
     if isinstance(wrapped := item.get("function"), dict) and not item.keys() - _IGNORED_KEYS - {"function"}:
         item = wrapped
     name_keys = [key for key in NAME_KEYS if key in item]
@@ -185,8 +187,10 @@ def _call(item: Json, reader: JsonReader) -> ToolCall:
     if not isinstance(name, str) or not 0 < len(name.strip()) <= _MAX_NAME:
         raise _NotCalls('"name" is the name of a tool')
     args_keys = [key for key in _ARGS_KEYS if key in item]
+    # Which of two sets of arguments is meant cannot be known, and a wrong guess would act.
     if len(args_keys) > 1:
         raise _NotCalls(f'"{args_keys[0]}" and "{args_keys[1]}" stand in one call')
+    # Arguments beside "name" could also be misspelt keys of the call: the model is asked to write them in their place.
     if not args_keys and (other := item.keys() - _IGNORED_KEYS - set(NAME_KEYS)):
         raise _NotCalls(f'"{min(other)[:_MAX_NAME]}" stands beside "name"; put the arguments into "args"')
     return ToolCall(bare_name(name.strip()), _args(item[args_keys[0]] if args_keys else None, reader))

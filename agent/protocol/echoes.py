@@ -213,6 +213,7 @@ class _Lines:
         line = text[position:stop]
         plain = _plain(line)
         if not plain:
+            # A blank line may still get words.
             if not is_complete:
                 return None
             if self._in_run:
@@ -222,10 +223,12 @@ class _Lines:
             else:
                 shown.append(line)
             return stop
+        # Models put our marks into bold or a list: markup before them does not hide them.
         if line.lstrip(_MARKUP).startswith((self._open, self._close)):
             return self._begin_block(text, text.index("[", position))
         begin = position + len(line) - len(line.lstrip(_MARKUP))
         if (number := _ROUND.match(text, begin, partial=not is_whole)) is not None:
+            # More digits may follow, and the number would be another one.
             if number.partial or (number.end() == len(text) and not is_whole):
                 return None
             self.dropped, self._in_run, self._title = True, True, ""
@@ -234,12 +237,14 @@ class _Lines:
             self._in_title = True
             return title.end()
         if not is_complete:
+            # Held back only as long as it may become one of our lines; anything else is shown piece by piece.
             mark = line.lstrip(_MARKUP)
             may_be_mark = self._open.startswith(mark) or self._close.startswith(mark)
             return None if may_be_mark or self._may_be_ours(plain, line) else self._show_line(position, shown)
         if self._is_echo(plain):
             self.dropped, self._in_run, self._title = True, True, ""
             return stop
+        # A title alone may be the model's own heading: it is dropped only if what stood below it follows too.
         if plain in self._titles and not self._title:
             self._title = line
             return stop

@@ -121,6 +121,7 @@ class _Reader:
         text = self.text
         while self.position < len(text) and len(found) <= self.limits.calls:
             char = text[self.position]
+            # "[TOOL_CALLS]" begins as a list does, and some models write it.
             if char in "{[" and not _MARKER.match(text, self.position):
                 found += self._whole_calls()
             elif (
@@ -130,6 +131,8 @@ class _Reader:
             elif char in "<[`" and (marker := _MARKER.match(text, self.position)):
                 self.position = marker.end()
             elif word := _WORD.match(text, self.position):
+                # Templates append ".call" to a name; a tool may also be called so itself, so the name is tried as it is
+                # first.
                 self.position = word.end()
                 if self.is_tool(name := bare_name(word[0])) or self.is_tool(
                     name := bare_name(word[0].removesuffix(".call"))
@@ -153,6 +156,7 @@ class _Reader:
     def _arguments(self, name: str) -> Json:
         """Read the arguments behind the name of a tool."""
         text = self.text
+        # `name(key=value)` is code; `name({…})` only wraps an object, which the loop below finds.
         if (call := _AFTER_NAME.match(text, self.position)) and not _OBJECT_ALONE.match(text, call.end()):
             end = closing_parenthesis(text, call.end(), MAX_CODE_CHARS)
             args = read_code_call(text[call.end() : end], self.limits) if end else None
@@ -174,8 +178,10 @@ class _Reader:
             elif char == "<" and _ELEMENT.match(text, self.position):
                 return self._parameters(text[self.position :], to_end=True)
             elif word := _WORD.match(text, self.position):
+                # The next call begins: this one has no arguments.
                 if self.is_tool(bare_name(word[0])):
                     break
+                # A word like "arguments" introduces the object; any other one is only an error if no object follows.
                 unread = unread or ("" if word[0].lower() in _LABELS else word[0])
                 self.position = word.end()
             else:
@@ -227,14 +233,17 @@ class _Reader:
             return value if isinstance(value, dict) else {}
         while parameter := _ELEMENT.search(body, position):
             key = parameter["name"] or parameter["value"] or parameter["tag"]
+            # The own closing tag, not the next one: a value may hold elements.
             end = _closing(parameter["tag"]).search(body, parameter.end())
             value = body[parameter.end() : end.start() if end else len(body)].strip()
+            # Without its closing tag a parameter ends at any other one, such as that of the whole call.
             if end is None and (cut := value.find("</")) >= 0:
                 value = value[:cut].strip()
             found[key] = value if 'string="true"' in parameter["rest"] else self._plain(value)
             if end is None:
                 break
             position = end.end()
+        # An element around all parameters is no parameter itself.
         if found.keys() <= _AROUND and len(found) == 1 and isinstance(inner := next(iter(found.values())), str):
             return self._parameters(inner) if inner.startswith("<") else found
         if not found and body.strip():

@@ -278,6 +278,8 @@ def read_typical_json(
         return begin
     end = begin + limits.head
     key = _FIRST_KEY.match(text, begin, end)
+    # MAYBE only while the text ends before the limit: beyond it nothing more is waited for, or text would be held back
+    # for ever.
     if not key or "{" not in key[1]:
         return MAYBE if key and key.end() == len(text) < end else None
     if key.end() == len(text) < end:
@@ -287,6 +289,7 @@ def read_typical_json(
         return None
     if not colon[1]:
         return MAYBE if len(text) < end else None
+    # Other blocks are known by their first key; "name" is common in any JSON, so a call must name a tool besides.
     if kind is not BlockKind.EXECUTE:
         return begin
     name = _FIRST_NAME.search(text, begin, end)

@@ -173,9 +173,11 @@ def _mend(text: str, max_depth: int, *, whole: bool) -> Iterable[str]:
                 raise Unreadable(f"it is nested more than {max_depth} levels deep")
         elif symbol in _ENDS.values() and (not closers or closers.pop() != symbol):
             raise Unreadable(f"a {symbol} has no beginning")
+        # A comma before a bracket, or before the end of a cut text, is dropped: models write it as in Python.
         if symbol == "," and (not following or following in _ENDS.values()):
             continue
         yield f'"{symbol}"' if kind == "word" and following == ":" else _WORDS.get(symbol, symbol)
+    # Only the bracket around all calls is added at the end. Any other would invent the end of a value.
     if whole and closers == ["]"]:
         yield "]"
 
@@ -332,6 +334,7 @@ class JsonScanner:
         position = match.end() if match else position
         if position == len(text):
             return position
+        # A shortcut for long lists of plain values, which took most of the time: several items in one match.
         if self._expect in _VALUES and self._open and self._open[-1] == "]" and len(self._open) < self._max_depth:
             items = _ITEMS.match(text, position)
             if items is not None:
@@ -350,6 +353,7 @@ class JsonScanner:
             self._expect = _Expect.VALUE
         elif character == "," and self._expect is _Expect.COMMA_OR_END:
             self._expect = _Expect.VALUE if self._open[-1] == "]" else _Expect.KEY
+        # `isalnum` is also true for digits of other scripts, which JSON does not have.
         elif self._expect in _VALUES and (character.isalnum() or character == "-"):
             return self._read_scalar(text, position) if character.isascii() else self._fail(position)
         else:

@@ -342,6 +342,7 @@ def _names_tool(text: str, marker: Marker, is_tool: Callable[[str], bool], max_p
     position, words, prose, last = marker.end, 0, 0, -1
     while position < min(len(text), end):
         char = text[position]
+        # Templates put up to three markers before the name ("<|start|>assistant<|channel|>").
         if char in MARKER_BEGIN and (following := read_marker(text, position, is_tool)) is not None:
             if following is MAYBE:
                 return MAYBE
@@ -351,11 +352,13 @@ def _names_tool(text: str, marker: Marker, is_tool: Callable[[str], bool], max_p
         elif char in "{[" and (json := _JSON_BEGINS.match(text, position, partial=True)) is not None:
             return MAYBE if json.partial else _names_in_json(text, position, is_tool)
         elif word := _WORD.match(text, position):
+            # The word may go on in the next piece of text.
             if word.end() == len(text):
                 return MAYBE if len(text) < end else False
             follows = _CALL_FOLLOWS.match(text, word.end(), partial=True)
             if is_tool(bare_name(word[0]).removesuffix(".call")) and follows is not None:
                 return MAYBE if follows.partial else True
+            # Prose about a marker also names tools, so few words may precede the name, and none of another script.
             words += 1
             prose += last == position - 1 and text[last] == " "
             if words > _MAX_WORDS or prose > max_prose or not word[0].isascii():
@@ -547,10 +550,12 @@ class NativeBlock:
         return is_counterpart and bool(self._opening.core) and marker.core == self._opening.core
 
     def _close(self, text: str, position: int, marker: Marker) -> int | None:
+        # Of a call everything is kept, also its last marker: it is read as a whole at the end.
         if not self._is_thoughts:
             self._keep(marker.text)
             self._closed = True
             return marker.end
+        # The next message ends the thoughts without a mark of their own. It is not used up here.
         if marker.core in _BEGINS_MESSAGE and not marker.closes:
             self.is_over = True
             return position
@@ -563,6 +568,7 @@ class NativeBlock:
         ):
             return None
         if marker.is_token and not marker.core and channel is not None and text[channel.end()] == "<":
+            # "<|channel|>final<|message|>" is one transition in three pieces; its last marker ends the thoughts.
             following = read_marker(text, channel.end(), self._is_tool)
             if following is MAYBE:
                 return None

@@ -254,10 +254,13 @@ class Openings:
         self, text: str, start: int, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
         """Decide at a `<` or `[` in the middle of a line, after the character `before`."""
+        # After a quote or backtick the tag is spoken about, not used.
         element = self._code_element(text, start) if not before or before not in QUOTES else None
         if element is not None:
             return element
         native = self._native(text, start, before)
+        # Models go from a finished sentence straight into a call; in the middle of a sentence the token is only
+        # mentioned.
         if isinstance(native, NativeOpening) and before in _SENTENCE_ENDS and native.is_token:
             return native
         if native is not None:
@@ -275,6 +278,7 @@ class Openings:
             return Text(tag.end, tag.kind)
         if tag.kind is BlockKind.THINK:
             return self._thoughts_in_line(text, tag)
+        # Within a line only JSON that can be nothing else makes a tag a block: an answer may explain the protocol.
         begin = grammar.read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if begin is None:
             return Text(tag.end, tag.kind)
@@ -347,8 +351,11 @@ class Openings:
     def _tag_without_json(self, text: str, tag: grammar.Tag) -> Beginning | grammar.Maybe:
         if tag.empty:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
+        # Results come from us. If a model writes some, they are invented, so the block is removed whatever it holds.
         if tag.kind is BlockKind.RESULTS:
             return Opening(tag.kind, tag.end, json=False)
+        # A pair of tags around nothing is left out; only blanks up to the gap are searched, to hold back no text for
+        # long.
         inside = grammar.skip_blanks(text, tag.end, grammar.BLANKS + "\n")
         end = grammar.read_tag(text, inside, self.limits) if inside - tag.end < self.limits.gap else None
         if end is grammar.MAYBE:
@@ -356,6 +363,7 @@ class Openings:
         if end and end.closing and end.kind is tag.kind:
             return Orphan(tag.kind, end.end, Gap.OWN_LINE)
         if tag.kind is BlockKind.EXECUTE:
+            # "<execute>I will look it up: {…}": a call that has a sentence before it is a call all the same.
             begin = grammar.read_json_after_prose(text, tag.end, self.limits, self.is_tool)
             if isinstance(begin, int):
                 return self._misplaced(text, tag, begin)
@@ -364,6 +372,7 @@ class Openings:
                 return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
             return grammar.MAYBE if grammar.MAYBE in (begin, code) else Text(tag.end, tag.kind)
         if tag.kind is BlockKind.WORKSPACE:
+            # Some models write the workspace as lines of notes: removed like JSON, since nobody is to read it.
             notes = grammar.read_notes(text, tag.end, self.limits)
             if notes is not False:
                 return grammar.MAYBE if notes is grammar.MAYBE else Opening(tag.kind, tag.end, json=False)

@@ -147,10 +147,12 @@ class Parser:
             used = self._step(text, position)
             if used is None:
                 break
+            # What a trial read is kept, so that it can be given back as text if it was no block after all.
             if trial and trial is self._trial:
                 trial.raw.append(text[position:used])
             position = used
         self._held_back = text[position:]
+        # Most pieces of a stream are plain words: where nothing is held back they go straight to their destination.
         if self._held_back or self._trial or self._halted or self._sanitizer.half:
             self._shortcut = None
         elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
@@ -244,6 +246,7 @@ class Parser:
                 self._output.gap = gap
                 self._mode = _Mode.LINE_START
                 return end
+            # Within a fence tags are examples.
             case openings.FenceFound(marker, end):
                 self._write_text(text, position, end)
                 self._fence = OpenFence(marker, self._limits)
@@ -253,6 +256,7 @@ class Parser:
                 self._write_text(text, position, end)
                 self._element, self._mode = element, _Mode.ELEMENT
                 return end
+            # Single tokens of a chat template are only removed; what stands around them decides which gap is left.
             case NativeOpening(form, end):
                 if form is Form.TOKENS:
                     self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
@@ -260,6 +264,8 @@ class Parser:
                 else:
                     self._native = NativeBlock(beginning, self._limits, self._openings.is_named_tool, self._corrections)
                     self._mode = _Mode.NATIVE
+                    # It may be an example in the answer: it is read on trial, and shown again if it turns out to be
+                    # one.
                     if beginning.where is BlockPlace.QUOTED:
                         self._trial = openings.Trial(beginning, text[position:end], self._openings)
                 return end

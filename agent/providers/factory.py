@@ -173,6 +173,7 @@ class FallbackSession:
         self._current: ports.ModelSession | None = None
 
     async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
+        # Once a provider has answered, the turn stays with it: its handles and its cache mean nothing to another one.
         if self._current is not None:
             async with aclosing(self._current.answer(messages)) as events:
                 async for event in events:
@@ -187,12 +188,14 @@ class FallbackSession:
             try:
                 async with aclosing(session.answer(messages)) as events:
                     async for event in events:
+                        # A handle is no answer yet: if the provider fails now, the next one can still be asked.
                         if not (begun or isinstance(event, ports.HandleKept)):
                             begun, self._current = True, session
                             if reason:
                                 yield ports.ModelChanged(provider.name, reason)
                         yield event
             except ProviderError as error:
+                # After the first event another provider would repeat words that the person has already seen.
                 if begun or is_last or isinstance(error, StreamBroken):
                     raise
                 failure = failure or error.reason

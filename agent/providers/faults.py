@@ -318,12 +318,15 @@ def _configuration_error(fault: Fault, endpoint: Endpoint, model: str, key: str 
     """Return the sentence for a fault that the operator has to correct, or None for other faults."""
     label, status = endpoint.label, fault.status
     setting = endpoint.key_setting or "COGENCY_MODEL"
+    # Before the key: services answer 401, 402, 403 or 429 where the account is empty, and say so only in the text.
     if fault.no_credit:
         return texts.NO_CREDIT.format(label=label)
+    # Without a key a 403 means the missing key; with one, the account's rights.
     if fault.bad_key or (status == 403 and not key):
         return texts.KEY_REFUSED.format(label=label, status=status, setting=setting) if key else _no_key(endpoint)
     if status == 403:
         return texts.NOT_PERMITTED.format(label=label, status=status, setting=setting)
+    # A prompt that is too long is the turn's fault, though some services answer 404 for the model then.
     if fault.too_long:
         return None
     if fault.model_unknown:

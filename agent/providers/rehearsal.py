@@ -159,10 +159,12 @@ _UNPRINTABLE = compile_later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 def rehearse(messages: Sequence[Message]) -> str:
     """Answer as a real model does: one text in the delimiter protocol, with up to one tool call."""
+    # A summary is asked for in a prompt of its own, without a question in it.
     if messages and messages[0].text == FOLD:
         return _notes(messages[-1].text)
     question, results = _read(messages)
     intent = _intent(question)
+    # An intent needs its tool: what a bot does not offer here, its rehearsal does not call either.
     if isinstance(intent, Talk | Recall) and f"\n{NAME}(" in messages[0].text:
         intent = _catch_up_call(question) or intent
     if isinstance(intent, Talk) and any(f"\n{SCHEDULE}(" in message.text for message in messages):
@@ -311,6 +313,7 @@ def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = 
             shown = _format_here(messages_here) if messages_here else ""
             if passages:
                 shown = "\n\n".join(filter(None, [shown, f"Documents say about “{_line(query)}”:\n\n{passages}"]))
+            # A question that only might be about the past gets the usual answer rather than "I found nothing".
             if (not hits or _NOTHING.match(hits)) and question and not shown:
                 return _answer(_explanation(question))
             if not hits or _NOTHING.match(hits):
@@ -371,6 +374,8 @@ def _hits(content: str, query: str) -> str:
     threads = [(head, _messages(rest)) for head, _, rest in (block.partition("\n") for block in blocks)]
     relevant = [(head, [one for one in messages if not _is_noise(one)]) for head, messages in threads]
     words = _content_words(query)
+    # Recall also finds by meaning and shows whole passages; quoted as an answer, only what names the matter makes
+    # sense.
     about = [(head, [one for one in messages if words & _content_words(_words(one))]) for head, messages in relevant]
     shown_threads = about if any(messages for _, messages in about) else relevant
     return "\n\n".join("\n".join([head, *messages]) for head, messages in shown_threads if messages).strip()

@@ -463,16 +463,23 @@ class NativeCalls:
 
     def _call_of(self, piece: Mapping[str, object], name: str, text: str) -> _Call | None:
         index, id_ = piece.get("index"), as_text(piece.get("id"))
+        # Servers number the pieces of a call, or repeat its id, or its name, or nothing of these; several use one index
+        # for all calls. The id is the surest sign, then the name, then the index.
         here = self._last(lambda call: index is None or call.index == index)
         same = self._last(lambda call: bool(id_) and call.id == id_)
         if same is not None:
+            # One id at another index is a server that gives all calls the same id.
             moved = index is not None and same.index is not None and index != same.index
             call = None if moved or (name and text and same.is_whole) else same
         elif id_:
+            # The id may come only after the first piece; a new id without a name goes on with arguments that are not
+            # complete.
             is_late = here is not None and not here.id and not (name and here.name)
             is_rest = here is not None and not name and bool(text) and not here.is_whole
             call = here if is_late or is_rest else None
         elif name:
+            # A repeated name is a new call only if the arguments before it are complete: some servers repeat it with
+            # each piece.
             is_same = here is not None and (not here.name or (here.name == name and not here.is_whole))
             call = here if is_same else None
         else:

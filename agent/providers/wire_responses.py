@@ -88,6 +88,7 @@ class ResponsesReader(AnswerReader):
         event = wire.as_object(wire.parse_json(data))
         kind = wire.as_text(event.get("type"))
         is_whole = event.get("object") == "response"
+        # A gateway answers with an error that has no type, or with the whole response where streaming was asked for.
         if kind == "error" or (not kind and (event.get("error") if is_whole else wire.error_in(event))):
             return [_fault(event)]
         if is_whole:
@@ -100,6 +101,8 @@ class ResponsesReader(AnswerReader):
             return self._text(wire.as_text(event.get("delta")), _place(event))
         if kind in REASONING:
             return [ReasoningArrived(text)] if (text := wire.as_text(event.get("delta"))) else []
+        # An empty piece says that the model is at work: arguments of a call may take longer than the timeout between
+        # two events.
         if kind in CALL:
             return [TokensArrived("")]
         if kind == "response.output_item.done":
@@ -107,6 +110,7 @@ class ResponsesReader(AnswerReader):
         if kind in ENDS:
             return self._end(wire.as_object(event.get("response")), kind.removeprefix("response."))
         self.ignored += kind not in SILENT
+        # New thoughts after text: an empty event lets the bot show that it thinks again.
         thinks = kind == ADDED and wire.as_object(event.get("item")).get("type") == "reasoning"
         return [ReasoningArrived("")] if thinks and self._has_text else []
 

@@ -33,6 +33,7 @@ def result_of(name: str, status: ResultStatus, output: ToolOutput, audience: str
             case StructuredData(value):
                 texts.append(json.dumps(value, ensure_ascii=False))
             case Image(media_type, data):
+                # A part that is left out is named, so that the model does not answer as if it had seen all.
                 fits = len(images) < limits.max_images and len(data) <= bytes_left
                 summary = f"a picture ({media_type})"
                 texts.append(PICTURE.format(about=summary) if fits else LEFT_OUT.format(about=summary))

@@ -82,10 +82,12 @@ class ToolSearch:
         matches += self.search(about) if isinstance(about, str) else []
         unknown = [name[:MAX_SHOWN_CHARS] for name in names if not self._matching_names(name)]
         if not matches:
+            # Models misspell a name or take one that they know from elsewhere: the closest ones save a round.
             similar = dict.fromkeys(tool for name in names[:MAX_FOUND] for tool in closest_names(name, self._tools))
             hint = f"did you mean {' or '.join(map(repr, islice(similar, MAX_FOUND)))}?" if similar else OTHER_WORDS
             raise ToolError("no such tool", hint, ours=True)
         shown = list(dict.fromkeys(matches))[:MAX_ASKED]
+        # Each tool gets an equal share, or the first long schema would push out the others.
         room = RESULT_CHARS // len(shown)
         texts = [cut(described(self._tools[name]), room) for name in shown]
         texts += [f"There is no tool {', '.join(map(repr, unknown))}."] if unknown else []

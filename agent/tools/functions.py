@@ -211,8 +211,10 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
         raise ToolDefinitionError(texts.NO_EFFECT.format(where=where, effects=effects))
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise ToolDefinitionError(texts.NO_TIMEOUT.format(where=where, most=MAX_TIMEOUT_S))
+    # A generator would be "called" without running a line of it.
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ToolDefinitionError(texts.NO_RESULT.format(where=where))
+    # The docstring is what the model reads, so a function without one is no tool.
     description, argument_texts = _documented(inspect.getdoc(function) or "")
     if not 0 < len(description) <= MAX_DESCRIPTION_CHARS:
         raise ToolDefinitionError(texts.NO_DOCSTRING.format(where=where, most=MAX_DESCRIPTION_CHARS))
@@ -240,6 +242,7 @@ def _documented(text: str) -> tuple[str, dict[str, str]]:
     summary, argument_texts = list[str](), dict[str, list[str]]()
     section, argument, indent = "", "", 0
     for line in text.splitlines():
+        # Sphinx names the argument on each line; Google's and NumPy's styles have a section for all.
         if (match := _PARAM.match(line)) and (named := match["named"].split()):
             section, argument, indent = "param", named[-1], 0
             argument_texts[argument] = [match["text"]]
@@ -250,6 +253,7 @@ def _documented(text: str) -> tuple[str, dict[str, str]]:
         elif section in {"Args", "Arguments", "Parameters"} and (match := _ARGUMENT.match(line)):
             depth = len(match["indent"])
             indent = indent or depth
+            # The first argument sets the indentation of all; deeper lines go on with the text of the one above.
             if depth <= indent:
                 argument = match["name"]
                 argument_texts[argument] = [match["text"]]
@@ -338,6 +342,7 @@ def _kind(annotation: Any, where: str, within: tuple[object, ...] = ()) -> _Kind
         return _Kind(schema, inner.read) if description else inner
     if origin in (Required, NotRequired):
         return kind(parts[0])
+    # Bytes and enum members have no value in JSON that would come back as the same one.
     if origin is Literal and all(isinstance(part, str | int | None) and not isinstance(part, Enum) for part in parts):
         return _Kind({"enum": list(parts)}, _same)
     if origin is list:
@@ -349,11 +354,13 @@ def _kind(annotation: Any, where: str, within: tuple[object, ...] = ()) -> _Kind
         return _Kind({"type": "object", "additionalProperties": item.schema}, read)
     if origin in (Union, UnionType):
         return _either([kind(part) for part in parts])
+    # A class within itself would make a schema without end; it is refused below, since services reject references.
     class_: Any = annotation if isinstance(annotation, type) and annotation not in within else None
     if class_ is not None and issubclass(class_, Enum):
         return _choice(class_)
     if class_ is not None and (is_dataclass(class_) or is_typeddict(class_)):
         return _object(class_, where, (*within, class_))
+    # "list[set]" says more than "list": a generic type is shown as it is written.
     type_name = annotation.__name__ if isinstance(annotation, type) and origin is None else annotation
     raise ToolDefinitionError(texts.NO_SCHEMA.format(where=where, shown=str(type_name)[:MAX_SHOWN_CHARS]))
 

@@ -264,10 +264,12 @@ def _block(
     number: int, messages: Sequence[StoredMessage], names: Mapping[str, str], context: ToolContext, *, shared: bool
 ) -> str:
     """Format the hits of a thread. `found`: the best first. `shared`: it is a thread of others that they share."""
+    # Hits come by score, but a conversation is read by time.
     best_hit, ordered = messages[0], sorted(messages, key=lambda message: (message.time, message.id))
     zone, clock = _clock(context.person.time_zone)
     day = ordered[0].time.astimezone(zone).date()
     where = "earlier here" if best_hit.conversation == context.conversation else f"in {_place(best_hit.audience)}"
+    # Of a thread of others any link leads to it; of one's own only the one to the hit helps.
     links = (message.permalink for message in messages if message.permalink)
     link = f" ({url})" if (url := best_hit.permalink or (next(links, None) if shared else None)) else ""
     lines = [one_line(f"[{number}] {day} {clock}, {SHARED if shared else ''}{where}{link}:")]
@@ -276,6 +278,7 @@ def _block(
         asker = f" {message.name or SOMEBODY}" if shared else ""
         author = f"you answered{asker}" if message.author is Author.BOT else f"{names[message.person]} wrote"
         lines.append(one_line(f"{f'{time:%H:%M}' if time.date() == day else f'{time:%Y-%m-%d %H:%M}'}, {author}:"))
+        # Neutralized, because an old message may hold the tags of the protocol; marked where it is no longer valid.
         text = mark(neutralise(message.text.strip()), context.superseded)
         lines += [f"> {line}" for line in text.splitlines()]
     return "\n".join(lines)
@@ -302,11 +305,13 @@ def passage_around(text: str, wanted: Sequence[str]) -> str:
     for end, part in enumerate(parts, 1):
         counts.update(found[end - 1])
         size += len(part)
+        # A window that slides once over the sentences: linear, however long the message is.
         while size > PASSAGE_CHARS and start < end - 1:
             counts.subtract(found[start])
             size -= len(parts[start])
             start += 1
         score = sum(count > 0 for count in counts.values())
+        # At the same score the passage that began earlier grows rather than moves, for the words around the match.
         if score > best_score or (score == best_score and start == first):
             first, last, best_score = start, end, score
     passage = "".join(parts[first:last]).strip()
@@ -454,8 +459,11 @@ async def recollect(memories: Memories, conversations: ThreadHistory, query: Rec
     """Return the messages of the threads that `query` is about, oldest first; none if nothing is about it."""
     asked = frozenset(_words(query.text)) - _ASKING
     hits = await memories.search(replace(query, shared=False))
+    # Threads that others share come second: what a person means is likelier in their own.
     if not hits and query.shared:
         hits = await memories.search(query)
+    # Of the current thread and of shared ones only the hits count; a thread of one's own elsewhere is read as a whole,
+    # below.
     single = [hit.message for hit in hits if hit.shared or hit.message.conversation == query.exclude_conversation]
     threads = dict.fromkeys(hit.message.conversation for hit in hits if not hit.shared)
     elsewhere = [conversation for conversation in threads if conversation != query.exclude_conversation][:THREADS]
@@ -464,6 +472,7 @@ async def recollect(memories: Memories, conversations: ThreadHistory, query: Rec
     for conversation in elsewhere:
         thread = [one for one in await _messages_of(conversations, conversation) if query.admits(one)]
         messages += thread if _is_about(asked, thread, dated=dated) else ()
+    # "What did we decide there?" has no words to search for: it means the latest conversation.
     points_back = len(asked) <= POINTS_BACK_WORDS and read_statement(query.text[:QUESTION_CHARS]).anaphoric
     if not messages and points_back:
         for conversation in await _latest_conversation(conversations, query):

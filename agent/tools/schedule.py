@@ -302,8 +302,10 @@ def timing_of(args: JsonObject, context: ToolContext) -> Timing:
     """Return the timing of the arguments. Raises ToolError."""
     name = str(args.get("zone") or context.person.time_zone)
     at, rule = args.get("at"), str(args.get("rule") or "")
+    # Minutes from now need no time zone.
     if isinstance(minutes := args.get("in_minutes"), int) and not (at or rule):
         return Timing(name, at=_after(minutes, context.now))
+    # An hour in a guessed zone would ring at the wrong time without anybody noticing.
     if not name and not (isinstance(at, str) and _is_aware(at)):
         raise ToolError(NO_ZONE, ours=True)
     try:
@@ -315,6 +317,7 @@ def timing_of(args: JsonObject, context: ToolContext) -> Timing:
         raise ToolError(f"{error}", ours=True) from None
     timing = Timing(name, at=moment, rule=rule, until=end)
     weeks, days = (count if isinstance(count := args.get(name, 1), int) else 1 for name in ("weeks", "days"))
+    # "Every second week" counts from the first occurrence, which therefore is stored.
     if weeks > 1 or days > 1:
         return replace(timing, weeks=weeks, days=days, since=_first_occurrence(timing, context.now))
     return timing
