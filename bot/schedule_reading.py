@@ -260,22 +260,26 @@ class _Meaning:
         """The meaning on the clock of another zone. A day that is another one there, and an abbreviation that is not in
         use on that day ("PST" in summer), are asked back.
         """
+        # "In two hours, New York time": a duration has no zone, so the words are not what they seem.
         if "after" in self.reading.items and "clock" not in self.reading.items:
             return self._not_understood("zone")
         if not named.name:
             return self._at_offset(named.minutes or 0)
         zone = ZoneInfo(named.name)
         there = replace(self, zone=zone, now=self.now.astimezone(zone)).when()
+        # A repetition stays on the other zone's clock, through its changes of the hour.
         if not isinstance(there, WhenRead) or "every" in self.reading.items:
             is_sure = named.minutes is None or self.now.astimezone(zone).utcoffset() == timedelta(minutes=named.minutes)
             return there if is_sure else self._not_understood("zone")
         moments = {there.timing.at}
+        # "At 9 Tokyo time", where it is already tomorrow: today may be meant here or there.
         if self.now.astimezone(zone).date() != self.now.date() and isinstance(
             self.reading.items.get("day"), InDays | None
         ):
             today_here = datetime.combine(self.now.date(), self.now.astimezone(zone).time(), zone)
             other = replace(self, zone=zone, now=today_here).when()
             moments |= {other.timing.at} if isinstance(other, WhenRead) else set()
+        # "PST" in summer: the written offset and the zone's own differ, and people mean either.
         if named.minutes is not None and there.timing.at is not None:
             offset = there.timing.at.astimezone(zone).utcoffset() or timedelta()
             moments |= {there.timing.at + offset - timedelta(minutes=named.minutes)}
@@ -382,10 +386,13 @@ class _Meaning:
         today, tomorrow = self.now.date(), self.now.date() + timedelta(days=1)
         ahead = [(today, hour) for hour in hours if self._moment(today, hour) > self.now]
         later = [(tomorrow, hour) for hour in hours if (today, hour) not in ahead]
+        # People mean the midnight that ends today, which the calendar counts to tomorrow.
         if isinstance(clock, ClockTime) and clock.midnight:
             return self._read_moment(tomorrow, hours[0])
         if not ahead:
             return self._unclear(later if not spoken or hours[0].hour <= 6 else later[:1], passed=True)
+        # Said in the afternoon, "at five" is today at 17: nobody means five in the morning. At "at eight" both halves
+        # are likely.
         if len(ahead) == 1 and (not later or hours[0].hour <= 6):
             return self._read_moment(*ahead[0])
         return self._unclear([*ahead, *later])
@@ -400,12 +407,15 @@ class _Meaning:
         if (clock.part, part_of_day) in {("am", "afternoon"), ("am", "evening"), ("pm", "morning")}:
             return ()
         part = clock.part or part_of_day
+        # "At five" may be either half of the day; "5:00" is written by the clock of 24 hours.
         hours = (hour, hour + 12) if clock.spoken and hour < 12 else (hour,)
         match part:
             case "am" | "morning" if hour <= 12:
                 hours = (hour % 12 if part == "am" else hour,)
+            # "12 in the evening" is midnight, "12 pm" is noon.
             case "pm" | "afternoon" | "evening" if hour <= 12:
                 hours = (hour % 12 + 12,) if part != "evening" or hour < 12 else (0,)
+            # A night has two ends: "10 at night" is before midnight, "3 at night" behind it.
             case "night" if hour <= 12:
                 hours = (hour + 12,) if 6 <= hour < 12 else (hour % 12,)
             case "morning" if hour > 12:
@@ -423,6 +433,7 @@ class _Meaning:
             return None
         if every == UNSURE:
             return self._not_understood("every")
+        # "Every day in two hours" can mean a first time or a distance.
         if "after" in items:
             return self._not_understood("after")
         if isinstance(excluded := items.get("except"), Except):
@@ -441,6 +452,7 @@ class _Meaning:
             timed = self._daily(every, day, begin or now.date())
         if not isinstance(timed, Timing):
             return timed
+        # Steps of weeks or days count from a first occurrence; else "from May on" begins at midnight.
         since = timed.since if timed.since or begin is None else self._moment(begin, time())
         return self._ending(replace(timed, since=since, until=until), items.get("lasting"), begin or now.date())
 
@@ -475,6 +487,7 @@ class _Meaning:
             return self._not_understood("part")
         days = EVERY_DAY
         day = items.get("day")
+        # "Every hour on Monday" repeats on Mondays; "next Monday" is one day, for which no rule stands.
         if isinstance(day, OnWeekdays) and day.week is None and not day.coming:
             days = f"* * {_cron_days(day.days)}"
         elif day is not None:
@@ -483,6 +496,7 @@ class _Meaning:
             days = f"* * {_cron_days([n for n in range(7) if n not in excluded.weekdays])}"
         if isinstance(clock, ClockTimes):
             return self._not_understood("clock")
+        # Of a clock only the minute counts: the hours come from the repetition.
         minute = clock.minute if isinstance(clock, ClockTime) else 0
         rule = _rule_of_hours(every, minute, window if isinstance(window, Window) else None, days)
         return Timing(self.zone.key, rule=rule) if rule else self._not_understood("every")
@@ -495,14 +509,18 @@ class _Meaning:
         hours = [self._hours(one) for one in clocks]
         if not all(hours):
             return self._not_understood("clock")
+        # "Every day at five" would be wrong each day if it was guessed; from seven on the first half of the day is the
+        # likelier one.
         ambiguous = next(
             (n for n, some in enumerate(hours) if clock is None or (len(some) > 1 and some[0].hour <= 6)), None
         )
         if ambiguous is not None:
+            # A question about several hours at once would need a choice for each combination.
             if len(hours) > 1:
                 return self._not_understood("clock")
             return self._unclear([(None, hour) for hour in hours[ambiguous]])
         times = sorted({some[0] for some in hours})
+        # Cron has no seconds.
         if any(one.second for one in times):
             return self._not_understood("clock")
         days = _rule_of_days(every, day, earliest)
@@ -592,6 +610,8 @@ def _dates(day: object, today: date) -> Iterator[date]:
             yield today + timedelta(days=days)
         case OnWeekdays((weekday,), week=int() as weeks):
             yield today + timedelta(days=7 * weeks - today.weekday() + weekday)
+        # On a Monday "Monday" can be today or in a week; "next Friday" can be the coming one or that of the next week.
+        # Both are yielded, and the caller asks.
         case OnWeekdays((weekday,), coming):
             ahead = (weekday - today.weekday()) % 7
             if ahead or not coming:
@@ -599,6 +619,7 @@ def _dates(day: object, today: date) -> Iterator[date]:
             if not ahead or (coming and today.weekday() + ahead <= 6):
                 yield today + timedelta(days=ahead + 7)
         case OnDate(month, number, year):
+            # Nine years, because the 29th of February can be eight years away (2096 to 2104).
             years = [_whole_year(year, today)] if year is not None else range(today.year, today.year + 9)
             dates = [date(y, month, number) for y in years if number <= monthrange(y, month)[1]]
             yield from [candidate for candidate in dates if year is not None or candidate >= today][:1]
@@ -609,6 +630,7 @@ def _dates(day: object, today: date) -> Iterator[date]:
             yield from (candidate for candidate in _dates(inner, today) if candidate.weekday() == weekday)
         case OnMonthday(number, months):
             first = today.replace(day=1)
+            # Thirteen months, because this month's day may have passed.
             asked = range(13) if months is None else (months,)
             lasts = {month: monthrange(month.year, month.month)[1] for month in (_months_on(first, n) for n in asked)}
             dates = [
@@ -659,6 +681,7 @@ def _rule_of_hours(every: Repetition, minute: int, window: Window | None, days: 
     """The cron rules for a number of minutes or hours, if they come at the same times of each day; else ""."""
     step = every.count * (1 if every.unit == "minute" else 60)
     if window is None:
+        # Cron begins anew each hour and each day: only divisors of 60 and of 24 come at equal distances.
         if step < 60:
             return f"*/{step} * {days}" if 60 % step == 0 and not minute else ""
         hours = step // 60
@@ -668,6 +691,7 @@ def _rule_of_hours(every: Repetition, minute: int, window: Window | None, days: 
             f"{minute} * {days}" if hours == 1 else f"{minute} */{hours} {days}" if hours < 24 else f"{minute} 0 {days}"
         )
     begin, end = window.begin.hour * 60 + window.begin.minute, window.end.hour * 60 + window.end.minute
+    # Between two hours the times are counted from the first and listed one by one.
     times = [time(*divmod(at, 60)) for at in range(begin + minute, end + 1, step)] if step else []
     return _rule_of_times(times, days) if len(times) > 1 else ""
 
@@ -701,8 +725,10 @@ def _cron_days(weekdays: Sequence[int]) -> str:
 def _rule_of_days(every: Repetition, day: object, today: date) -> str | None:
     """The last three fields of the cron rule: days of months, months, days of weeks. None if there is no such rule."""
     match every, day:
+        # "Every 7 days" is a week, which a rule says without a stored beginning.
         case Repetition("day", 7), None:
             return f"* * {_cron_days((today.weekday(),))}"
+        # A step of days has no form in cron: the rule is daily, and the timing carries the step.
         case Repetition("day", _), None | InDays() | OnDate():
             return EVERY_DAY
         case Repetition("week", _, ()), OnWeekdays(days, False, None):
@@ -712,9 +738,11 @@ def _rule_of_days(every: Repetition, day: object, today: date) -> str | None:
         case Repetition("week", _, weekdays), None | InDays() | OnDate():
             return f"* * {_cron_days(weekdays)}" if weekdays else None
         case Repetition("month", count), None | OnMonthday() | OnNthWeekday():
+            # Cron counts months within one year, so only divisors of twelve come at equal distances.
             months = sorted((today.month - 1 + n) % 12 + 1 for n in range(0, 12, count)) if 12 % count == 0 else []
             month_list = "*" if count == 1 else ",".join(str(month) for month in months)
             if isinstance(day, OnNthWeekday):
+                # Python's week begins with Monday as 0, cron's with Sunday.
                 number = (day.weekday + 1) % 7
                 return f"* {month_list} {number}{'L' if day.nth < 0 else f'#{day.nth}'}" if months else None
             number = "L" if isinstance(day, OnMonthday) and day.day < 0 else str(day.day if day else today.day)

@@ -128,14 +128,17 @@ class TimeReader:
         """Whether numbers that nothing marks as an hour or a day are one by what stands beside them."""
         for n, item in enumerate(items):
             following = items[n + 1] if n + 1 < len(items) else None
+            # "Do" and "so" are days in German, but before another word they are mostly English.
             if following is None and isinstance(item.value, OnWeekdays) and self._may_be_a_word(item):
                 return False
             is_bare = isinstance(item.value, OnMonthday) and item.value.bare
+            # "The 3rd" alone may be a floor or a draft; "the 3rd at 9:00" is a day.
             if is_bare and not (following and following.role == "clock" and _is_marked(following)):
                 return False
             if item.role == "clock" and not _is_marked(item):
                 if not self._is_separate(item, following):
                     return False
+                # "Tomorrow 5" needs something behind the five, or the end: "tomorrow 5 people come" has no hour.
                 before = {other.role for other in items[:n]} & {"day", "every", "part"}
                 if following is not None and following.role in {"day", "part", "zone", "every"}:
                     continue
@@ -166,11 +169,14 @@ class TimeReader:
         done begins at `first`. `after`: the token behind the time.
         """
         end = self.end()
+        # "7ampm": a time that goes on in the same word is not the one that was read.
         if after and self._is_glued(after):
             return max(first, after), max(first, after) + 1
+        # Times stand at the beginning or the end of what people write, so a long text is searched there only.
         for at in (at for at in range(first, last) if at < first + SEARCHED or at >= last - SEARCHED):
             after_time, before_time = first > 0 and at < first + BESIDE, last < end and at >= last - 2
             at_end = last == end and at >= end - 5
+            # Behind "remind me to" a number is part of the task, unless it stands beside the time or at the end.
             if closed and not (after_time or before_time or at_end):
                 continue
             stop = self._looks_like_time(at, beside=after_time or before_time, first=at == first)
@@ -189,6 +195,7 @@ class TimeReader:
             after = found[1]
         if after >= end:
             return None
+        # "One" is an article or pronoun in most languages, so it does not count as a number.
         number = any(n != 1 for n, _ in self.slots.cardinal(after))
         if number or (after > at and self._looks_like_time(after, beside=True, first=False) is not None):
             return after + 1

@@ -403,14 +403,17 @@ def load_settings(
     given = {name: value for name, value in environ.items() if value.strip()}
     sources = _sources()
     known = {source.name for source in sources.values()}
+    # Noted before the files are read: afterwards nothing shows where a value came from.
     secrets_in_files = {name for name in _secret_names() if f"{name}{IN_FILE}" in {**from_dotenv, **given}}
     file_names = {f"{name}{IN_FILE}": {**from_dotenv, **given}[f"{name}{IN_FILE}"].strip() for name in secrets_in_files}
     from_dotenv, given = with_files(from_dotenv, _secret_names()), with_files(given, _secret_names())
     in_keychain = {name for name in _secret_names() if is_in_keychain({**from_dotenv, **given}.get(name, ""))}
     for name in in_keychain:
+        # The value stays in its layer, so that the checks below still see who wrote it.
         layer = given if name in given else from_dotenv
         layer[name] = from_keychain(name, layer[name], keychain)
     written = {**from_dotenv, **given}
+    # A misspelt setting of ours would silently do nothing; other programs' variables are none of our business.
     unknown = sorted(written.keys() - known)
     for name in unknown:
         if name.upper().startswith(OURS):
@@ -438,6 +441,8 @@ def load_settings(
     )
     secret_fields = (attribute for attribute, value in values.items() if isinstance(value, Secret))
     exposed = [sources[attribute].name for attribute in secret_fields if sources[attribute].name in given]
+    # A .env may come with somebody else's folder. What it could do with secrets that were set elsewhere is refused: run
+    # commands, and send keys or messages to another address.
     run_commands = [name for name in RUN_COMMANDS if name in from_dotenv and name not in given]
     if TOOLS in from_dotenv and TOOLS not in given and any(name.endswith(".py") for name in settings.tools):
         run_commands.append(TOOLS)
@@ -452,6 +457,7 @@ def load_settings(
         if name not in given and exposed:
             raise SettingsError(_exposure_sentence(name, dotenv, exposed))
     for source, address in _custom_addresses(settings):
+        # A key of a file or the keychain was not written for this address either.
         elsewhere = secrets_in_files | in_keychain | ({SLACK_APPS} & written.keys())
         exposed = [key for key in source.keys if key in given.keys() | elsewhere]
         if source.name not in given and exposed and not is_loopback(urlsplit(address).hostname or ""):

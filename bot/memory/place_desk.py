@@ -82,17 +82,20 @@ PlaceRequest: TypeAlias = ShowPlace | ChangePlace | UndoChange | UnclearPlace
 def read_place_request(words: str) -> PlaceRequest:
     name, _, rest = words.strip().partition(" ")
     rule, rest = name.casefold().rstrip(":"), rest.strip()
+    # People end an order like a sentence; only in instructions the marks are part of the text.
     plain = rest.casefold().rstrip(".!")
     match rule:
         case "" | "show" | "list" if not rest:
             return ShowPlace()
         case "history" if not rest:
             return ShowPlace(past=True)
+        # Bounded before `int`, which refuses very long numbers with an error.
         case "undo" if not rest or (len(rest) < MAX_DIGITS and rest.isascii() and rest.isdecimal()):
             return UndoChange(int(rest) if rest else None)
         case "who" if rest:
             return _who(rest)
         case "models" if rest:
+            # "usual" and its synonyms remove the rule: an empty value is none.
             names = [] if plain in _USUAL else rest.replace(",", " ").split()
             return ChangePlace(PlaceRule.MODELS, " ".join(dict.fromkeys(names[:MAX_LISTED])))
         case "model" if rest and len(rest.split()) == 1:
@@ -102,6 +105,7 @@ def read_place_request(words: str) -> PlaceRequest:
             too_long = memory_texts.INSTRUCTIONS_TOO_LONG.format(most=MAX_INSTRUCTIONS)
             return UnclearPlace(too_long) if len(text) > MAX_INSTRUCTIONS else ChangePlace(PlaceRule.INSTRUCTIONS, text)
         case "language" if rest:
+            # The language becomes part of the prompt, so it may hold nothing but a name.
             is_name = len(rest) <= MAX_LANGUAGE and all(char.isalpha() or char in " -()" for char in rest)
             return ChangePlace(PlaceRule.LANGUAGE, "" if plain in _USUAL else rest) if is_name else _unclear()
         case "ambient" if plain in _SWITCH:
@@ -308,6 +312,8 @@ class PlaceDesk:
             case PlaceRule.MODELS | PlaceRule.MODEL if not set(value.split()) <= set(allowed):
                 raise Refused(reply_texts.model_not_allowed(allowed) if allowed else memory_texts.ONE_MODEL)
             case PlaceRule.WHO:
+                # Slack is asked only about the user groups that the settings name: in another one nobody would be
+                # found, and all would be locked out.
                 unknown = [role for role in value.split() if role.startswith("role:S") and not self._knows(role)]
                 if unknown:
                     raise Refused(memory_texts.GROUP_UNKNOWN)
@@ -318,6 +324,7 @@ class PlaceDesk:
                     raise Refused(memory_texts.NO_AMBIENT)
                 if int(value) > self.most_ambient:
                     raise Refused(memory_texts.AMBIENT_MOST.format(most=self.most_ambient))
+                # Switched on without messages or a model to judge them, it would look as if the bot had nothing to say.
                 if not_receiving or not self.can_judge():
                     raise Refused(not_receiving or memory_texts.NO_JUDGE)
             case _:

@@ -129,6 +129,7 @@ def read_memory_request(words: str) -> Request:
     """Return the request in the words after `/memory`. Never raises."""
     first, _, rest = words.strip().partition(" ")
     word, rest = first.casefold(), rest.strip()
+    # Entries are shown as "#3", and people type both forms.
     ref, _, text = rest.removeprefix("#").partition(" ")
     names_entry = _REF.fullmatch(ref) is not None
     where = " ".join(rest.split()).casefold()
@@ -137,6 +138,7 @@ def read_memory_request(words: str) -> Request:
             return ShowMemory()
         case "show" if names_entry and not text:
             return ShowEntry(ref)
+        # Bounded before `int`, which refuses very long numbers with an error.
         case "page" if rest.isascii() and rest.isdecimal() and len(rest) < 7 and int(rest) > 0:
             return ShowMemory(int(rest))
         case "delete" if names_entry and not text:
@@ -151,6 +153,7 @@ def read_memory_request(words: str) -> Request:
             return ExportMemory(rest)
         case "pause" | "resume" if where in _HERE | _EVERYBODY | {""}:
             return PauseLearning(word == "pause", here=bool(where), for_everybody=where in _EVERYBODY)
+        # Without a word it shows its usage below: a bare "share" must not change anything.
         case "share" if where in {"on", "off"}:
             return ShareOwn(where == "on")
         case "help" if not rest:

@@ -200,6 +200,7 @@ class _Scanner:
         at = quotes = 0
         while (quote := _QUOTE.match(body, at)) is not None:
             at, quotes = quote.end(), quotes + 1
+        # Lists do not go on into or out of a quotation.
         if quotes != self._quotes:
             self._quotes, self._lists = quotes, []
         line_start, doubtful = at, False
@@ -207,11 +208,15 @@ class _Scanner:
         column = 0 if margin is None else margin.end() - at
         if not body[at:].strip():
             return
+        # A line that begins left of an item's content ends the item (CommonMark 5.2).
         self._lists = [content for content in self._lists if content <= column]
         while (item := _ITEM.match(body, line_start + column)) is not None:
             base = self._lists[-1] if self._lists else 0
             number = item["number"]
+            # In a paragraph only a list that begins with 1 interrupts, so that a year at the start of a line does not.
             starts = number is None or int(number) == 1 or self._after_blank or bool(self._lists)
+            # Four columns further right it would be indented code, or it belongs to the paragraph: readers differ
+            # there.
             doubtful = doubtful or not base <= column <= base + 3 or not starts
             column += item.end() - item.start()
             if not doubtful:
@@ -220,6 +225,7 @@ class _Scanner:
         content = body[line_start + column :]
         opening = _FENCE.fullmatch(content)
         if opening is not None and not doubtful and base <= column <= base + 3 and not self._in_html:
+            # Only CommonMark opens a block with tildes; for other readers nothing is certain to be code from here on.
             if content[0] == "~" and self.reader is not MarkdownReader.COMMONMARK:
                 self.lost = True
             elif not whole:
@@ -237,6 +243,7 @@ class _Scanner:
             self._inline(content, start + line_start + column, whole=whole)
 
     def _inline(self, content: str, offset: int, *, whole: bool) -> None:
+        # All runs of backticks by length, found once: a search for each opening one would be quadratic.
         runs: dict[int, list[int]] = {}
         for run in _RUN.finditer(content):
             runs.setdefault(run.end() - run.start(), []).append(run.start())
@@ -246,6 +253,7 @@ class _Scanner:
                 continue
             if token[0] == "<":
                 tag_end = content.find(">", token.end())
+                # Whether HTML or code begins first differs between readers where they overlap.
                 if content[token.end()] in "!?" or tag_end < 0 or "`" in content[token.end() : tag_end]:
                     self._blur(offset + token.start(), whole=whole)
                     return
@@ -253,6 +261,7 @@ class _Scanner:
             size = token.end() - token.start()
             candidates = runs.get(size, [])
             closing = bisect_left(candidates, token.end())
+            # An opening run may be closed in a line that has not come yet.
             if closing == len(candidates):
                 self._blur(offset + token.start(), whole=whole)
                 return

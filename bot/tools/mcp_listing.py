@@ -224,12 +224,15 @@ class _SchemaReader:
 
     def read(self, schema: Json, depth: int) -> dict[str, Json]:
         self._nodes += 1
+        # A schema of a server has no bound of its own: references can repeat a part of it without end. An empty one
+        # allows anything, and the server checks its arguments itself.
         if not isinstance(schema, Mapping) or depth > MAX_SCHEMA_DEPTH or self._nodes > MAX_NODES:
             return {}
         properties = schema.get("properties")
         if isinstance(properties, dict) and self._nodes + len(properties) > MAX_NODES:
             return {}
         reference = schema.get("$ref")
+        # What stands beside a reference adds to it (JSON Schema 2020-12); draft 7 ignored it.
         reduced = self.read(self._resolve(reference), depth + 1) if isinstance(reference, str) else {}
         reduced |= self._read_values(schema)
         if isinstance(properties, dict):
@@ -241,10 +244,13 @@ class _SchemaReader:
             reduced["properties"] = {**inherited, **own} if isinstance(inherited, dict) else own
             required = schema.get("required")
             if isinstance(required, list):
+                # A required property without a schema would be refused by services that check the schema.
                 present = (names[name] for name in required if isinstance(name, str) and name in names)
                 reduced["required"] = list(dict.fromkeys(present))
+        # Behind `prefixItems`, `items` means only the rest of the list, and alone it would say something wrong.
         if isinstance(items := schema.get("items"), dict) and "prefixItems" not in schema:
             reduced["items"] = self.read(items, depth + 1)
+        # Without the patterns, "no further properties" would forbid those that the patterns allow.
         additional = None if "patternProperties" in schema else schema.get("additionalProperties")
         if isinstance(additional, bool):
             reduced["additionalProperties"] = additional
@@ -298,6 +304,7 @@ class _SchemaReader:
             reduced["const"] = constant
         for key in _NUMBERS:
             value = schema.get(key)
+            # In Python True is an int, and a multiple of 0 is no valid schema.
             if isinstance(value, int | float) and not isinstance(value, bool) and (key != "multipleOf" or value > 0):
                 reduced[key] = value
         for key in _SIZES:

@@ -110,6 +110,8 @@ def checked_address(address: str) -> str:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise QuestionRefused(tool_texts.BAD_ADDRESS) from None
+    # Letters of other scripts, blanks and backslashes show another host than the one that is opened, as does a name
+    # before "@".
     plain = address.isascii() and address.isprintable() and " " not in address and "\\" not in address
     safe = parts.scheme == "https" or (parts.scheme == "http" and host in {"localhost", "127.0.0.1", "::1"})
     if not (plain and safe and host and port != 0 and "@" not in parts.netloc and len(address) <= MAX_TEXT_CHARS):
@@ -164,6 +166,7 @@ def _field(name: str, schema: Json, *, required: bool) -> QuestionField:
             return _with_default(replace(field, kind=ValueKind.ONE_OF, choices=choices), defaults)
         case {"type": "string"}:
             least, most = _bound(schema, "minLength"), _bound(schema, "maxLength")
+            # An answer of that length cannot be typed into a window, so the form could never be sent.
             if least is not None and least > MAX_TEXT_CHARS:
                 raise QuestionRefused(tool_texts.NO_FORM)
             text = default if isinstance(default, str) and len(default) <= MAX_TEXT_CHARS else ""
@@ -178,6 +181,7 @@ def _field(name: str, schema: Json, *, required: bool) -> QuestionField:
                 default=json.dumps(default)[:MAX_NUMBER_CHARS] if is_number else "",
             )
         case {"type": "boolean"}:
+            # A menu sends the number of a choice: "0" is "yes".
             choice = ("1", "0")[default] if isinstance(default, bool) else ""
             return replace(field, kind=ValueKind.YES_NO, choices=YES_NO, default=choice)
         case {"type": "array", "items": dict(items)} if (choices := _choices(items)) is not None:
@@ -198,6 +202,7 @@ def _with_default(field: QuestionField, values: Sequence[Json]) -> QuestionField
 
 def _choices(schema: Mapping[str, Json]) -> tuple[tuple[str, str], ...] | None:
     """Return the values that may be chosen, with their titles; None if the schema has no choices."""
+    # The protocol has had three forms of choices: `enumNames`, `oneOf` with titles, and `anyOf` for several.
     titled = schema.get("oneOf", schema.get("anyOf"))
     match schema:
         case {"enum": list(values)}:
@@ -261,6 +266,7 @@ def _value(field: QuestionField, text: str) -> Json:
         case ValueKind.ONE_OF:
             return _choice(field, text)
         case ValueKind.SOME_OF:
+            # A menu sends numbers with blanks between them; in a text field people write names and commas.
             names = text.split() if field.is_menu else [name for name in text.split(",") if name.strip()]
             chosen: list[Json] = [*dict.fromkeys(_choice(field, name) for name in names)]
             if field.least is not None and len(chosen) < field.least:
