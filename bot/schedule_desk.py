@@ -193,7 +193,7 @@ class ScheduleDesk:
         read = await asyncio.to_thread(read_when, words, now, zone)
         if isinstance(read, WhenUnclear) and not read.choices:
             return _not_understood(read, before)
-        if not asker.person.time_zone and self._needs_zone(words, now):
+        if not asker.person.time_zone and await asyncio.to_thread(self._needs_zone, words, now):
             return ScheduleAnswer(schedule_texts.ZONE_FIRST, by_clock=True, refused=True)
         match read:
             case None:

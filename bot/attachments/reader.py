@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from agent.messages import is_too_deep
 from bot.attachments import kinds
 from bot.caches import FairTurns
 
@@ -27,6 +28,7 @@ MESSAGE_S: Final = 45.0  # For reading all files of one message, without waiting
 
 # The longest possible line: JSON escapes a character beyond U+FFFF with twelve.
 _LINE_BYTES: Final = MAX_CHARS * 12 + len('["text", ""]\n')
+LINE_DEPTH: Final = 1  # A list of two values
 # Of all lines: a reader process that a file has taken over must not exhaust our memory.
 MAX_OUTPUT_BYTES: Final = 3 * _LINE_BYTES
 LINE_COST: Final = 256  # Memory of a line besides its bytes
@@ -193,7 +195,11 @@ async def _exchange(process: asyncio.subprocess.Process, data: bytes, output: _O
             bytes_left -= len(line) + LINE_COST
             if bytes_left < 0:
                 return
-            what, value = json.loads(line)
+            written = line.decode()
+            if is_too_deep(written, LINE_DEPTH):
+                output.fault = "broken"
+                return
+            what, value = json.loads(written)
             output.take(what, value)
     except (TypeError, ValueError):  # not our protocol: a file may have taken the process over
         output.fault = "broken"

@@ -1,7 +1,10 @@
 """`/remind` and `/schedules`, on the real store."""
 
+import asyncio
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -181,6 +184,25 @@ async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> No
     assert "in 20 minutes" in (await desk.show("", nobody_knows)).parts[0].text
     assert "10:40 Europe/Berlin" in (await desk.show()).parts[0].text
     assert (await desk.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
+
+
+class CountingExecutor(ThreadPoolExecutor):
+    """Counts what runs outside of the event loop."""
+
+    count = 0
+
+    def submit(self, *args: Any, **options: Any) -> Future[Any]:
+        self.count += 1
+        return super().submit(*args, **options)
+
+
+async def test_long_words_are_read_outside_of_the_event_loop_also_to_learn_whether_a_zone_is_needed() -> None:
+    desk, executor = Desk(), CountingExecutor(1)
+    asyncio.get_running_loop().set_default_executor(executor)
+    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
+    await desk.remind("in 20 minutes to " + "paint " * 300, nobody_knows)
+    assert executor.count == len(("the time", "the zone"))
+    assert len(await desk.kept()) == 1
 
 
 async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:

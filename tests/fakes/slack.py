@@ -296,7 +296,7 @@ class FakeSlack:
         """Wait until all envelopes are acknowledged, and an adapter in this event loop does no more work for them: most
         commands are acknowledged before they are executed.
         """
-        await self._acknowledged(lambda: self.delivered <= self.acks.keys() and not _asked())
+        await self._acknowledged(lambda: self.delivered <= self.acks.keys() and not asked_now())
 
     async def _acknowledged(self, happened: Callable[[], object]) -> None:
         """Wait until this is true. An envelope that is not acknowledged in time is sent again, as Slack does: its
@@ -477,7 +477,7 @@ class FakeSlack:
         return web.Response(body=self.files[name])
 
 
-def _asked() -> list[asyncio.Task[object]]:
+def asked_now() -> list[asyncio.Task[object]]:
     """Return the tasks of adapters that a user's action started."""
     return [task for task in asyncio.all_tasks() if task.get_name() == USER_TASKS]
 

@@ -146,9 +146,14 @@ def _is_unfurled(attachment: JsonObject) -> bool:
     )
 
 
+# All that the attachment of a pasted table has. Any other field names a source, or comes from an app.
+_PASTED: Final = frozenset({"id", "blocks", "fallback", "color", "mrkdwn_in"})
+
+
 def _is_pasted(attachment: JsonObject) -> bool:
     """Whether it holds only blocks, as the table that a person pastes into a message."""
-    return bool(items(attachment, "blocks")) and not first_text(attachment, "title", "pretext", "text", "author_name")
+    is_bare = all(name in _PASTED or not value for name, value in attachment.items())
+    return is_bare and bool(items(attachment, "blocks")) and text(attachment, "fallback") in ("", _NO_PREVIEW)
 
 
 # Attachments: the older form of what apps post, in which alerts still arrive.

@@ -81,7 +81,10 @@ async def test_the_longest_line_that_can_come_is_read(tmp_path: Path) -> None:
     assert told.why == ""
 
 
-@pytest.mark.parametrize("line", ["[1]", "no JSON", '{"a": 1}', "x" * (reader.MAX_CHARS * 13), '["part", ""]'])
+@pytest.mark.parametrize(
+    "line",
+    ["[1]", "no JSON", '{"a": 1}', "x" * (reader.MAX_CHARS * 13), '["part", ""]', "[" * 100_000, '{"a":' * 50_000],
+)
 async def test_of_a_process_that_says_anything_else_no_more_is_read(line: str, tmp_path: Path) -> None:
     script = tmp_path / "else.py"
     script.write_text(f"while True:\n    print({line!r})\n")
