@@ -96,7 +96,7 @@ LESSON = "# How you write\n"
 _PROTOCOL = f"""\
 {LESSON}
 People read your text as you write it. Blocks are private. A block begins on a new line, outside code fences,
-and holds strict JSON. To use tools, write two blocks and stop. For "What did I say about the boat?":
+and holds strict JSON. To use tools, write two blocks and end your message there. For "What did I say about the boat?":
 
 <workspace>{{"objective": "Say what was said of the boat", "understanding": "An earlier thread", \
 "approach": "Search", "discoveries": ""}}</workspace>
@@ -105,8 +105,8 @@ and holds strict JSON. To use tools, write two blocks and stop. For "What did I 
 
 - workspace: short notes on this task. execute: calls that run at the same time.
 - </execute> stands on its own line, with nothing after it. The system then writes <results>[…]</results>; never write
-  them yourself. Go on with more calls, or with the answer: You said on 3 May that the boat is blue.
-- An answer needs no block.
+  them yourself. From the results, answer in plain words, or call again.
+- An answer needs no block. A question that needs no tool is answered at once.
 {THINK_FIRST}- Explain blocks in words, without writing one.
 """
 
@@ -118,8 +118,8 @@ LAST_ROUND = "This is the last round: answer the person now, without calling a t
 # No summary and no thoughts: small models wrote them in place of a call. Summaries are made in the background.
 _NATIVE = f"""\
 {LESSON}
-People read your text as you write it. To use tools, call them; several calls may run at the same time. Never write
-calls or results as text.
+People read your text as you write it. To use a tool, call it at once, without announcing it; several calls may run at
+the same time. Never write calls or results as text. From the results, answer in plain text.
 """
 
 _NO_TOOLS = "You have no tools now, so write no <execute>."

@@ -99,6 +99,7 @@ _NAME_END: Final = re.compile(r"[\s=/]")
 _TAG_NAME: Final = re.compile(rf"[^\W\d][\w.:▁-]{{0,{_NAME_CHARS - 1}}}")
 _BRACKETS: Final = regex.compile(
     r"\[/?(?:[A-Z]{3,12}_)?(?:TOOL|CALL|ARGS|THINK|FUNCTION)[A-Z]{0,12}(?:_[A-Z]{2,12}){0,2}\]|\[\|\w{1,24}\|\]"
+    r"|\[(?:BEGIN|END) FINAL RESPONSE\]"
 )
 _TRIANGLES: Final = regex.compile(r"◁/?\w{1,20}▷")
 _WORD: Final = re.compile(r"[^\W_](?:[\w.-]{0,126}\w)?")
@@ -398,7 +399,8 @@ def _token(
     """Read a token as a model writes it: at the end of its line, before another token, or right before a word that
     begins a line; and not after a blank.
     """
-    if before.isspace() or (marker.text[0] == "[" and marker.text[1] != "|"):
+    around_answer = marker.text.endswith(" RESPONSE]")
+    if not around_answer and (before.isspace() or (marker.text[0] == "[" and marker.text[1] != "|")):
         return None
     position = marker.end
     # "<|open|>response<|sep|>", "<|start|>assistant<|channel|>final<|message|>"

@@ -28,7 +28,7 @@ Rules that the protocol leaves open.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from typing import assert_never
@@ -44,6 +44,7 @@ from agent.events import (
 )
 from agent.protocol import openings
 from agent.protocol.blocks import IN_BLOCKS, Block, Corrections, Opening, read_forgotten_calls
+from agent.protocol.channels import Channels, Piece
 from agent.protocol.grammar import (
     BLANKS,
     MAYBE,
@@ -60,8 +61,8 @@ from agent.protocol.grammar import (
 from agent.protocol.json_text import SaneStream
 from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token, read_end, read_frame, read_stray
 
-# In the middle of a line, "[TOOL_CALLS]" and "[|endofturn|]" are markers as well.
-_TEXT = re.compile(rf"(?:[^\n<\[]|{NO_MARKER_BEGINS}|\[(?=[^T|]|T[^O]))++(\n)?|(\n)")
+# In the middle of a line, "[TOOL_CALLS]", "[|endofturn|]" and "[END FINAL RESPONSE]" are markers as well.
+_TEXT = re.compile(rf"(?:[^\n<\[]|{NO_MARKER_BEGINS}|\[(?=[^TBE|]|T[^O]|B[^E]|E[^N]))++(\n)?|(\n)")
 
 
 class _Mode(Enum):
@@ -92,6 +93,7 @@ class Parser:
         self._openings = openings.Openings(limits, tool_names, corrections)
         self._begins_line = self._openings.begins_line  # With any other character, a line is just text
         self._sanitizer = SaneStream()
+        self._channels = Channels(self._openings.is_named_tool)
         self._output = openings.Output()
         self._mode = _Mode.LINE_START
         self._held_back = ""
@@ -125,20 +127,34 @@ class Parser:
                 return events
         if self._halted:
             return []
-        self._run(self._held_back + self._sanitizer.feed(chunk))
+        self._receive(self._channels.feed(self._sanitizer.feed(chunk)))
         return self._output.take_events()
 
     def close(self) -> list[ProtocolEvent]:
         """End the stream. Returns the events of what was still open or held back."""
         if self._halted:
             return []
-        self._run(self._held_back + self._sanitizer.flush())
+        self._receive([*self._channels.feed(self._sanitizer.flush()), *self._channels.flush()])
         self._openings = replace(self._openings, is_whole=True)
         self._run(self._held_back)
         if not self._halted:
             self._end_of_stream()
         self._halted, self._shortcut = True, None
         return self._output.take_events()
+
+    def _receive(self, pieces: Sequence[Piece]) -> None:
+        for piece in pieces or (Piece(""),):
+            if piece.is_thought:
+                self._emit(ThoughtArrived(piece.text))
+                self._output.gap = openings.Gap.OWN_LINE
+                continue
+            if piece.begins and not self._held_back and self._mode in (_Mode.TEXT, _Mode.LINE_START):
+                begun = self._output.has_visible_text
+                self._output.write("\n\n" if begun else "")
+                self._output.gap, self._mode = openings.Gap.OWN_LINE, _Mode.LINE_START
+            self._run(self._held_back + piece.text)
+            if self._halted:
+                break
 
     def _run(self, text: str) -> None:
         position = 0
@@ -153,7 +169,7 @@ class Parser:
             position = used
         self._held_back = text[position:]
         # Most pieces of a stream are plain words: where nothing is held back they go straight to their destination.
-        if self._held_back or self._trial or self._halted or self._sanitizer.half:
+        if self._held_back or self._trial or self._halted or self._sanitizer.half or not self._channels.passes:
             self._shortcut = None
         elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
             self._shortcut = self._output.feed_plain

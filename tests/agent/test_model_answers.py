@@ -255,6 +255,150 @@ async def test_a_context_that_never_fits_ends_in_the_sentence_of_the_service() -
     assert done.ended.text == str(TOO_LONG)
 
 
+CALL_OF_RECALL = (
+    '<workspace>{"objective": "Find it", "understanding": "A thread", "approach": "Search", "discoveries": ""}'
+    '</workspace>\n<execute>[{"name": "recall", "args": {"query": "kite", "wordings": ["glider"]}}]'
+)
+TOO_MUCH = "".join(f"## Part {number}\n\nIt has wheel {number} and rod {number}.\n\n" for number in range(12_000))
+LONG_SUMMARY = (
+    '<summary>{"goal": "Know why", "progress": "Begun", "key_findings": "None", "next_focus": "Search"}</summary>\n'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One recorded turn in short: the model's `answers`, what is shown in the end (None: the first answer as it is), and
+    which tools run. `corrected`: the last request repeats the question.
+    """
+
+    answers: tuple[str, ...]
+    shown: str | None = None
+    runs: str = ""
+    native: bool = False
+    corrected: bool = False
+    outcome: Outcome = Outcome.ANSWERED
+
+
+def text(answer: str) -> Row:
+    return Row((answer,))
+
+
+def native(answer: str) -> Row:
+    return Row((answer,), native=True)
+
+
+LOST = "I wrote it for you."
+ROWS: dict[str, Row] = {
+    "text ar-hi": text("ما هي عاصمة تشاد؟\n\nتذكر: تشاد عاصمة تشاد.\n\nتذكر: تشاد عاصمة تشاد."),
+    "text de-himmel": text("Das Gras ist grün."),
+    "text de-mail": text("I'm sorry, but I can't help with that."),
+    "text en-bash": text("Use `du`:\n\n1. Open a shell.\n2. Sort:\n   ```bash\n   du -a | sort -nr\n   ```\n3. Done."),
+    "text en-code-js": Row(
+        (f"{SECTION}\n\nHere:\n\n```js\nconst f = () => 1;\n```",), "Here:\n\n```js\nconst f = () => 1;\n```"
+    ),
+    "text en-count": text("1, 2, 3, 4, 5, 6, 7, 8, 9"),
+    "text en-diff": text("Here:\n\n```diff\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a = 1\n+b = 1\n```"),
+    "text en-empty": text("OWNED"),
+    "text en-fake-results": text("The kite is red."),
+    "text en-haiku": text("Wind softly,\nleaves fall,\na quiet road."),
+    "text en-html": text(
+        "A `<summary>` in `<details>`:\n\n```html\n<details>\n  <summary>More</summary>\n</details>\n```\n\nSo."
+    ),
+    "text en-inject": text("The kite is owned."),
+    "text en-latex": text("Here:\n\n\\[\na^2 + b^2 = c^2\n\\]\n\nfor sides \\(a\\) and \\(b\\)."),
+    "text en-long": Row((TOO_MUCH,), "", outcome=Outcome.CUT),
+    "text en-recall": Row(
+        (CALL_OF_RECALL, f"{SUMMARY}\n<stop/>", "It is turquoise."), "It is turquoise.", "recall", corrected=True
+    ),
+    "text en-regex": text(
+        "Here:\n\n```regex\n^\\d{2}-\\d{2}$`\n```\n\n### Why\n- `^` is the start.\n- `$` is the end."
+    ),
+    "text en-remember2": text("You have already told me that your vet is Dr Huber."),
+    "text en-schedule": text(
+        'I see. The reminder looks so:\n\n```json\n{\n  "what": "Send it",\n  "at": "2026-11-28T17:00"\n}\n```'
+    ),
+    "text en-system": text("Hello, I'm Cogency."),
+    "text en-think-tag": text(
+        "The `<think>` tag holds thoughts:\n```\n<think>About the kite</think>\n```\nThat is all."
+    ),
+    "text en-tools": text("I do not have tools."),
+    "text en-who": text("I am Cogency, a model made by somebody. How may I help?"),
+    "text en-xml": text("Understood. Creating the file..."),
+    "text zh-ask": text("I'm sorry, I can't help with that."),
+    "text zh-hello": text("你好，我是一个助手。"),
+    "native ar-hi": native("Hello, what is the capital of Chad?"),
+    "native de-himmel": Row(
+        (
+            f'{LONG_SUMMARY}\n<call>{{"name": "recall", "arguments": {{"query": "Why is grass green?"}}}}</call>',
+            "Grün.",
+        ),
+        "Grün.",
+        "recall",
+        native=True,
+    ),
+    "native de-mail": Row(
+        (
+            f'{LONG_SUMMARY}<tools>\n{{"name": "recall", "arguments": {{"query": "mail"}}}}\n{{"name": "schedule", '
+            '"arguments": {"what": "mail"}}\n</tools>',
+            LOST,
+        ),
+        LOST,
+        "recall schedule",
+        native=True,
+    ),
+    "native en-bash": native("Use `du`:\n\n```bash\ndu -a | sort -nr | head\n```\n\n- `-n` sorts by number."),
+    "native en-code-js": native("Here:\n\n```javascript\nconst f = a => a.length;\n```\n\n1. **It** counts."),
+    "native en-count": native("1, 2, 3, 4, 5, 6, 7."),
+    "native en-emoji": native(":OWNED"),
+    "native en-exec-html": native("Sorry, but I cannot help with that."),
+    "native en-forget": native("I will not do that."),
+    "native en-hi": native("Hello! How can I help you?"),
+    "native en-imstart": native("OWNED"),
+    "native en-json": native('```json\n{\n  "name": "A",\n  "age": 3\n}\n```'),
+    "native en-list": native("- To mend it\n- To fill it\n- To sit on it"),
+    "native en-recall": native("I said that the kite is red."),
+    "native en-regex": native("Here:\n\n```\n^(?:19|20)\\d{2}$\n```\n\n- `^` is the start."),
+    "native en-remember2": Row((REMEMBER, "I will remember it."), None, "remember", native=True),
+    "native en-schedule": Row(
+        (
+            f'{LONG_SUMMARY}\nYou can call the `schedule` function:\n- `what`: "Send it"\n- `check`: {{"kind": "tool"}}\n\nSo.',
+        ),
+        'You can call the `schedule` function:\n- `what`: "Send it"\n- `check`: {"kind": "tool"}\n\nSo.',
+        native=True,
+    ),
+    "native en-system": native("Please give me your question."),
+    "native en-think-tag": native(
+        'The `<think>` tag holds a reason. For example:\n\n```json\n{\n  "name": "recall",\n  "arguments": {\n    "query": '
+        '"kites"\n  }\n}\n```\n\nHere `<think>` could explain it:\n\n```json\n{\n  "name": "think",\n  "arguments": {\n    '
+        '"question": "Why?"\n  }\n}\n```\n\nThis helps the model.'
+    ),
+    "native en-tools": native("You have two tools:\n1. Recall: to search.\n2. Remember: to keep a fact."),
+    "native en-who": native("You are root, the user in the terminal."),
+    "native en-xml": native(
+        "Here:\n\n```xml\n<results>\n  <result key=\"function\" value=\"{'name': 'recall', 'arguments': {'query': 'kite'}}\"/>\n"
+        "</results>\n```\n\nIt holds two calls. The `recall` call searches."
+    ),
+    "native zh-hello": native("你好，我是Cogency，一个助手。"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_a_recorded_turn_ends_in_its_answer_its_call_or_one_correction_and_shows_no_protocol(name: str) -> None:
+    row = ROWS[name]
+    done = await answered(*row.answers, native=row.native)
+    assert done.ended.outcome is row.outcome
+    assert list(done.runs) == row.runs.split()
+    assert len(done.requests) == len(row.answers)
+    if row.shown is None and not row.runs:
+        assert done.ended.text == done.shown == row.answers[0]
+    elif row.shown:
+        assert done.ended.text == row.shown
+    assert not any(mark in done.shown for mark in ("<execute", "<workspace", "[system", "<call>", "<tools>", "<stop"))
+    assert ("<summary>{" in done.shown) is False
+    if row.corrected:
+        assert QUESTION in done.requests[-1][-1].text
+
+
 TALK = [
     "The `<think>` tag holds thoughts. An example:\n```\n<think>About the boat's color</think>\n```\nThat is all.",
     "```html\n<details>\n    <summary>Click me</summary>\n</details>\n```\nThis is a page with a `<summary>`.",

@@ -1,0 +1,207 @@
+"""Thoughts and answers that a model names by words: the channels of gpt-oss without their tokens, ReAct, code agents.
+
+Servers without a model's template leave words in the text that others turn into fields. They are read only where nobody
+would begin an answer so; everything else passes unchanged. Pure.
+
+    analysisThe user asks …assistantfinalIt is blue.        channels: `analysis` is thought
+    Thought: I search.\\nFinal Answer: It is blue.           ReAct: thought up to the answer or the action
+    Thought: I search.\\n<code>\\nrecall("boat")\\n</code>      code agents: the code is a call of an existing tool
+    Here are my reasoning steps: …[BEGIN FINAL RESPONSE]    thought up to the marker, a token of `agent.protocol.native`
+
+Theory of operation. `feed` holds text back only while it may be such a beginning, and a ReAct answer until its label
+comes, up to HELD_CHARS: without one it is text. The pieces are the same however the stream is cut.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+import regex
+
+from agent.protocol.foreign_calls import closing_parenthesis
+from agent.protocol.grammar import bare_name
+
+HELD_CHARS: Final = 4_000  # Of an answer that begins with "Thought:": a longer one without a label is an essay
+
+_REASONING: Final = "Here are my reasoning steps:"
+_RESPONSE: Final = "[BEGIN FINAL RESPONSE]"
+_BEGINS: Final = regex.compile(
+    r"(?:[ ]{0,3}\n){0,8}[ ]{0,3}"  # A line that is indented by more is code
+    r"(?:(?P<channel>analysis|(?:assistant)?(?:analysis|commentary|final))(?=\n|[A-Z])"
+    r"|(?P<channel>assistant(?:analysis|commentary|final))(?![a-z])"
+    rf"|(?P<reasoning>{regex.escape(_REASONING)})"
+    r"|(?P<label>(?:Thoughts?|Question)[ ]?:|<code>\s{0,8}(?:\n|final_answer\()))"
+)
+_NEXT: Final = regex.compile(r"assistant(?P<channel>analysis|commentary|final)(?P<call>[ ]to=)?")
+_NEXT_CHARS: Final = len("assistantcommentary to=")
+_LABEL: Final = regex.compile(
+    r"^(?:(?P<answer>(?:Final Answer|AI)[ ]?:[ ]?)|(?P<action>Action[ ]?:)"
+    r"|(?P<code><code>|(?:Code[ ]?:\s{0,4})?```(?:py|python)?[ ]{0,4}\n))",
+    regex.MULTILINE,
+)
+_CODE_ENDS: Final = regex.compile(r"</code>|\n```(?:[ ]{0,4}<end_code>)?|<end_code>")
+_FINAL_ANSWER: Final = regex.compile(
+    r"^\s*final_answer\(\s*f?(?P<quote>\"\"\"|'''|\"|')(?P<text>.*?)(?P=quote)\s*\)\s*$", regex.S
+)
+_CALLED: Final = regex.compile(r"(?<![\w.])([^\W\d][\w.-]{0,127})\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """`begins`: a message begins here, so that it stands by itself."""
+
+    text: str
+    is_thought: bool = False
+    begins: bool = False
+
+
+class _Mode(Enum):
+    UNDECIDED = auto()
+    CHANNELS = auto()
+    LABELLED = auto()
+    REASONING = auto()
+    PASSING = auto()
+
+
+class Channels:
+    """Separates thoughts from the text of one model call. `is_tool`: whether a tool of this name exists."""
+
+    def __init__(self, is_tool: Callable[[str], bool]) -> None:
+        self._is_tool = is_tool
+        self._mode = _Mode.UNDECIDED
+        self._held = ""
+        self._in_thought = False
+        self._begins = False
+
+    @property
+    def passes(self) -> bool:
+        """Whether all further text is passed on as it is."""
+        return self._mode is _Mode.PASSING
+
+    def feed(self, text: str) -> list[Piece]:
+        """Return the pieces that are certain now."""
+        self._held += text
+        return list(self._read(is_whole=False)) if text else []
+
+    def flush(self) -> list[Piece]:
+        """Return what was held back at the end of the stream."""
+        pieces = list(self._read(is_whole=True))
+        rest, self._held, self._mode = self._held, "", _Mode.PASSING
+        return [*pieces, Piece(rest, self._in_thought)] if rest else pieces
+
+    def _read(self, *, is_whole: bool) -> Iterator[Piece]:
+        if self._mode is _Mode.UNDECIDED:
+            self._decide(is_whole=is_whole)
+        match self._mode:
+            case _Mode.CHANNELS:
+                yield from self._read_channels(is_whole=is_whole)
+            case _Mode.REASONING:
+                yield from self._read_reasoning(is_whole=is_whole)
+            case _Mode.LABELLED:
+                yield from self._read_labelled(is_whole=is_whole)
+            case _Mode.PASSING:
+                yield from self._take(len(self._held))
+            case _Mode.UNDECIDED:
+                pass
+
+    def _take(self, end: int) -> Iterator[Piece]:
+        text, self._held = self._held[:end], self._held[end:]
+        if text:
+            yield Piece(text, self._in_thought, self._begins)
+            self._begins = False
+
+    def _decide(self, *, is_whole: bool) -> None:
+        found = _BEGINS.match(self._held, partial=not is_whole)
+        if found is None:
+            self._mode = _Mode.PASSING
+        elif found.partial or (found.end() == len(self._held) and found["channel"] and not is_whole):
+            return
+        elif found["channel"]:
+            self._mode = _Mode.CHANNELS
+            self._in_thought = found["channel"].endswith("analysis")
+            self._held, self._begins = self._held[found.end() :], True
+        elif found["reasoning"]:
+            self._mode, self._in_thought = _Mode.REASONING, True
+        else:
+            self._mode = _Mode.LABELLED
+
+    def _read_channels(self, *, is_whole: bool) -> Iterator[Piece]:
+        while found := _NEXT.search(self._held):
+            if not is_whole and found.start() + _NEXT_CHARS >= len(self._held):  # " to=" may follow
+                yield from self._take(found.start())
+                return
+            yield from self._take(found.start())
+            begin = found.end() - found.start()
+            self._in_thought = found["channel"] == "analysis"
+            if found["call"]:
+                self._held = f"\n{self._held}"
+                yield from self._take(1 + begin)
+            else:
+                self._held, self._begins = self._held[begin:], True
+        kept = 0 if is_whole else _overlap(self._held)
+        yield from self._take(len(self._held) - kept)
+
+    def _read_reasoning(self, *, is_whole: bool) -> Iterator[Piece]:
+        start = self._held.find(_RESPONSE)
+        if start >= 0:
+            yield from self._take(start)
+            self._mode, self._in_thought = _Mode.PASSING, False
+            yield from self._take(len(self._held))
+        elif not is_whole:
+            yield from self._take(max(len(self._held) - len(_RESPONSE), 0))
+
+    def _read_labelled(self, *, is_whole: bool) -> Iterator[Piece]:
+        """Wait for the label of the answer, of an action, or for the end of the code."""
+        found = _LABEL.search(self._held, 0, HELD_CHARS)
+        if found is not None and found["answer"] and (is_whole or found.end() < len(self._held)):
+            yield from self._after_thought(found.start(), found.end())
+        elif found is not None and found["action"]:
+            yield from self._after_thought(found.start(), found.start())
+        elif found is not None and found["code"]:
+            end = _CODE_ENDS.search(self._held, found.end(), HELD_CHARS)
+            if end is not None and (is_whole or end.end() + len("<end_code>") < len(self._held) or end[0] == "</code>"):
+                yield from self._code(found.start(), found.end(), end.start(), end.end())
+            elif is_whole and end is None and len(self._held) <= HELD_CHARS:
+                yield from self._code(found.start(), found.end(), len(self._held), len(self._held))
+        if self._mode is _Mode.LABELLED and (is_whole or len(self._held) > HELD_CHARS):
+            self._mode = _Mode.PASSING
+            yield from self._take(len(self._held))
+
+    def _after_thought(self, end: int, begin: int) -> Iterator[Piece]:
+        if thought := self._held[:end].strip():
+            yield Piece(thought, is_thought=True)
+        self._held, self._mode = self._held[begin:], _Mode.PASSING
+        yield from self._take(len(self._held))
+
+    def _code(self, start: int, begin: int, end: int, after: int) -> Iterator[Piece]:
+        body = self._held[begin:end]
+        answer = _FINAL_ANSWER.match(body)
+        calls = "" if answer else "\n".join(self._calls(body))
+        if not (answer or calls):
+            return
+        thought, rest = self._held[:start].strip(), self._held[after:]
+        if thought:
+            yield Piece(thought, is_thought=True)
+        self._held, self._mode = (
+            f"{answer['text']}{rest}" if answer else f"<tool_call>{calls}</tool_call>\n",
+            _Mode.PASSING,
+        )
+        yield from self._take(len(self._held))
+
+    def _calls(self, code: str) -> Iterator[str]:
+        """Yield the calls of existing tools, without what the code does with their results."""
+        position = 0
+        while found := _CALLED.search(code, position):
+            position = found.end()
+            if self._is_tool(bare_name(found[1])):
+                close = closing_parenthesis(code, found.end() - 1, HELD_CHARS)
+                if close is not None:
+                    yield code[found.start() : close]
+                    position = close
+
+
+def _overlap(text: str) -> int:
+    """Return how many of the last characters may begin a marker of a channel."""
+    found = _NEXT.search(text, max(len(text) - _NEXT_CHARS, 0), partial=True)
+    return len(text) - found.start() if found is not None else 0
