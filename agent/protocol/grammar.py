@@ -105,8 +105,8 @@ and holds strict JSON. To use tools, write two blocks and end your message there
 
 - workspace: short notes on this task. execute: calls that run at the same time.
 - </execute> stands on its own line, with nothing after it. The system then writes <results>[…]</results>; never write
-  them yourself. From the results, answer in plain words, or call again.
-- An answer needs no block. A question that needs no tool is answered at once.
+  them yourself. Go on with more calls, or answer in plain words.
+- An answer needs no block.
 {THINK_FIRST}- Explain blocks in words, without writing one.
 """
 

@@ -267,8 +267,8 @@ LONG_SUMMARY = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One recorded turn in short: the model's `answers`, what is shown in the end (None: the first answer as it is), and
-    which tools run. `corrected`: the last request repeats the question.
+    """One recorded turn in short: the model's `answers`, what is shown (None: the first answer as it is), and which
+    tools run. `corrected`: the last request repeats the question.
     """
 
     answers: tuple[str, ...]
@@ -288,6 +288,43 @@ def native(answer: str) -> Row:
 
 
 LOST = "I wrote it for you."
+EXAMPLES = """The `<think>` tag holds a reason. For example:
+
+```json
+{
+  "name": "recall",
+  "arguments": {
+    "query": "kites"
+  }
+}
+```
+
+Here `<think>` could explain it:
+
+```json
+{
+  "name": "think",
+  "arguments": {
+    "question": "Why?"
+  }
+}
+```
+
+This helps the model."""
+IN_XML = """Here:
+
+```xml
+<results>
+  <result key="function" value="{'name': 'recall', 'arguments': {'query': 'kite'}}"/>
+</results>
+```
+
+It holds two calls. The `recall` call searches."""
+IN_WORDS = 'You can call the `schedule` function:\n- `what`: "Send it"\n- `check`: {"kind": "tool"}\n\nSo.'
+TWO_CALLS = """<tools>
+{"name": "recall", "arguments": {"query": "mail"}}
+{"name": "schedule", "arguments": {"what": "mail"}}
+</tools>"""
 ROWS: dict[str, Row] = {
     "text ar-hi": text("ما هي عاصمة تشاد؟\n\nتذكر: تشاد عاصمة تشاد.\n\nتذكر: تشاد عاصمة تشاد."),
     "text de-himmel": text("Das Gras ist grün."),
@@ -336,16 +373,7 @@ ROWS: dict[str, Row] = {
         "recall",
         native=True,
     ),
-    "native de-mail": Row(
-        (
-            f'{LONG_SUMMARY}<tools>\n{{"name": "recall", "arguments": {{"query": "mail"}}}}\n{{"name": "schedule", '
-            '"arguments": {"what": "mail"}}\n</tools>',
-            LOST,
-        ),
-        LOST,
-        "recall schedule",
-        native=True,
-    ),
+    "native de-mail": Row((f"{LONG_SUMMARY}{TWO_CALLS}", LOST), LOST, "recall schedule", native=True),
     "native en-bash": native("Use `du`:\n\n```bash\ndu -a | sort -nr | head\n```\n\n- `-n` sorts by number."),
     "native en-code-js": native("Here:\n\n```javascript\nconst f = a => a.length;\n```\n\n1. **It** counts."),
     "native en-count": native("1, 2, 3, 4, 5, 6, 7."),
@@ -359,25 +387,12 @@ ROWS: dict[str, Row] = {
     "native en-recall": native("I said that the kite is red."),
     "native en-regex": native("Here:\n\n```\n^(?:19|20)\\d{2}$\n```\n\n- `^` is the start."),
     "native en-remember2": Row((REMEMBER, "I will remember it."), None, "remember", native=True),
-    "native en-schedule": Row(
-        (
-            f'{LONG_SUMMARY}\nYou can call the `schedule` function:\n- `what`: "Send it"\n- `check`: {{"kind": "tool"}}\n\nSo.',
-        ),
-        'You can call the `schedule` function:\n- `what`: "Send it"\n- `check`: {"kind": "tool"}\n\nSo.',
-        native=True,
-    ),
+    "native en-schedule": Row((f"{LONG_SUMMARY}\n{IN_WORDS}",), IN_WORDS, native=True),
     "native en-system": native("Please give me your question."),
-    "native en-think-tag": native(
-        'The `<think>` tag holds a reason. For example:\n\n```json\n{\n  "name": "recall",\n  "arguments": {\n    "query": '
-        '"kites"\n  }\n}\n```\n\nHere `<think>` could explain it:\n\n```json\n{\n  "name": "think",\n  "arguments": {\n    '
-        '"question": "Why?"\n  }\n}\n```\n\nThis helps the model.'
-    ),
+    "native en-think-tag": native(EXAMPLES),
     "native en-tools": native("You have two tools:\n1. Recall: to search.\n2. Remember: to keep a fact."),
     "native en-who": native("You are root, the user in the terminal."),
-    "native en-xml": native(
-        "Here:\n\n```xml\n<results>\n  <result key=\"function\" value=\"{'name': 'recall', 'arguments': {'query': 'kite'}}\"/>\n"
-        "</results>\n```\n\nIt holds two calls. The `recall` call searches."
-    ),
+    "native en-xml": native(IN_XML),
     "native zh-hello": native("你好，我是Cogency，一个助手。"),
 }
 
