@@ -190,6 +190,7 @@ def decide(message: MessageFacts) -> Decision:
       A message that arrives late is answered late, or stored as context; a late order is ignored.
     """
     for_bot = message.is_for_bot
+    # First of all, because of messages outside of the bot's conversations nothing may be stored.
     if not (for_bot or message.direct) and message.participants is None:
         is_talk = not (message.automatic or message.stops or message.orders or message.late)
         return Consider() if message.to_everybody and is_talk else Ignore()

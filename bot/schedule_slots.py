@@ -228,6 +228,7 @@ class SlotReader:
         on = self.matcher.longest("on", inner)
         last = link and (self.matcher.longest(kind, inner) or (on and self.matcher.longest(kind, on[1])))
         if first and last and isinstance(first[0], int) and isinstance(last[0], int):
+            # Through the end of the week: "Friday to Monday" are four days.
             days = tuple(sorted((first[0] + n) % 7 for n in range((last[0] - first[0]) % 7 + 1)))
             stop = last[1]
             end = self.matcher.longest("range-end", stop)

@@ -157,6 +157,7 @@ def obstacle(connection: Connection, where: str, migrations: Migrations) -> str 
     if found == migrations.head:
         may_write = not on_server or connection.execute(_MAY_WRITE).scalar_one()
         return None if may_write else texts.NO_RIGHT_TO_WRITE.format(where=where)
+    # Tables without our version are another program's: a migration would write among them.
     if found is None and inspect(connection).get_table_names():
         return texts.OTHER_PROGRAM.format(where=where)
     if found is not None and found.isdecimal():

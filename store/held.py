@@ -145,6 +145,7 @@ def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
     source, found, last = id_.rpartition(":")
     if not found or not source or not last:
         return None
+    # An id alone does not say whether it is a workspace, a server, a channel or a thread: what is stored does.
     if _is_there(connection, turn.c.source == id_):
         return HeldPlace(id_, plans.Gone(sources=frozenset({id_}), audiences=frozenset({label(TeamAudience(id_))})))
     channels, audiences = set[str](), set[str]()

@@ -196,16 +196,20 @@ def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str |
     """The same for a person who has not written yet; without a channel, the channel rules are not applied."""
     if rules.is_operator(who.person):
         return None
+    # A denial holds whatever else allows them; only operators cannot lock themselves out.
     denied = {entry.kind for entry in rules.deny if entry.matches(who)}
     if denied:
         return _denial(denied)
     if any(entry.kind is AccessKind.PERSON and entry.matches(who) for entry in rules.allow):
         return None
+    # Guests and people of other organizations need to be let in by name or by the setting, even where a channel is
+    # open.
     if authority < Authority.EMPLOYEE and authority not in rules.open_to:
         return reply_texts.CLOSED_TO[authority]
     listed = {entry.kind for entry in rules.allow}
     if listed == {AccessKind.PERSON}:
         return _denial(listed)
+    # Kinds are joined by "and", entries of one kind by "or": a role in a channel needs both.
     missing = listed - {entry.kind for entry in rules.allow if entry.matches(who)} - {AccessKind.PERSON}
     if not who.channel:
         missing -= {AccessKind.CHANNEL}

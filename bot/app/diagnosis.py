@@ -152,6 +152,7 @@ def with_acl(rights: Rights, acl: bytes, names: AccountNames) -> Rights:
 
 def readers(file: Rights, above: Sequence[Rights], names: AccountNames) -> list[str]:
     """Return who can read a file besides its owner, given the folders above it."""
+    # A file that anyone may read is safe in a folder that nobody may enter.
     for_all, by_list = (all(test(rights) for rights in above) for test in (_all_may_enter, _some_may_enter))
     if file.mode & stat.S_IROTH and (for_all or by_list):
         return [setup_texts.EVERYBODY if for_all else setup_texts.WHOM_A_LIST_LETS]

@@ -72,6 +72,7 @@ def slack_settings(settings: Settings) -> SlackSettings:
 def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
     """Return the Slack apps; none without a token. Raises SettingsError where an app lacks a setting."""
     if settings.slack_apps is not None:
+        # Two lists of apps would serve one workspace twice, and answer each question twice.
         if settings.slack_bot_token or settings.slack_app_token or settings.slack_client_id:
             raise SettingsError(page_texts.TWO_SLACK_LISTS)
         described = apps_in_file(settings, settings.slack_apps)
@@ -211,6 +212,7 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackAp
         raise error(page_texts.SLACK_APP_TABLE)
     values = dict[str, Any]()
     for key, value in cast("dict[str, object]", table).items():
+        # Each secret can also be given as a file of its own, by the same key with a suffix.
         base = key.removesuffix(KEY_FILE)
         in_file = base != key and base in SECRET_KEYS
         if base not in APP_KEYS or (base != key and not in_file):
@@ -218,6 +220,8 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackAp
             raise error(page_texts.SLACK_APP_KEY.format(key=key, known=known))
         if base in values:
             raise error(page_texts.SLACK_APP_KEY_TWICE.format(key=base, file=f"{base}{KEY_FILE}"))
+        # TOML has lists and numbers where environment variables have text: both take one way from here, with the same
+        # errors.
         text = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
         if base in (TOKENS_PER_DAY, DOLLARS_PER_DAY) and isinstance(value, int | float) and not isinstance(value, bool):
             text = str(value)

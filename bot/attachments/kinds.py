@@ -94,6 +94,8 @@ def plain_type(media_type: str) -> str:
 def announced(name: str, media_type: str) -> FileKind | None:
     """Return a file's kind by its name and media type; None if these are unknown."""
     kind, ending = plain_type(media_type), name.lower().rpartition(".")[2]
+    # The ending first: browsers and Slack name source code and logs as all kinds of things ("video/mp2t" for
+    # TypeScript).
     if ending in TEXTS:
         return FileKind.TEXT
     family, _, subtype = kind.partition("/")
@@ -101,6 +103,7 @@ def announced(name: str, media_type: str) -> FileKind | None:
         return FileKind.PICTURE
     if kind in {"application/pdf", "application/x-pdf"}:
         return FileKind.PDF
+    # Voice messages arrive as application/ogg, too.
     if family == "audio" or subtype == "ogg":
         return FileKind.SOUND
     if ending in HTML or subtype in {"html", "xhtml+xml"}:
@@ -109,6 +112,7 @@ def announced(name: str, media_type: str) -> FileKind | None:
         return FileKind.OFFICE
     if family == "text" or subtype in _TEXT_TYPES or subtype.endswith(("+json", "+xml")):
         return FileKind.TEXT
+    # A type that says something, and nothing that is read here, is believed; else the ending decides.
     if kind not in TELLS_NOTHING:
         return FileKind.OTHER
     return _by_ending(ending)

@@ -132,14 +132,17 @@ _PRESENTATION = b"openxmlformats-officedocument.presentationml.presentation.main
 
 
 def read_archive(data: bytes, output: DocumentOutput) -> None:
+    # Office encrypts into the container of its old formats, so that an encrypted .docx looks like a .doc.
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise NoText(LOCKED if "EncryptedPackage".encode("utf-16-le") in data else OLD)
     archive = zipfile.ZipFile(io.BytesIO(data))
     entries = {entry.filename: entry for entry in archive.infolist()}
+    # Before anything is unpacked: a hostile archive is refused by its list of entries alone.
     if len(entries) > MAX_ENTRIES or any(_is_packed_oddly(entry) for entry in entries.values()):
         raise NoText(BROKEN)
     if any(entry.flag_bits & 1 for entry in entries.values()):
         raise NoText(LOCKED)
+    # OpenDocument and EPUB name their type in an entry of its own; Office files are known only by their parts.
     mimetype = _start(archive, "mimetype", 200) if "mimetype" in entries else b""
     if mimetype.startswith(_OPEN_DOCUMENT):
         OpenDocument(output).read(_unpack(archive, ["content.xml", "styles.xml", "META-INF/manifest.xml"]))
@@ -327,6 +330,7 @@ class OpenDocument:
         if tag in _BESIDE:
             self._beside = _BesideText(tag)
             return
+        # Counted rather than switched, because hidden elements hold others of the same name.
         if self._hidden or tag in _HIDDEN:
             self._hidden += 1
             return
@@ -338,10 +342,12 @@ class OpenDocument:
                 self._output.part(f"slide {self._pages}")
             case "table:table":
                 self._tables += 1
+                # Tables can stand in cells: only the outermost is a sheet, and only its rows and cells become lines.
                 if self._in_sheets and self._tables == 1:
                     self._output.part(f"sheet {values.get('table:name', '')}")
             case "table:table-row" if self._tables == 1:
                 self._row, self._blank = [], 0
+                # Equal rows and cells are stored once with a count, which can be a million at the end of a sheet.
                 self._repeated["row"] = _number(values.get("table:number-rows-repeated"))
             case "table:table-cell" | "table:covered-table-cell" if self._tables == 1:
                 self._line = []
@@ -355,6 +361,7 @@ class OpenDocument:
             case "drawing:image":
                 self._pictures += 1
             case "text:s":
+                # A file can claim any number of blanks.
                 self._line.append(" " * min(_number(values.get("text:c")), MAX_REPEATED))
             case "text:tab" | "text:line-break":
                 self._line.append("\t" if tag == "text:tab" else "\n")

@@ -178,6 +178,7 @@ class AttachmentReader:
     def _combine(self, contents: Sequence[tuple[Attachment, _Content]]) -> Attached:
         transcripts = [content.words for file, content in contents if file.spoken and isinstance(content, _Text)]
         reasons = [content.reason for file, content in contents if file.spoken and isinstance(content, _Unread)]
+        # A voice message that cannot be understood is the question itself: there is nothing else to answer.
         if reasons and len(reasons) == len(contents):
             return Attached(sorry=_apology(reasons[0]))
         texts = [
@@ -249,6 +250,7 @@ class AttachmentReader:
         if isinstance(fetched, _Unread):
             return ReadDocument(why=fetched.reason)
         kind, data = fetched
+        # PDF and Office files have a limit in the reader process; text would be decoded here.
         if kind in {None, FileKind.TEXT, FileKind.HTML} and len(data) > (limit := _byte_limit(kind, request)):
             return ReadDocument(why=kinds.too_large("a text", limit))
         match kind:

@@ -192,9 +192,13 @@ class _Sheet(PartReader):
 
     def _text(self, cell: _Cell) -> str:
         value, formula = "".join(cell.pieces["v"]), "".join(cell.pieces["f"])
+        # Programs that write formulas without computing them put 0 there, and ask the office program to recalculate:
+        # that 0 is no result.
         if formula and self._book.recalculates and value.strip() == "0":
             value = ""
         match cell.kind:
+            # The index comes from the file: it is checked before it is used, and never read as a number without a
+            # bound.
             case "s":
                 shared = value.strip()
                 known = shared.isdecimal() and len(shared) < 10 and int(shared) < len(self._book.strings)
@@ -309,6 +313,7 @@ def read_spreadsheet(package: OfficePackage, main: str, output: DocumentOutput) 
     for part in package.related(main, "styles"):
         package.read_if_sound(part, styles)
     for part in package.related(main, "sharedStrings") or [*package.parts("xl/sharedstrings")]:
+        # Without its table of strings a workbook would show numbers in place of words: better nothing than that.
         if package.size(part) > MAX_UNPACKED:
             raise NoText(BROKEN)
         package.read_if_sound(part, strings)

@@ -195,6 +195,7 @@ def _guess(data: bytes, *, whole: bool) -> DecodedText | None:
             -guess.score,
         )
     )
+    # A guess that cannot decode the whole file was wrong, however good its sample looked.
     for number, guess in enumerate(guesses):
         if (text := _decode_nearly(data, guess.encoding, whole=whole)) is not None:
             rivals = (
@@ -204,6 +205,7 @@ def _guess(data: bytes, *, whole: bool) -> DecodedText | None:
                 and rival.sample != guess.sample
                 and rival.letters >= guess.letters - _LETTERS
             )
+            # Uncertain if another encoding reads other words nearly as well, or too few letters tell them apart.
             is_certain = number == 0 and guess.high >= _FEW and next(rivals, None) is None
             return DecodedText(text, NAMES[guess.encoding], is_certain)
     for encoding in ("cp1252", "latin-1"):

@@ -138,6 +138,7 @@ class WordReader(PartReader):
                 self._changes.pop()
             case "tr":
                 self._row_depth -= 1
+                # Only the outermost row is a line: a table within a cell has become the cell's text.
                 if self._row_depth == 0 and self._row:
                     row, self._row = self._row, None
                     marked = " | ".join(cell.marked or cell.text for cell in row) if any(c.marked for c in row) else ""

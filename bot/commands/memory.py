@@ -138,6 +138,7 @@ async def _forget_words(_: CommandHost, __: Requester, given: Mapping[str, str])
 async def forget(call: declaration.CommandCall) -> declaration.Panel:
     """Ask for confirmation of what they named; or carry out a button of that question."""
     words, desk, keeps = call.words.strip(), call.host.forgetting, bool(call.options.get(KEEP_REPLIES))
+    # The time zone was asked for in between: the subject travels in the button, and the question is asked again.
     if call.pressed and words.startswith(_ZONE):
         subject, _, zone = words.removeprefix(_ZONE).rpartition(" ")
         if problem := await call.caller.keep_zone(zone):

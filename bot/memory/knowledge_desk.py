@@ -157,6 +157,8 @@ class KnowledgeDesk:
             return KnowledgeAnswer(memory_texts.SHARES_ALREADY if on else memory_texts.SHARES_NOTHING, refused=True)
         name = literal(asker.person.name) or memory_texts.A_MANAGER
         announcement = (memory_texts.SHARING_ON if on else memory_texts.SHARING_OFF).format(who=name)
+        # Off before it is announced, on after it: if the announcement fails nothing is shared without the channel's
+        # knowledge.
         if not on:
             await self.preferences.set(owner_of(asker.channel), SHARING, None)
         try:

@@ -477,12 +477,14 @@ class KeptNotice:
         learned = [
             entry.id
             for entry in await self.profiles.all_entries(person, places)
+            # Only what rests on these messages alone goes with them.
             if entry.sources and taught.issuperset(entry.sources) and not entry.is_settled
         ]
         plan = EntriesPlan(person, frozenset(learned), frozenset(write.fact.id for write in writes))
         await self.forgetting.forget_entries(plan, self.clock.now())
         sentence = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.text) for write in writes]))
         valid = {fact.id for fact in await self.facts.readable(person, places) if fact.is_valid}
+        # What a fact had replaced may hold again, which nobody expects: the confirmation says so.
         restored = [_shorten(old.text) for write in writes for old in write.superseded if old.id in valid]
         return memory_texts.HOLDS_AGAIN.format(done=sentence, before=_listed(restored)) if restored else sentence
 

@@ -417,6 +417,8 @@ def _steps(turn: TurnTook) -> list[TurnStep]:
     began = first if turn.began is None else min(first, max(0.0, (turn.began - turn.taken).total_seconds()))
     waits, detail = page_texts.WAITED_AND_PREPARED if turn.began is None else page_texts.WAITED
     lines.append((0.0, began, WAIT, waits, detail))
+    # Between taking the question and the first call the bot reads memory and builds the context: time of its own, shown
+    # as such.
     if began < first:
         lines.append((began, first, REST, page_texts.PREPARED[0], page_texts.PREPARED[1]))
     if last < turn.seconds:

@@ -157,9 +157,11 @@ _PLAIN = LineBlock()
 def block_after(block: LineBlock, line: str, max_line: int) -> LineBlock:
     """Return the block that the line after `line` is in. `line` includes its newline, if any."""
     if block.fence is not None and not block.fence.left_by(line):
+        # A line above the limit is written in pieces, none of which closes a fence.
         closed = len(line.rstrip("\r\n")) <= max_line and block.fence.closed_by(line)
         if closed:
             return LineBlock()
+        # The head of a table is repeated on the next page.
         in_head = block.fence.info == TABLE_INFO and block.table.count("\n") < HEAD_LINES
         return replace(block, table=block.table + line) if in_head else block
     if len(line.rstrip("\r\n")) <= max_line and (fence := fence_opening(line)) is not None:
@@ -168,6 +170,7 @@ def block_after(block: LineBlock, line: str, max_line: int) -> LineBlock:
         return _PLAIN
     if block.table:
         return replace(block, header="")
+    # A table is known only by its second line.
     if block.header and is_separator(line) and len(block.header) + len(line) <= max_line:
         return LineBlock(table=block.header + line)
     return LineBlock(header=line if len(line) <= max_line else "")
@@ -289,12 +292,14 @@ def _tail(text: str) -> _OpenTail:
         start, end, content = match.start(), match.end(), match[0]
         whole = content.endswith("\n")
         line = end if whole else start
+        # A fence in a quotation ends with it, also without a closing line.
         if fence is not None and not (fence.left_by(content) and content.strip(" \t")):
             if fence.closed_by(content):
                 fence, line, block, table = None, end, end, None
             continue
         if fence is not None:
             block = start
+        # An incomplete line may still become something else than a fence.
         fence = fence_opening(content) if whole else None
         if fence is not None:
             fence_start, code_start = start, end
@@ -345,17 +350,21 @@ def _apply_marker(text: str, start: int, end: int, kept: int, runs: list[_Run]) 
     marker = text[start:end]
     before = text[start - 1] if start else " "
     behind = text[end] if end < kept else " "
+    # Only two tildes strike through; a single one may get its second with the next piece.
     if marker[0] == "~" and len(marker) != 2:
         return end < kept
     left = len(marker)
+    # A marker behind a blank closes nothing, and an underscore within a word is a part of the word (CommonMark 6.2).
     if not before.isspace() and not (marker[0] == "_" and behind.isalnum()):
         while left and (open_ := [number for number, run in enumerate(runs) if run.marker[0] == marker[0]]):
+            # What was opened inside of the emphasis that ends here stays text.
             del runs[open_[-1] + 1 :]
             run = runs.pop()
             used = min(left, len(run.marker))
             left -= used
             if used < len(run.marker):
                 runs.append(replace(run, marker=run.marker[used:]))
+    # A single asterisk between letters or digits is a multiplication more often than emphasis.
     opens = not behind.isspace() and not (before.isalnum() and (marker[0] == "_" or left == 1)) and left <= 3
     if left and opens:
         runs.append(_Run(start, end, marker[:left]))
@@ -435,6 +444,7 @@ def show_addresses(
     reader: MarkdownReader = MarkdownReader.COMMONMARK,
 ) -> str:
     """Return the text with the address shown of each link that the turn has not read exactly so."""
+    # A link that is still being written is held back: its address is not known yet.
     incomplete = None if complete else _LINK_BEGUN.search(text, text.rfind("\n", 0, -1 - HELD_CHARS) + 1)
     end = len(text) if incomplete is None else incomplete.start()
     code: CodeMap | None = None
@@ -444,10 +454,12 @@ def show_addresses(
             break
         if not _hides(match, has_read):
             continue
+        # Read only once a link needs it: most answers have none, and this runs with each piece.
         code = code or code_map(text, reader, complete=complete)
         is_reference = match[0] == "<" and reader is MarkdownReader.WITH_REFERENCES
         if code.covers(match.start()) and not is_reference:
             continue
+        # It may still become code, in which nothing may change: shown once that is certain.
         if match.start() >= code.undecided and not is_reference:
             end = match.start()
             break

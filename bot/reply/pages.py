@@ -111,12 +111,14 @@ class Draft:
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)
                 self._calls[name] = call
                 self.record_read((), [call])
+            # A report may come after the end of its call, as both travel by themselves.
             case events.CallProgressed(name, done, total, unit):
                 if name in self._steps and self._steps[name].state is StepState.RUNNING:
                     doing, share = status_line(self._calls[name].name), done / total
                     template = reply_texts.COUNTED if unit else reply_texts.PROGRESS
                     title = template.format(doing=doing, percent=100 * share, done=done, total=total, unit=unit)
                     self._steps[name] = replace(self._steps[name], title=title)
+                    # In steps, because each change of the note edits the page, and platforms limit edits.
                     percent = NOTE_PERCENT * int(share * 100 / NOTE_PERCENT)
                     note = title if unit else reply_texts.PROGRESS.format(doing=doing, percent=percent)
                     self.note, self._note_call = note, name
@@ -467,6 +469,8 @@ class PageReconciler:
         for index, frame in enumerate(frames):
             if self._only_final and not frame.look.final:
                 return buttons
+            # If a process died between posting and storing, the page may be there: it is looked for first, or it would
+            # be posted twice.
             if index == len(self._posted):
                 key = PageKey(self._turn, self._posts)
                 return FindPage(key) if self._uncertain else PostPage(key, frame)
@@ -477,9 +481,11 @@ class PageReconciler:
                 edit = EditPage(posted.page, frame, only_buttons=self._changes_only_buttons(posted, frame))
                 if not edit.only_buttons:
                     return edit
+                # Text before buttons: an edit that changes only buttons waits until no page needs another text.
                 buttons = buttons or edit
         if buttons is not None:
             return buttons
+        # Pages are removed only at the end: a draft can become shorter and grow again.
         if draft.final and (surplus := [*(posted.page for posted in self._posted[len(frames) :]), *self._given_up]):
             return DeletePage(surplus[-1])
         return None

@@ -167,6 +167,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
     text, at = error.doc, error.pos
     before, rest = text[:at].rstrip().removesuffix(","), text[at:].lstrip(", \t\r\n")
     follows_comma = text[:at].rstrip().endswith(",") or text[at : at + 1] == ","
+    # Python names the line behind a superfluous comma; the comma itself stands where something was written last.
     line = text.count("\n", 0, len(before)) + 1 if follows_comma and rest[:1] in ("}", "]") else error.lineno
     match error.msg.casefold().partition(" delimiter")[0].partition(" enclosed")[0]:
         case _ if rest.startswith(("//", "/*", "#")):
@@ -374,6 +375,7 @@ def _format_command(entry: Mapping[str, object]) -> str:
             words.append("…")
         else:
             words.append(f"{name}=…" if is_secret and equals else arg)
+        # "--token VALUE" and "--token=VALUE" are both in use; a value that looks like an option hides nothing further.
         hides_next = is_secret and arg.startswith("-") and not equals and not hides_next
     line = "".join(char if char.isprintable() else "?" for char in " ".join(words))
     return f"`{line if len(line) <= MAX_SHOWN else f'{line[:MAX_SHOWN]}…'}`"

@@ -38,6 +38,7 @@ def repair(result: Fields) -> None:
         if other in result and name not in result:
             result[name] = result.pop(other)
     for name, clean in _LISTS.items():
+        # An answer holds one list at most, and nothing else in it needs repair.
         if isinstance(result.get(name), list):
             result[name] = [fields for entry in _objects(result[name]) if (fields := clean(entry)) is not None]
             return

@@ -330,6 +330,8 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
         fields[key] = value, line
     name = _text(fields, "name", MAX_NAME, file)
     name_line = fields["name"][1]
+    # The name becomes a word for the model and is compared with a folder's, for which file systems use several forms of
+    # one letter.
     name = unicodedata.normalize("NFKC", name)
     if not all(char.isalnum() or char == "-" for char in name) or name != name.lower():
         raise PluginFault(file, "the name may hold small letters, digits and single hyphens only", name_line)

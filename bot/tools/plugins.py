@@ -349,6 +349,7 @@ def _config(
         return None
     config = entry.read(plugin.root, base_environment(variables))
     for path in (plugin.root, plugin.root / SERVERS):
+        # Whoever can write there decides what this process starts. Windows has no such bit.
         if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
             raise PluginFault(str(path), "may be written by anybody, who could run programs here: `chmod o-w`")
     if not isinstance(config.reach, StdioReach):

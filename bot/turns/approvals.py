@@ -360,6 +360,7 @@ class ToolsDesk:
                 return self._question(asker, waiting, text) if waiting else ToolsAnswer(text, refused=not is_stored)
             case ["waiting", turn]:
                 waiting = await self.policy.consents.undecided(asker.person.id)
+                # A button below a reply shows only the calls of that reply.
                 waiting = [call for call in waiting if str(call.turn) == turn]
                 return self._question(asker, waiting) if waiting else ToolsAnswer(tool_texts.NOTHING_WAITS)
             case [word, *rest] if word.lower() == "policy":

@@ -219,9 +219,13 @@ class Fetcher:
         for hop in range(self._limits.redirects + 1):
             target = self._guard.read(address)
             addresses = await self._resolve_name(target)
+            # Each hop is checked on the addresses to which it will connect: a name that resolves otherwise a moment
+            # later changes nothing.
             is_own = self._guard.admit(target, [ip_address(ip) for ip in addresses])
+            # A public page must not lead the bot into its operator's network.
             if is_own and was_public:
                 raise WebRefused(INTO_OWN)
+            # A host of one's own network is opened only if a person named it, not because a model or a page did.
             if is_own and not hop and not is_named(target.host):
                 raise WebRefused(NOT_NAMED.format(host=target.host))
             was_public = not is_own

@@ -108,6 +108,8 @@ def parse_target(text: str) -> Target:
     text = text.strip()
     if len(text) > MAX_ADDRESS_CHARS:
         raise WebRefused(TOO_LONG)
+    # What two parsers would read as two hosts is refused rather than repaired: the one that checks and the one that
+    # connects must not differ.
     if _AMBIGUOUS.search(text):
         raise WebRefused(AMBIGUOUS)
     if _BARE.fullmatch(text):
@@ -122,6 +124,7 @@ def parse_target(text: str) -> Target:
     port = int(host_port[2] or DEFAULT_PORTS[scheme])
     if not 0 < port < 65_536:
         raise WebRefused(NO_ADDRESS)
+    # The host is checked as written; only path and query are encoded.
     path = quote((match_["path"] or "/") + (match_["query"] or ""), safe=_UNENCODED)
     return Target(scheme, _host(host_port[1], is_bracketed=match_["host"].startswith("[")), port, path)
 
@@ -231,6 +234,7 @@ class Networks:
 
     def opens(self, target: Target, address: IPAddress, kind: NetworkKind) -> bool:
         """Return whether an address of this kind, which the target resolves to, is open."""
+        # First, so that no setting can open them.
         if kind in _NEVER:
             return False
         if self.includes_host(target) and (
@@ -238,10 +242,13 @@ class Networks:
         ):
             return True
         if kind is NetworkKind.EMBEDDING:
+            # An IPv6 address that holds an IPv4 address leads to that one, so both have to be open.
             inner = _embedded(address)
             inner_kind = special_kind(inner)
             is_open = address in NAT64 and any(NAT64.subnet_of(range_) for range_ in self.ranges if range_.version == 6)
             return is_open and (inner_kind is None or self.opens(target, inner, inner_kind))
+        # The cloud's metadata service hands out credentials: it is opened by its own address only, never by a range
+        # around it.
         by_range = kind is not NetworkKind.METADATA
         return any(
             address in range_ and (by_range or range_.prefixlen == range_.max_prefixlen) for range_ in self.ranges

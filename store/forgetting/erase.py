@@ -322,6 +322,7 @@ def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet
         case _:
             matches = false()
     texts = [item.text for item in doomed.messages.values() if item.text]
+    # The text of a job is JSON, which no index covers: only jobs of the people concerned are read and searched.
     of_people = or_(matches, *in_batches(job.c.person, doomed.people))
     query = select(job.c.id, job.c.kind, job.c.key, job.c.payload, matches).where(of_people)
     edits = {plans.post_key(item.channel, item.message_id) for item in doomed.messages.values() if item.message_id}

@@ -479,6 +479,8 @@ class Retellings:
     def _judge_reply(
         self, text: str, person: str, drawn: list[_Drawn], asked: Collection[str], doubt: _Verdict
     ) -> _Verdict:
+        # From the surest sign to the weakest: what the bot was given it has used, what it has only seen must show in
+        # the words.
         if any(item.origin is _Origin.GIVEN for item in drawn):
             return _Verdict.ERASED
         carried = [item for item in drawn if item.origin is _Origin.CARRIED]

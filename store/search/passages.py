@@ -559,6 +559,7 @@ def search(connection: Connection, query: DocumentQuery) -> list[FoundPassage]:
     read = _read(connection, best, audiences, _Groups(groups))
     searches = searches if len(searches) == 1 else [*searches, all_words]
     wordings = [[groups.index(forms[word]) for word in words] for words in searches]
+    # Each wording ranks by itself and the ranks are fused: a long wording would otherwise win by its number of words.
     rankings = [ranked(read, {group: weights[group] for group in group_ids}) for group_ids in wordings]
     fitting = [(id_, score) for id_, score in fused(rankings) if score > 0][: max(query.limit, 0)]
     parameters = {"wanted": [id_ for id_, _ in fitting], "audiences": audiences}
@@ -588,6 +589,8 @@ def _matches(
     found = _engine(connection).find(connection, [[terms] for terms in terms_by_group], numbers)
     cut = [at for at, ids in enumerate(found) if len(ids) >= MATCH_LIMIT]
     weights = {at: _weight(ids, total, is_cut=at in cut) for at, ids in enumerate(found)}
+    # A common word stands in more passages than are read. Two of them together are rare again, so the passages with
+    # several are asked for.
     if len(cut) > 1:
         rarest = sorted(cut, key=lambda at: -weights[at])[:PAIRED]
         together = [some for size in range(2, len(rarest) + 1) for some in combinations(rarest, size)]

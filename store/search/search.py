@@ -432,6 +432,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     found_by_source = [word_matching.matches(connection, sought, size) for sought, size in sources]
     matches = dict(zip(groups, map(_newest, zip(*found_by_source, strict=True)), strict=True))
     among = _all([size for _, size in sources])
+    # All words together are a search of their own, for messages that use some of each wording.
     searches = wordings if len(wordings) == 1 else [*wordings, all_words]
     found = [candidates([matches[group] for group in _groups(words, forms)], among) for words in searches]
     best, near = {id_ for per_search in found for id_ in per_search}, dict[int, float]()
@@ -449,6 +450,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
         for words, per_search in zip(searches, found, strict=True)
     ]
     fitting = [(id_, score) for id_, score in fused(rankings) if _fits(lines[id_], sources[0][0])]
+    # "What did we talk about last week?" has no words to find: the newest of that time are the answer.
     if not fitting and query.within is not None:
         recent = [(_recent(connection, query, sought), sought.place) for sought, _ in sources]
         fitting = [(id_, 0.0) for ids, _ in recent for id_ in ids]

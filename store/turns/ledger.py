@@ -161,11 +161,13 @@ def accept(
     """
     in_order(connection, incoming.conversation)
     known = participants.known_participant(connection, incoming, erased_ids.of_message(incoming))
+    # A message that was forgotten must not come back when the platform sends its event again.
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
     if terms is not None:
         check_terms(connection, incoming, terms)
     audience = _audience(incoming)
+    # The channel was closed: its earlier messages leave the wider audience before anything more happens there.
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = participants.upsert_participant(connection, incoming, audience, known)
@@ -186,6 +188,7 @@ def accept(
     place = _shared_in(connection, incoming, audience) if known.shares else None
     question_id = row_id(connection.execute(_NEW_MESSAGE, question | {"place": place}))
     index.add(connection, question_id, incoming.conversation, indexed, readers, place)
+    # Events arrive out of order: a question that was asked earlier is answered before the ones behind it.
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
         turn_id = amendments.reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     claim = None if claiming is None else claim_turn(connection, claiming)

@@ -159,16 +159,19 @@ class DiscordIntake:
         """Return whether the message was new and is answered."""
         me = self._me(message.guild)
         server = message.guild.id if message.guild is not None else getattr(message.channel, "guild_id", None)
+        # Before anything is read of it: of a server that is not served nothing may be stored.
         if server is not None and self._servers.refuses(server):
             return self._turn_away(message, server, me)
         await self._surroundings.find_channel(message)
         post = objects.post_of(message, self._connection.clock.now())
+        # Other apps have no roles that could let them in, so Discord is not asked for theirs.
         if not post.author.automatic:
             post = replace(post, author=await self._members.author(post.author))
         found = await self._conversations.of_post(post, me)
         if found is None:
             return False
         incoming = found.incoming
+        # Only in a thread or a chain their number decides whether a message without a mention is for the bot.
         participants = await self._host.conversations.participants(incoming.conversation) if found.joined else None
         direct, mentioned = post.where.direct, inbound.mentioned(post, me)
         command = command_in(incoming, direct=direct)

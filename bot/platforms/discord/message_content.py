@@ -48,14 +48,18 @@ def content_of(message: discord.Message) -> Content:
     """Return what a person sees of a message."""
     by_app = message.author.bot or message.webhook_id is not None
     own = [message.content, *_own_parts(message), *(() if message.poll is None else _poll(message.poll))]
+    # Of components of a kind that is not known here at least something has to be said: the message is not empty.
     if message.flags.components_v2 and not any(own):
         own.append(UNREADABLE_PART.format(kind=UNKNOWN_COMPONENTS))
+    # Cards of a person's message are Discord's previews of its links: what stands there is the linked page's, not
+    # theirs.
     is_linking = not by_app and "://" in message.content
     cards = [] if is_linking else [*_cards(message.embeds)]
     own += cards if by_app else []
     enclosed = [] if by_app else [Enclosed(CARD, "", words) for words in cards]
     snapshots = message.message_snapshots
     enclosed += [_forwarded(message, snapshot) for snapshot in snapshots]
+    # Discord sends no content of a forward from a place that the bot cannot read.
     if _is_forward(message) and not snapshots:
         enclosed.append(Enclosed(FORWARDED, "", UNREADABLE, _original(message)))
     files = tuple(file for snapshot in snapshots for file in snapshot.attachments)

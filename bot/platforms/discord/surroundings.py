@@ -197,6 +197,7 @@ class Surroundings:
         `apps_alone`: only what other apps wrote there. A thread that the bot itself started began with a question.
         """
         me = self._client.user
+        # A thread that the bot opened began with a question, which is in the conversation already.
         starts = not (apps_alone and me is not None and thread.owner_id == me.id)
         quotes: list[Quoted] = []
         files: list[Attachment] = []
@@ -207,6 +208,7 @@ class Surroundings:
                     continue
                 quoted, attached = self.quote(EARLIER, message)
                 chars += len(quoted.text)
+                # Read from the newest backwards, so that the limit cuts off the oldest.
                 if chars > MAX_THREAD_CHARS:
                     break
                 if quoted.text and message.type in READ_MESSAGE_TYPES:
@@ -223,6 +225,7 @@ class Surroundings:
                     quotes.append(quoted)
                     source = "file with which this thread began"
                     files += attachments(attached, quoted.author, source, by_bot=quoted.by_bot)
+        # In a forum the question is often in the title only.
         if isinstance(thread.parent, discord.ForumChannel) and not apps_alone:
             quotes.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
         return [*(quoted for quoted in reversed(quotes) if quoted.text), *files[:MAX_THREAD_FILES]]

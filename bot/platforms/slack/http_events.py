@@ -282,6 +282,7 @@ class EventsListener:
             self._busy.discard(request.protocol)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        # Before the body is read: without a signature no stranger may make the bot read megabytes.
         if not self._looks_signed(request.headers):
             if "x-slack-signature" in request.headers:
                 self._warn(UNSIGNED, self._secrets())
@@ -290,6 +291,7 @@ class EventsListener:
             async with asyncio.timeout(READ_S) as reading:
                 self._body_timeouts[reading] = asyncio.get_running_loop().time()
                 try:
+                    # More bodies at once than Slack sends: the oldest makes room, being the likeliest never to end.
                     self._cancel_oldest()
                     body = await request.read()
                 finally:
@@ -303,6 +305,7 @@ class EventsListener:
         candidates = self._candidates(request.match_info.get("app", ""), body, request.content_type)
         if not candidates:
             return web.Response(status=503)
+        # Several apps may share an address: the signature says whose request it is.
         if not (signers := [app for app in candidates if app.is_signed(body, request.headers)]):
             self._warn(UNSIGNED, candidates[0].app.setting(SIGNING_SETTING))
             return web.Response(status=401)
@@ -417,6 +420,8 @@ def select_workspace(served: Sequence[ServedWorkspace], body: Mapping[str, Any])
     named = [*mentioned_users(api.text(event, "text")), api.text(event, "item_user")]
     for user in filter(None, named):
         for workspace in served:
+            # A mention may lead to another workspace only if Slack itself says that the two have something to do with
+            # each other.
             may_lead = is_shared or workspace.team in teams or workspace.enterprise in enterprises
             if workspace.user == user and may_lead:
                 return workspace

@@ -223,8 +223,10 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
     event = fields(body, "event")
     kind, user, bot = text(event, "type"), text(event, "user"), text(event, "bot_id")
     channel, ts = text(event, "channel"), text(event, "ts")
+    # A time stamp is the message's id, and becomes a part of links and keys: only one in Slack's form is taken.
     if kind not in ("message", "app_mention") or not (channel and is_ts(ts)) or not (user or bot):
         return None
+    # Two bots that answer each other would not end.
     if user == me.user or (bot and (bot == me.bot or bot not in allowed_bots)):
         return None
     if text(event, "subtype") not in USER_SUBTYPES or flag(event, "hidden"):
@@ -237,6 +239,7 @@ def read_event(body: JsonObject, me: SlackBot, allowed_bots: frozenset[str] = fr
         thread_ts=text(event, "thread_ts"),
         user=user or bot,
         text=message_text,
+        # Not every event has the channel's type; a direct message is also known by its channel's letter.
         direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
         mentioned=kind == "app_mention" or me.user in mentioned_users(message_text),
         outside=_is_outsider(body, event, me),

@@ -157,8 +157,10 @@ class SlackIntake:
             await self._handle_notice(body)
             return False
         thread = f"{message.channel}:{message.thread_ts}" if message.in_thread else ""
+        # Several apps of one operator may sit in a channel: only the mentioned one answers.
         if await self.our_bots.is_for_another(message.text, thread):
             return False
+        # What was missed before this message is stored first, or the conversation would be out of order.
         await before(message)
         conversation = inbound.conversation(self.me, message)
         participants = await self.host.conversations.participants(conversation)

@@ -109,6 +109,7 @@ def _neutral(text: str, *, complete: bool = True) -> tuple[str, int]:
         ],
         key=lambda mention: mention[0].start(),
     )
+    # Nearly all texts: finding out what is code costs more than the rest together.
     if not mentions:
         return text, len(text)
     code = code_map(text, MarkdownReader.WITH_REFERENCES, complete=complete)
@@ -117,8 +118,11 @@ def _neutral(text: str, *, complete: bool = True) -> tuple[str, int]:
         is_complete = found[0] == "<" and _COMPLETE.match(text, found.end()) is not None
         in_code = code.covers(found.start())
         may_change = found.start() >= code.undecided or (in_code and _COMPLETE_BEGUN.match(text, found.end()))
+        # The sign may turn out to stand in code once more text is there, where it must not change: it is not shown
+        # before.
         if not complete and not is_complete and may_change:
             undecided = min(undecided, found.start())
+        # Slack does not promise that a complete mention is plain text in code.
         if found.start() < at or (in_code and not is_complete):
             continue
         pieces += text[at : found.start()], _pad(sign, found[0])
