@@ -20,9 +20,11 @@ from store import (
 from store.memory import fact_index, fact_store
 from store.schema import metadata
 from store.search import passages
+from store.turns import consents, open_questions
 
 __all__ = [
     "calls",
+    "consents",
     "erased_ids",
     "fact_index",
     "fact_store",
@@ -30,6 +32,7 @@ __all__ = [
     "memory_tables",
     "message_tables",
     "metadata",
+    "open_questions",
     "passages",
     "preferences",
     "replicas",

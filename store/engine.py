@@ -53,8 +53,9 @@ from store.search.search import search
 from store.search.vectors import SqlEmbeddings
 from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
 from store.summaries import SqlSummaries
+from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
-from store.turns.turn_queue import SqlConsents, SqlOpenQuestions
+from store.turns.open_questions import SqlOpenQuestions
 from store.working_sets import SqlWorkingSet
 
 P = ParamSpec("P")

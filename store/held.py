@@ -47,7 +47,9 @@ from store.rows import read_json
 from store.schedule_table import schedule
 from store.search.passages import document, passage
 from store.sign_ins import installation, sign_in, tool_account
-from store.turn_tables import RUNNING, WAITING, consent, open_question, turn
+from store.turn_tables import RUNNING, WAITING, turn
+from store.turns.consents import consent
+from store.turns.open_questions import open_question
 from store.working_sets import working_item
 
 PAGE: Final = 500  # Rows read at once

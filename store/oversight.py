@@ -38,7 +38,8 @@ from store.preferences import preference
 from store.schedule_table import schedule
 from store.search import passages
 from store.search.passages import document
-from store.turn_tables import consent, turn
+from store.turn_tables import turn
+from store.turns.consents import consent
 
 MAX_ROWS: Final = 20  # People, channels: nobody reads a chart of more
 MAX_STEPS: Final = 500  # Of one turn, and of all turns of one query: more rounds than any turn may have

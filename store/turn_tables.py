@@ -1,4 +1,4 @@
-"""The tables of turns, of what they did, and of what they ask their people."""
+"""The tables of turns, of their actions, and of the workspaces of running tasks."""
 
 from datetime import datetime
 from typing import Any, ClassVar, Final
@@ -78,42 +78,6 @@ class TurnRow(TableRow, table=True):
 
 
 turn: Final = metadata.tables["turn"]
-
-
-class ConsentRow(TableRow, table=True):
-    """The asker's decision about a tool call that needs consent. `standing`: for all calls of the tool there."""
-
-    __table_args__: ClassVar[Any] = (partial_index("ix_consent_standing", "conversation", "person", where="standing"),)
-
-    turn: int = Field(primary_key=True, foreign_key="turn.id")
-    call: str = Field(sa_type=StorableText, primary_key=True)
-    word: str = Field(sa_type=StorableText)
-    person: str = Field(sa_type=StorableText)
-    conversation: str = Field(sa_type=StorableText)
-    tool: str = Field(sa_type=StorableText)
-    standing: bool = Field(default=False)
-    decided: datetime = Field(sa_type=UtcDateTime)
-
-
-consent: Final = metadata.tables["consent"]
-
-
-class OpenQuestionRow(TableRow, table=True):
-    """A question of a tool to the asker while its call waits, and the answer; deleted with the call. It is valid as
-    long as the claim of that `epoch` holds. `action`: "" until the asker has decided.
-    """
-
-    turn: int = Field(primary_key=True, foreign_key="turn.id")
-    key: str = Field(sa_type=StorableText, primary_key=True)
-    epoch: int
-    person: str = Field(sa_type=StorableText, index=True)
-    asked: str = Field(sa_type=StorableText)
-    filled: str = Field(sa_type=StorableText, default="")
-    action: str = Field(sa_type=StorableText, default="")
-    until: datetime = Field(sa_type=UtcDateTime)
-
-
-open_question: Final = metadata.tables["open_question"]
 
 
 class ActionRecordRow(TableRow, table=True):

@@ -40,7 +40,9 @@ from store.schema import meta
 from store.search import index, passages
 from store.search.passages import document
 from store.search.text import holds
-from store.turn_tables import RUNNING, WAITING, action_record, consent, open_question, turn, workspace
+from store.turn_tables import RUNNING, WAITING, action_record, turn, workspace
+from store.turns.consents import consent
+from store.turns.open_questions import open_question
 from store.working_sets import working_item
 
 # What platforms show of erased messages: pages that should be deleted there as well, and threads that have their

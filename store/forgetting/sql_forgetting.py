@@ -62,7 +62,8 @@ from store.schema import metadata
 from store.search import index, passages, word_matching
 from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
-from store.turn_tables import RUNNING, WAITING, action_record, consent, turn, workspace
+from store.turn_tables import RUNNING, WAITING, action_record, turn, workspace
+from store.turns.consents import consent
 from store.working_sets import working_item
 
 # The search for proof after forgetting: for whole texts in rows and index, for pieces of them in the files.

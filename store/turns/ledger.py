@@ -4,7 +4,7 @@ Rules
   A message is accepted once, identified by its event and by its place in the platform; after it was forgotten, never
   again.
   Within a conversation turns run one at a time, in the order of their ids. While turns wait, that is the order in which
-  their questions were asked (`store.turns.amendments`). Across conversations `store.turns.turn_queue` decides. Each
+  their questions were asked (`store.turns.late_questions`). Across conversations `store.turns.turn_queue` decides. Each
   claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose turn was
   forgotten, gets LeaseLost and has changed nothing.
 """
@@ -36,9 +36,11 @@ from store.message_tables import conversation, message, participant
 from store.replies import page
 from store.search import index, passages
 from store.search.text import IndexedText, index_words, is_telling, stem
-from store.turn_tables import DONE, RUNNING, WAITING, action_record, consent, open_question, turn, workspace
-from store.turns import amendments, turn_queue
-from store.turns.amendments import restrict_place
+from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
+from store.turns import amendments, consents, joining, late_questions, takeover, turn_queue
+from store.turns.consents import consent
+from store.turns.narrowing import restrict_place
+from store.turns.open_questions import open_question
 from store.turns.turn_queue import claim_turn
 
 # Whether a message may be accepted now: counted inside the transaction that would store it.
@@ -190,10 +192,10 @@ def accept(
     index.add(connection, question_id, incoming.conversation, indexed, readers, place)
     # Events arrive out of order: a question that was asked earlier is answered before the ones behind it.
     if state == WAITING and known.latest is not None and incoming.time < known.latest:
-        turn_id = amendments.reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
+        turn_id = late_questions.reorder_late_question(connection, incoming.conversation, turn_id, incoming.time)
     claim = None if claiming is None else claim_turn(connection, claiming)
     if claiming is not None and claiming.waits:
-        turn_queue.hold_place(connection, incoming.source, claiming.now + claiming.lease)
+        takeover.hold_place(connection, incoming.source, claiming.now + claiming.lease)
     return Accepted(turn_id, duplicate=False, claim=claim)
 
 
@@ -221,7 +223,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
 
     A message that had just joined and was then deleted unanswered is not counted: no work is based on it.
     """
-    if progress is not None and not _all_exist(connection, message, amendments.quoted_messages(connection, progress)):
+    if progress is not None and not _all_exist(connection, message, joining.quoted_messages(connection, progress)):
         calls.settle_claim(connection, claim, rows.progress_calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
@@ -279,7 +281,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         answer = row_id(connection.execute(_NEW_MESSAGE, values))
         readers = index.readers_of(connection, answer)
         index.add(connection, answer, asked.conversation, reply, readers, place)
-        amendments.end_joined(connection, claim.turn, closing, now)
+        joining.end_joined(connection, claim.turn, closing, now)
     if closing.passed_over:
         learning_marks.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
@@ -412,7 +414,7 @@ def release(connection: sa.Connection, claim: Claim) -> None:
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Let the turn wait until a time; meanwhile it does not block other turns of its conversation."""
     _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _RELEASE)
-    turn_queue.resume_if_decided(connection, claim.turn)  # the asker may have decided already, or the turn was stopped
+    consents.resume_if_decided(connection, claim.turn)  # the asker may have decided already, or the turn was stopped
 
 
 MAX_KNOWN: Final = 10_000  # Channels whose label is cached; for others the next message costs one query
@@ -445,10 +447,10 @@ class SqlLedger(SqlStore):
     take_back = writes(amendments.take_back)
     stopping = reads(amendments.stopping)
     withdrawn = reads(amendments.withdrawn)
-    waiting = reads(amendments.waiting_to_join)
+    waiting = reads(joining.waiting_to_join)
     withdraw = writes(amendments.withdraw)
-    ended = reads(turn_queue.ended_turns)
-    hold_place = writes(turn_queue.hold_place)
+    ended = reads(takeover.ended_turns)
+    hold_place = writes(takeover.hold_place)
     load = reads(turn_queue.current_load)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
@@ -493,10 +495,10 @@ class SqlLedger(SqlStore):
 
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self.database.is_shared
-        return await self.database.write(turn_queue.take_over_turns, person, family, source, now, lease, alone=alone)
+        return await self.database.write(takeover.take_over_turns, person, family, source, now, lease, alone=alone)
 
     async def pages(self, turn: int) -> tuple[str, ...] | None:
-        return await self.database.read(turn_queue.pages_of_ended, turn)
+        return await self.database.read(takeover.pages_of_ended, turn)
 
     async def release_all(self) -> int:
         """See the port. If other processes share the database nothing is freed: a dead process's leases run out."""

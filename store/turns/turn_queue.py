@@ -1,14 +1,27 @@
-"""The queue of turns: which turn a worker claims next, and which turns wait for a decision of their asker.
+"""The queue of turns: fair between teams, between the people of a team, and in order within a conversation.
 
 Rules
+  A turn whose worker is gone comes first: its asker has waited longest. Then the team (a workspace or server) with
+  the fewest running turns; among equals, the team that was served longest ago. So a team's flood delays another team
+  only by the turns that already run. Within a team there are rounds: a person's next question is two rounds after
+  their last open one, and at least one after the round that the team was served last. So a new asker goes before a
+  flood, and a waiting asker is reached however many new ones arrive. Within a round the oldest turn is first. Of a
+  conversation only the first waiting turn can be next, and only while none of its turns runs. An earlier turn blocks
+  a later one even if another worker is just claiming it, which is not visible yet.
+  Long work is counted apart from other turns, and claimed where there is room for it.
+  Running turns of a person or a team are counted across all processes. Workers that claim in the same moment do not
+  see one another, and may each let one more run: waiting for each other would cost every claim more than that.
+  The cost grows with the number of waiting teams, not of waiting turns, which an index holds in order. No text is
+  read until a turn is chosen.
+  States are literals in the SQL: a partial index is used only if its condition is known when the statement is
+  planned.
   A claim raises the epoch, which every later write names.
   A turn that cannot be read ends as refused, so that it never blocks the others.
 """
 
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
@@ -16,34 +29,13 @@ import sqlalchemy as sa
 from sqlalchemy.exc import NoResultFound
 
 from agent.events import Outcome
-from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
-from agent.progress import decode
-from agent.records import Author, Claim, Claiming, ConsentOutcome, Incoming, Load, Undecided
-from agent.schedules import asked_in
+from agent.records import Author, Claim, Claiming, Incoming, Load
 from agent.turn_kinds import TurnKind
 from store import rows
-from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, is_postgresql, reads, writes
+from store.databases.database import StorableText, UtcDateTime, is_postgresql
 from store.message_tables import message, person
-from store.turn_tables import DONE, RUNNING, WAITING, consent, open_question, turn
+from store.turn_tables import RUNNING, WAITING, turn
 from store.turns import earlier_ids
-
-# Which turn is next: fair between teams, between the people of a team, and in order within a conversation.
-#
-# Rules
-#   A turn whose worker is gone comes first: its asker has waited longest. Then the team (a workspace or server) with
-#   the fewest running turns; among equals, the team that was served longest ago. So a team's flood delays another team
-#   only by the turns that already run. Within a team there are rounds: a person's next question is two rounds after
-#   their last open one, and at least one after the round that the team was served last. So a new asker goes before a
-#   flood, and a waiting asker is reached however many new ones arrive. Within a round the oldest turn is first. Of a
-#   conversation only the first waiting turn can be next, and only while none of its turns runs. An earlier turn blocks
-#   a later one even if another worker is just claiming it, which is not visible yet.
-#   Long work is counted apart from other turns, and claimed where there is room for it.
-#   Running turns of a person or a team are counted across all processes. Workers that claim in the same moment do not
-#   see one another, and may each let one more run: waiting for each other would cost every claim more than that.
-#   The cost grows with the number of waiting teams, not of waiting turns, which an index holds in order. No text is
-#   read until a turn is chosen.
-#   States are literals in the SQL: a partial index is used only if its condition is known when the statement is
-#   planned.
 
 
 def next_turn(
@@ -178,7 +170,6 @@ def mark_served(connection: sa.Connection, person_id: str, now: datetime) -> Non
 
 
 log = logging.getLogger(__name__)
-
 _QUESTION: Final = ("text", "time", "audience", "permalink")
 _TAKE: Final = sa.update(turn).where(turn.c.id == sa.bindparam("chosen"))
 
@@ -232,245 +223,9 @@ def _claim_query() -> sa.Select[*tuple[Any, ...]]:
     return sa.select(*columns).select_from(joined).where(turn.c.id == sa.bindparam("chosen"))
 
 
-# Turns of other processes: taking over the turns of a process that is gone, and learning how a turn ended.
-#
-# Rule: a process is gone if its lease ran out, if it released a turn, or if it did not claim within a lease what it had
-# accepted. If no other process can use the database, all others are gone.
-
-
-def take_over_turns(
-    connection: sa.Connection, person: str, family: str, source: str, now: datetime, lease: timedelta, *, alone: bool
-) -> int:
-    """Move this person's open turns that other sources of the family have left to `source`; returns how many."""
-    related = sa.or_(turn.c.source == family, turn.c.source.startswith(f"{family}:", autoescape=True))
-    lost = sa.and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
-    held = turn.c.lease_until.is_not(None)
-    unheld = sa.and_(~held, sa.true() if alone else sa.or_(turn.c.epoch > 0, _asked_before(now - lease)))
-    unclaimed = sa.and_(turn.c.state == WAITING, sa.or_(unheld, sa.and_(held, turn.c.lease_until <= now)))
-    open_ = turn.c.state.in_((WAITING, RUNNING))
-    taken = sa.update(turn).where(
-        turn.c.person == person, open_, related, turn.c.source != source, sa.or_(lost, unclaimed)
-    )
-    return connection.execute(taken.values(source=source)).rowcount
-
-
-def hold_place(connection: sa.Connection, source: str, until: datetime) -> bool:
-    open_ = sa.and_(turn.c.source == source, turn.c.state.in_((WAITING, RUNNING)))
-    return connection.execute(sa.update(turn).where(open_).values(lease_until=until)).rowcount > 0
-
-
-def _asked_before(time: datetime) -> sa.ColumnElement[bool]:
-    asked = sa.select(message.c.id).where(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-    return sa.exists(asked.where(message.c.time <= time))
-
-
-def ended_turns(connection: sa.Connection, turns: Iterable[int]) -> dict[int, Outcome | None]:
-    """The outcomes of those of these turns that have ended; None for a turn that was forgotten."""
-    found = sa.select(turn.c.id, turn.c.state, turn.c.outcome).where(turn.c.id.in_(turns))
-    known = {row.id: row for row in connection.execute(found)}
-    over = (id_ for id_ in turns if id_ not in known or known[id_].state not in {WAITING, RUNNING})
-    return {id_: Outcome(known[id_].outcome) if id_ in known and known[id_].outcome else None for id_ in over}
-
-
-def pages_of_ended(connection: sa.Connection, number: int) -> tuple[str, ...] | None:
-    """The pages of the reply of an ended turn, () if it was forgotten; None while it is open."""
-    found = connection.execute(sa.select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
-    if found is None:
-        return ()
-    return None if found.state in {WAITING, RUNNING} else tuple(rows.read_pages(found.pages))
-
-
 def current_load(connection: sa.Connection) -> Load:
     counted = (
         sa.select(turn.c.state, sa.func.count()).where(turn.c.state.in_((WAITING, RUNNING))).group_by(turn.c.state)
     )
     found = {row[0]: row[1] for row in connection.execute(counted)}
     return Load(running=found.get(RUNNING, 0), waiting=found.get(WAITING, 0))
-
-
-# What a turn waits for from its asker: whether a tool call may run, and the answer to a tool's question during a call.
-#
-# Rules of consents, for which a turn is put aside until the last decision
-#   A turn that is put aside waits like any other, but not before its time; so it blocks no other turn of its
-#   conversation, and any process can resume it. With the last decision that time becomes now.
-#   The first decision about each call counts, and only the asker's. A turn that restarts loses all decisions. A
-#   standing consent lets further calls of that tool run for the same person in the same conversation.
-#
-# Rules of open questions, each a row while its call waits
-#   A question belongs to the claim that waits for its answer. A later claim of the turn knows nothing of the call, so
-#   questions of an earlier epoch are over, and answers to them are refused. Only the turn's asker answers, once.
-#   The waiting call deletes the row. A row left by a killed process is deleted when its turn ends, or with the next
-#   question of any person once its time has passed.
-
-MOST_SHOWN: Final = 20  # Turns: no person decides about more at once
-
-_ASIDE: Final = sa.select(turn.c.id, turn.c.person, turn.c.conversation, turn.c.progress, message.c.text).join_from(
-    turn, message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-)
-
-
-def decide(
-    connection: sa.Connection, number: int, call: str, person: str, word: Consent, now: datetime, *, standing: bool
-) -> ConsentOutcome:
-    """Store the asker's decision about a call of a turn that waits for it."""
-    found = connection.execute(sa.select(turn).where(turn.c.id == number).with_for_update()).one_or_none()
-    if found is None:
-        return ConsentOutcome.OVER
-    if found.person != person:
-        return ConsentOutcome.NOT_THEIRS
-    known = decided(connection, number)
-    if call in known and known[call] is not Consent.EDITED:
-        given = known[call] is Consent.GIVEN
-        return ConsentOutcome.ALLOWED_BEFORE if given else ConsentOutcome.REFUSED_BEFORE
-    # A running turn is just being put aside, or its time has passed, which `run_at` then tells.
-    over = found.state == DONE or found.stopping or (found.run_at is not None and found.run_at <= now)
-    awaited = decode(found.progress).awaited
-    if over or call in known or call not in awaited:
-        return ConsentOutcome.OVER
-    conversation = asked_in(found.conversation)
-    values = {"turn": number, "call": call, "word": word, "person": person, "conversation": conversation}
-    decision = {"tool": awaited[call].name, "standing": standing and word is Consent.GIVEN, "decided": now}
-    connection.execute(sa.insert(consent).values(**values, **decision))
-    return ConsentOutcome.GOES_ON if resume_if_decided(connection, number) else ConsentOutcome.KEPT
-
-
-def resume_if_decided(connection: sa.Connection, number: int) -> bool:
-    """Let a turn resume now if all of its calls are decided or it was stopped; returns whether it does."""
-    found = connection.execute(sa.select(turn.c.progress, turn.c.stopping).where(turn.c.id == number)).one()
-    if not found.stopping and decode(found.progress).awaited.keys() - decided(connection, number).keys():
-        return False
-    connection.execute(sa.update(turn).where(turn.c.id == number).values(run_at=None))
-    return True
-
-
-def decided(connection: sa.Connection, turn: int) -> dict[str, Consent]:
-    """The decisions about the turn's calls, by call."""
-    words = sa.select(consent.c.call, consent.c.word).where(consent.c.turn == turn)
-    return {row.call: Consent(row.word) for row in connection.execute(words)}
-
-
-def standing(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
-    """The tools for which this person has given a standing consent in this conversation."""
-    found = sa.select(consent.c.tool).where(_stands(conversation, person))
-    return frozenset(connection.execute(found).scalars())
-
-
-def standing_calls(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
-    """The digests of the calls with which this person gave a standing consent in this conversation."""
-    keys = connection.execute(sa.select(consent.c.call).where(_stands(conversation, person))).scalars()
-    return frozenset(key.partition("-")[2] for key in keys)
-
-
-def _stands(conversation: str, person: str) -> sa.ColumnElement[bool]:
-    return sa.and_(consent.c.conversation == conversation, consent.c.person == person, consent.c.standing)
-
-
-def undecided(connection: sa.Connection, person: str) -> list[Undecided]:
-    """The calls that wait for this person's decision, the oldest first."""
-    asks = turn.c.progress.contains(f'"{Consent.AWAITED}"')
-    aside = sa.and_(turn.c.person == person, turn.c.state.in_((WAITING, RUNNING)), asks, ~turn.c.stopping)
-    found: list[Undecided] = []
-    for row in connection.execute(_ASIDE.where(aside).order_by(turn.c.id).limit(MOST_SHOWN)):
-        known = decided(connection, row.id)
-        calls = decode(row.progress).awaited.items()
-        found += [Undecided(row.id, key, call, row.text) for key, call in calls if key not in known]
-    return found
-
-
-class SqlConsents(SqlStore):
-    decided = reads(decided)
-    standing = reads(standing)
-    standing_calls = reads(standing_calls)
-    undecided = reads(undecided)
-
-    async def decide(
-        self, turn: int, call: str, person: str, word: Consent, now: datetime, *, standing: bool = False
-    ) -> ConsentOutcome:
-        return await self.database.write(decide, turn, call, person, word, now, standing=standing)
-
-
-_RUNS: Final = sa.and_(
-    turn.c.id == open_question.c.turn, turn.c.epoch == open_question.c.epoch, turn.c.state == RUNNING
-)
-_HELD: Final = sa.and_(_RUNS, ~turn.c.stopping)
-_RUNNING_ROWS: Final = sa.select(open_question).join_from(open_question, turn, _RUNS)
-_HELD_ROWS: Final = sa.select(open_question).join_from(open_question, turn, _HELD)
-_WAITING: Final = (
-    sa.select(open_question, message.c.text)
-    .join_from(open_question, turn, _HELD)
-    .join(message, sa.and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
-    .where(open_question.c.action == "")
-)
-
-
-def _of(number: int, key: str) -> sa.ColumnElement[bool]:
-    return sa.and_(open_question.c.turn == number, open_question.c.key == key)
-
-
-def _in_time(now: datetime) -> sa.ColumnElement[bool]:
-    """Neither the question nor the claim has expired: a process that is gone no longer renews its claim."""
-    return sa.and_(open_question.c.until > now, turn.c.lease_until > now)
-
-
-def open_(
-    connection: sa.Connection, claim: Claim, key: str, asked: str, now: datetime, until: datetime, most: int
-) -> bool:
-    person = claim.incoming.person.id
-    in_order(connection, f"questions {person}")
-    connection.execute(sa.delete(open_question).where(open_question.c.until <= now))
-    if len(waiting(connection, person, now)) >= most:
-        return False
-    row = {"turn": claim.turn, "key": key, "epoch": claim.epoch, "person": person, "asked": asked, "until": until}
-    connection.execute(sa.insert(open_question).values(**row, filled="", action=""))
-    return True
-
-
-def answered(connection: sa.Connection, turn: int, key: str) -> tuple[ElicitAction, str] | None:
-    found = connection.execute(_RUNNING_ROWS.where(_of(turn, key))).one_or_none()
-    if found is None:  # forgotten or claimed again: no answer will come; a stopped turn ends with its calls
-        return ElicitAction.CANCEL, ""
-    return (ElicitAction(found.action), found.filled) if found.action else None
-
-
-def close(connection: sa.Connection, turn: int, key: str) -> None:
-    connection.execute(sa.delete(open_question).where(_of(turn, key)))
-
-
-def waiting(connection: sa.Connection, person: str, now: datetime) -> list[OpenQuestion]:
-    query = _WAITING.where(open_question.c.person == person, _in_time(now))
-    found = connection.execute(query.order_by(open_question.c.turn, open_question.c.key))
-    return [OpenQuestion(row.turn, row.key, row.asked, row.filled, row.text) for row in found]
-
-
-def answer(
-    connection: sa.Connection,
-    turn: int,
-    key: str,
-    person: str,
-    filled: str,
-    action: ElicitAction | None,
-    now: datetime,
-) -> AnswerOutcome:
-    """The row is locked: of two simultaneous answers the second one finds the first."""
-    query = sa.select(open_question).where(_of(turn, key)).with_for_update()
-    found = connection.execute(query).one_or_none()
-    if found is None:
-        return AnswerOutcome.OVER
-    if found.person != person:
-        return AnswerOutcome.NOT_THEIRS
-    if found.action:
-        return AnswerOutcome.ANSWERED_BEFORE
-    held = _HELD_ROWS.where(_of(turn, key), _in_time(now))
-    if connection.execute(held).first() is None:
-        return AnswerOutcome.OVER
-    values = {"filled": filled, "action": "" if action is None else action.value}
-    connection.execute(sa.update(open_question).where(_of(turn, key)).values(**values))
-    return AnswerOutcome.KEPT
-
-
-class SqlOpenQuestions(SqlStore):
-    open = writes(open_)
-    answered = reads(answered)
-    close = writes(close)
-    waiting = reads(waiting)
-    answer = writes(answer)

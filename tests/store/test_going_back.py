@@ -22,7 +22,9 @@ from store.schedule_table import schedule
 from store.search.index import INDEXES
 from store.search.passages import document
 from store.sign_ins import installation, operator_session, sign_in, tool_account
-from store.turn_tables import consent, open_question, turn
+from store.turn_tables import turn
+from store.turns.consents import consent
+from store.turns.open_questions import open_question
 from tests.contracts.steps import answered, texts_found
 from tests.examples import is_thorough
 from tests.fakes.incoming import START, said

@@ -15,7 +15,8 @@ from agent.spending import By, SpendingPeriod
 from store.engine import Store
 from store.oversight import MAX_ROWS, SqlOversight
 from store.search.passages import document
-from store.turn_tables import consent, turn
+from store.turn_tables import turn
+from store.turns.consents import consent
 from tests.contracts.steps import answered, claimed
 from tests.fakes.busy_store import fill
 from tests.fakes.incoming import START, dm, said

@@ -1,0 +1,74 @@
+"""Messages that wait behind a running turn of the same person, and that its reply answers as well.
+
+Rules
+  Their turns stay as they are until the running turn ends, and then end with it. If that turn restarts or fails, they
+  are answered by themselves; so is a message that was edited while the turn read it.
+  Only plain text can join. A message with a picture or a quoted thread waits, and so do all messages after it and the
+  questions of schedules.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, and_, exists, select, update
+
+from agent.memory.audience import label
+from agent.records import Author, Claim, Closing, Waiting
+from agent.turn_kinds import TurnKind
+from store import rows
+from store.message_tables import message
+from store.turn_tables import DONE, RUNNING, WAITING, turn
+
+
+def has_joined(connection: Connection, conversation: str, asked: int) -> bool:
+    """Whether the running turn of the conversation has read the question, and answers it."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    return any(asked in rows.progress_joined(progress) for progress in connection.execute(running).scalars())
+
+
+JOIN_LIMIT: Final = 50
+
+
+def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
+    """The messages that may join the turn of this claim, in order."""
+    asked = claim.incoming
+    behind = (
+        select(turn, message.c.id.label("question"), message.c.text, message.c.audience)
+        .join_from(turn, message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON))
+        .where(turn.c.conversation == asked.conversation, turn.c.state == WAITING, turn.c.id > claim.turn)
+        .order_by(turn.c.id)
+        .limit(JOIN_LIMIT)
+    )
+    audience = label(asked.place.audience)
+    found: list[Waiting] = []
+    for row in connection.execute(behind).mappings():
+        same_asker = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
+        fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
+        asked_by_them = not TurnKind(row["kind"]).in_words_of_schedule
+        if not (same_asker and fresh and asked_by_them and rows.is_text_only(row["payload"])):
+            break
+        found.append(Waiting(row["id"], row["question"], row["text"]))
+    return found
+
+
+def end_joined(connection: Connection, ended: int, closing: Closing, now: datetime) -> None:
+    """End the turns of the messages that joined the turn `ended`, and move these messages before its reply."""
+    for joined in closing.joined:
+        unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
+        still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
+        if connection.execute(
+            update(turn).where(still_waiting).values(**rows.ended_columns(now, closing.outcome))
+        ).rowcount:
+            connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
+
+
+def quoted_messages(connection: Connection, progress: str) -> frozenset[int]:
+    """The messages that must still exist for this progress to be stored: all that it names, except those that joined
+    and were then deleted, whose turns are over.
+    """
+    joined = rows.progress_joined(progress)
+    if not joined:
+        return rows.progress_sources(progress)
+    over = select(turn.c.id).where(turn.c.id.in_(joined.values()), turn.c.state == DONE)
+    deleted = set(connection.execute(over).scalars())
+    return rows.progress_sources(progress) - {asked for asked, turn_id in joined.items() if turn_id in deleted}
