@@ -63,7 +63,7 @@ from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.caches import ForegroundPriority
-from bot.host import PolicyAsker
+from bot.chat.askers import PolicyAsker
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel

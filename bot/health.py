@@ -53,12 +53,13 @@ class OperatorLinks:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDesk:
-    """Implements `OperatorAnswers`. `links`: None if the page is off, or another process serves it."""
+    """Answers `/operator`. `links`: None if the page is off, or another process serves it."""
 
     links: OperatorLinks | None
     operates: Callable[[str], bool]
 
     async def link(self, person: str) -> CommandAnswer:
+        """Return the answer to `/operator`, for this person alone. Raises StoreError."""
         if not self.operates(person):
             return CommandAnswer(reply_texts.NO_OPERATOR, refused=True)
         if self.links is None:

@@ -14,16 +14,16 @@ from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
-from agent.records import Answered, Attachment, Incoming, LastSeen, Person, ReplyVerdict, ShownPage
+from agent.records import Answered, Attachment, Incoming, LastSeen, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
-from agent.spending import SpendingAccount
-from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceAsker, PlaceChoices, Requester, ScheduleAnswer
+from bot.access.acl import PlaceAsker, Requester
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Replicas
+from bot.chat.askers import Forgetter, Viewer
+from bot.commands.declaration import BoundCommands, Panel
 from bot.message_intake import AmbientIntake
 from bot.reply_surface import Surface
 from bot.tools.mcp_questions import QuestionField
-from bot.tools.mcp_source import ToolSignIns
 
 T = TypeVar("T")
 
@@ -46,27 +46,6 @@ class ModelMenu:
     why: str
     allowed: tuple[str, ...] = ()
     sentence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Viewer:
-    """A person who looks at what the bot remembers about them. `place`: a place where only they can read the answer.
-    `channel`: the platform's id of the channel where they ask. `manages`: whether they may decide for everyone there.
-    """
-
-    person: Person
-    place: Place
-    channel: str = ""
-    manages: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyAsker:
-    """A person who reads or sets a place's policies. `authority`: the one they have there at this moment."""
-
-    person: Person
-    authority: Authority
-    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +142,6 @@ class KnowledgeAnswer:
     pages: int = 1
     refused: bool = False
     shares: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Forgetter:
-    """A person who asks to forget something. `thread`: what "this thread" means there, if they are in one."""
-
-    person: str
-    thread: frozenset[str] = frozenset()
-    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +255,6 @@ class Choices(Protocol):
         ...
 
 
-class ToolQuestions(Protocol):
-    """Questions that tools ask people during a call. Every method raises StoreError."""
-
-    async def answer(self, person: str, words: str) -> QuestionAnswer | None:
-        """Carry out these words (see `bot.turns.questions`); the answer is for this person. None if none is meant."""
-        ...
-
-    async def window(self, person: str, words: str) -> AskedWindow:
-        """Return the fields that these words name. Raises Refused if this person may not fill them in, or not now."""
-        ...
-
-
 class ForgetQuestions(Protocol):
     async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
         """Return what `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet.
@@ -357,16 +315,6 @@ class RunningTurns(Protocol):
         ...
 
 
-class BudgetAnswers(Protocol):
-    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
-        """Run `/budget` with these words (see `bot.access.budgets`); the answer is for this person alone."""
-        ...
-
-    async def usage(self, person: str) -> SpendingAccount:
-        """Return what this person's questions used, today and this month."""
-        ...
-
-
 class ModelChoices(Protocol):
     async def menu(self, who: Requester) -> ModelMenu:
         """Return the model that answers this person there, and the choice."""
@@ -395,43 +343,36 @@ class DirectMessages(Protocol):
         ...
 
 
+class ScheduleNotes(Protocol):
+    """What people do about the schedules that a reply created. Each raises StoreError, and Refused for anyone but its
+    asker.
+    """
+
+    async def change_words(self, answered: Answered, person: str) -> str:
+        """Return the words for `/schedules` that show or edit what a question created ("edit 3")."""
+        ...
+
+    async def take_back(self, answered: Answered, person: str) -> str:
+        """Cancel what a question created, and return a confirmation."""
+        ...
+
+
 class PlaceKnowledge(Protocol):
-    """Documents that places know, and who may add them. Raises StoreError."""
-
-    async def answer(self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]]) -> KnowledgeAnswer:
-        """Run `/knowledge` with these words (`bot.memory.knowledge_desk`). `say` posts to everyone in the place."""
-        ...
-
-    def may_learn(self, asker: PlaceAsker) -> bool:
-        """Return whether they may add documents there."""
-        ...
-
     async def learn(
         self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
-        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought
-        them.
+        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
+        Raises StoreError.
         """
         ...
 
 
-class ScheduleAnswers(Protocol):
-    """Reminders and scheduled questions. Raises StoreError."""
+class ToolsWaiting(Protocol):
+    async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:
+        """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
 
-    async def remind(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
-        """Run `/remind` with these words (see `bot.schedule_reading`); the answer is for this person alone."""
-        ...
-
-    async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
-        """Run `/schedules` with these words, likewise."""
-        ...
-
-    async def change_words(self, answered: Answered, person: str) -> str:
-        """Return the words for `/schedules` that show or edit what a question created ("edit 3"). Raises Refused."""
-        ...
-
-    async def take_back(self, answered: Answered, person: str) -> str:
-        """Cancel what a question created, and return a confirmation. Raises Refused for anyone but its asker."""
+        `fields`: how many a form can have there.
+        """
         ...
 
 
@@ -505,48 +446,19 @@ class Feedback(Protocol):
         ...
 
 
-class CommandHost(Protocol):
-    """What commands can ask of the bot."""
-
+class Host(Protocol):
     @property
-    def budgets(self) -> BudgetAnswers: ...
+    def commands(self) -> BoundCommands: ...
+    @property
+    def tools(self) -> ToolsWaiting: ...
     @property
     def models(self) -> ModelChoices: ...
     @property
-    def turns(self) -> RunningTurns: ...
-    @property
-    def forgetting(self) -> ForgetQuestions: ...
-    @property
-    def sign_ins(self) -> ToolSignIns: ...
-    @property
-    def questions(self) -> ToolQuestions: ...
-    @property
     def knowledge(self) -> PlaceKnowledge: ...
     @property
-    def schedules(self) -> ScheduleAnswers: ...
+    def schedules(self) -> ScheduleNotes: ...
     @property
-    def operator_page(self) -> OperatorAnswers: ...
-    @property
-    def places(self) -> PlaceChoices: ...
-
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        """Run `/memory` with these words (see `bot.memory.view`); the answer is for this person alone."""
-        ...
-
-    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
-        """Run `/policy` with these words (see `bot.memory.policies`); the answer is for this person alone."""
-        ...
-
-    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        """Run `/tools` with these words (see `bot.turns.approvals`); the answer is for this person alone."""
-        ...
-
-    def operates(self, person: str) -> bool:
-        """Return whether this person is one of the bot's operators."""
-        ...
-
-
-class Host(CommandHost, Protocol):
+    def turns(self) -> RunningTurns: ...
     @property
     def platforms(self) -> PlatformRegistry: ...
     @property
@@ -595,6 +507,10 @@ class Host(CommandHost, Protocol):
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
+        ...
+
+    def operates(self, person: str) -> bool:
+        """Return whether this person is one of the bot's operators."""
         ...
 
     async def report(self, person: str) -> str | None:

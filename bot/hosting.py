@@ -3,47 +3,37 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final, TypeVar
 
-from agent.admission_terms import Authority, TermsNotMet
+from agent.admission_terms import TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
 from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
 from agent.records import Incoming, platform_of
 from agent.schedules import SchedulePlatform
-from bot.access.acl import CommandAnswer, OperatorAnswers, PlaceChoices
 from bot.access.admission import AdmissionControl, Readers
-from bot.access.budgets import BudgetDesk
 from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Backoff, Replicas
+from bot.chat.askers import Viewer
+from bot.commands.declaration import BoundCommands
+from bot.commands.tools import ToolsService
 from bot.health import Health
-from bot.host import (
-    MemoryAnswer,
-    PlaceKnowledge,
-    PlatformUnavailable,
-    PolicyAsker,
-    Suggestion,
-    ToolsAnswer,
-    Viewer,
-)
+from bot.host import PlatformUnavailable, Suggestion
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
+from bot.memory.knowledge_desk import KnowledgeDesk
 from bot.memory.learning import LearningPauses
-from bot.memory.policies import PolicyDesk
 from bot.memory.retention import Delete
 from bot.message_intake import AmbientIntake
 from bot.models.choice import ModelDesk
 from bot.reply_surface import PageUnsent, Surface
 from bot.schedule_desk import ScheduleDesk
 from bot.texts import reply_texts
-from bot.tools.mcp_source import ToolSignIns
-from bot.turns.approvals import ToolsDesk
-from bot.turns.questions import QuestionDesk
 from bot.turns.worker import Turns
 
 log = logging.getLogger(__name__)
@@ -342,20 +332,15 @@ class BotHost:
     ledger: Ledger
     conversations: Conversations
     preferences: Preferences
-    forgetting: ForgetDesk
-    sign_ins: ToolSignIns
-    knowledge: PlaceKnowledge
-    places: PlaceChoices
-    schedules: ScheduleDesk
-    budgets: BudgetDesk
-    operator_page: OperatorAnswers
+    commands: BoundCommands
+    tools: ToolsService
     models: ModelDesk
+    knowledge: KnowledgeDesk
+    forgetting: ForgetDesk
+    schedules: ScheduleDesk
     direct_messages: RollingConversations
     claims: Deduplicator
     memories: MemoryDesk
-    policies: PolicyDesk
-    tool_desk: ToolsDesk
-    questions: QuestionDesk
     feedback: ReplyFeedback
     ambient: AmbientIntake
     health: Health
@@ -382,14 +367,6 @@ class BotHost:
         if await self.admission.admit_context(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        manages = viewer.manages or self.operates(viewer.person.id)
-        return await self.memories.answer(replace(viewer, manages=manages), words)
-
-    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
-        authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
-        return await self.policies.answer(replace(asker, authority=authority), words)
-
     async def take_back(self, turn: int, person: str) -> str:
         return await self.memories.kept.take_back(turn, person)
 
@@ -398,9 +375,6 @@ class BotHost:
 
     async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
         return await self.memories.suggestions(viewer, limit)
-
-    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        return await self.tool_desk.answer(asker, words, operates=self.operates(asker.person.id))
 
     def operates(self, person: str) -> bool:
         return self.admission.rules.access.is_operator(person)

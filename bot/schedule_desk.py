@@ -42,8 +42,7 @@ from agent.tool_policy import PolicyAnswer, PolicyRow, decide
 from agent.toolbox.registry import Toolbox
 from agent.tools.read_channel import NAME as READ_CHANNEL
 from agent.turn_setup import asker_of
-from bot.access.acl import ScheduleAnswer, ShownSchedule
-from bot.host import PlaceAsker
+from bot.access.acl import PlaceAsker, ScheduleAnswer, ShownSchedule
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 from bot.texts import memory_texts, reply_texts, schedule_texts
 

@@ -17,9 +17,8 @@ from agent.ports import Tool, ToolContext
 from agent.records import Person
 from agent.toolbox.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
-from bot.commands.declaration import Command, CommandCall, Panel
+from bot.commands.declaration import AnyCommand, Command, CommandCall, Panel
 from tests.fakes.caller import FakeCaller
-from tests.fakes.host import FakeHost
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
 # The change log tells of names that are no more.
@@ -144,9 +143,10 @@ async def test_the_tool_that_contributing_shows_is_one_and_can_be_called() -> No
 async def test_the_command_that_contributing_shows_is_one_and_answers() -> None:
     command = example(2)["COMMAND"]
     assert isinstance(command, Command)
-    assert command.run is not None
-    call = CommandCall(words="boats", caller=FakeCaller(), host=FakeHost())
-    assert await command.run(call) == Panel("I know no joke about boats, Ann.")
+    declared: AnyCommand = command
+    assert await declared.bound(None).run(CommandCall(words="boats", caller=FakeCaller())) == Panel(
+        "I know no joke about boats, Ann."
+    )
 
 
 def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() -> None:

@@ -1,12 +1,12 @@
 """The access control lists: who may use the bot and choose which model; and the rules chosen for a channel."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
-from typing import ClassVar, Final, Protocol, Self, TypeAlias, cast
+from typing import ClassVar, Final, Self, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.errors import StoreError
@@ -15,7 +15,7 @@ from agent.memory.forgetting_plans import AMBIENT_STATE, PLACE_RULES
 from agent.ports import Preferences
 from agent.records import Incoming, Person
 from agent.schedules import ScheduleState
-from bot.texts import memory_texts, reply_texts
+from bot.texts import reply_texts
 
 TERMINAL: Final = "terminal"  # The source of messages written in the terminal
 
@@ -52,12 +52,6 @@ class CommandAnswer:
 
     text: str
     refused: bool = False
-
-
-class OperatorAnswers(Protocol):
-    async def link(self, person: str) -> CommandAnswer:
-        """Run `/operator`; the answer is for this person alone. Raises StoreError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,39 +118,6 @@ class PlaceAnswer:
     chosen: Mapping[str, str] | None = None
     most_ambient: int = 0
     refused: bool = False
-
-
-class PlaceChoices(Protocol):
-    """What a channel's managers choose for it. Raises StoreError."""
-
-    @property
-    def models(self) -> tuple[str, ...]: ...
-
-    async def answer(
-        self, asker: PlaceAsker, words: str, say: Callable[[str], Awaitable[None]], not_receiving: str = ""
-    ) -> PlaceAnswer:
-        """Run `/channel` with these words (see `bot.memory.place_desk`); the answer is for the asker."""
-        ...
-
-    async def chosen(self, channel: str) -> Mapping[str, str]: ...
-
-
-class NoPlaces:
-    """Implements `PlaceChoices` where there are no channels."""
-
-    models: tuple[str, ...] = ()
-
-    async def answer(
-        self,
-        asker: PlaceAsker,  # noqa: ARG002 -- the same for all
-        words: str,  # noqa: ARG002 -- as above
-        say: Callable[[str], Awaitable[None]],  # noqa: ARG002 -- as above
-        not_receiving: str = "",  # noqa: ARG002 -- as above
-    ) -> PlaceAnswer:
-        return PlaceAnswer(memory_texts.NO_CHANNEL_HERE, refused=True)
-
-    async def chosen(self, channel: str) -> Mapping[str, str]:  # noqa: ARG002 -- as above
-        return {}
 
 
 Entries: TypeAlias = frozenset[AccessEntry]

@@ -24,6 +24,7 @@ from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.ambient import AmbientDesk
 from bot.app import parts
+from bot.app.commands import CommandServices
 from bot.app.from_settings import (
     access_rules,
     budgets,
@@ -40,6 +41,7 @@ from bot.app.from_settings import (
 from bot.attachments.reading import AttachmentReader
 from bot.background import Background
 from bot.caches import Replicas
+from bot.commands.tools import ToolsService
 from bot.health import Health, OperatorDesk, OperatorLinks, Vitals, supervised
 from bot.host import Host
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
@@ -50,7 +52,7 @@ from bot.models.choice import ModelDesk, ModelSwitch
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
-from bot.platforms.terminal.bot import TerminalBot, TerminalSchedules, TerminalSurfaces
+from bot.platforms.terminal.bot import TerminalBot, TerminalModels, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedule_desk import FirstLook
 from bot.scheduler import JobWorker, LongWork, Scheduler
@@ -116,7 +118,7 @@ async def serve_platforms(
                 serving |= {SLACK: partial(_serve_installed, settings, distribution, store, host, telemetry)}
             handlers = {EDIT: host.forgetting.keep_edit, OPERATOR_ERASE: partial(_erase, store, host.forgetting)}
             edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)
-            desk = host.tool_desk
+            desk = host.tools.desk
             scheduler = Scheduler(
                 store.schedules,
                 connections.schedules,
@@ -293,6 +295,33 @@ def _host(
     slots, lease = settings.max_running, timedelta(seconds=settings.lease_s)
     limits = TurnsLimits(slots, settings.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
+    forgetting = replace(
+        parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources, store)),
+        edits=RateCounter(rules.surges.rates, "edits", replicas),
+        is_exempt=access.is_operator,
+    )
+    memories = replace(parts.memory_desk(store, readers.audiences), operates=access.is_operator)
+    schedules = parts.schedule_desk(store, access.is_operator)
+    tools = ToolsService(
+        ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake),
+        parts.question_desk(answering, store),
+        sources[0] if sources else NO_MCP_SERVERS,
+        access.is_operator,
+    )
+    knowledge = replace(parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator)
+    services = CommandServices(
+        memories=memories,
+        policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences, access.is_operator),
+        forgetting=forgetting,
+        schedules=schedules,
+        places=parts.place_desk(settings, store, model_desk, lambda: models.learning_model().can_learn),
+        knowledge=knowledge,
+        models=model_desk,
+        budgets=BudgetDesk(access, allowances, parts.CLOCK),
+        operators=OperatorDesk(_links(settings, store), access.is_operator),
+        tools=tools,
+        turns=turns,
+    )
     host = BotHost(
         platforms=connections,
         admission=admission,
@@ -300,26 +329,15 @@ def _host(
         ledger=store.ledger,
         conversations=store.conversations,
         preferences=store.preferences,
-        forgetting=replace(
-            parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources, store)),
-            edits=RateCounter(rules.surges.rates, "edits", replicas),
-            is_exempt=access.is_operator,
-        ),
-        sign_ins=sources[0] if sources else NO_MCP_SERVERS,
-        knowledge=replace(
-            parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator
-        ),
-        places=parts.place_desk(settings, store, model_desk, lambda: models.learning_model().can_learn),
-        schedules=parts.schedule_desk(store, access.is_operator),
-        budgets=BudgetDesk(access, allowances, parts.CLOCK),
-        operator_page=OperatorDesk(_links(settings, store), access.is_operator),
+        commands=services.commands(),
+        tools=tools,
         models=model_desk,
+        knowledge=knowledge,
+        forgetting=forgetting,
+        schedules=schedules,
         direct_messages=RollingConversations(store.conversations, store.preferences),
         claims=claims,
-        memories=parts.memory_desk(store, readers.audiences),
-        policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences),
-        tool_desk=ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake),
-        questions=parts.question_desk(answering, store),
+        memories=memories,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -467,8 +485,8 @@ async def open_terminal(
         deadline = parts.CLOCK.monotonic() + tools_wait_s
 
         async def tools_settle() -> None:
-            for tools in sources:
-                await tools.settle(deadline - parts.CLOCK.monotonic())
+            for servers in sources:
+                await servers.settle(deadline - parts.CLOCK.monotonic())
 
         surfaces = TerminalSurfaces()
         # A terminal prints one reply at a time, in the order of the questions.
@@ -495,21 +513,37 @@ async def open_terminal(
         tool_desk = ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake)
         look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows).digest
         scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
+        deleted = set[str]()
+        memories = replace(parts.memory_desk(store), operates=person.id.__eq__, deleted=deleted.add)
+        forgetting = parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store))
+        tools = ToolsService(
+            tool_desk,
+            parts.question_desk(answering, store),
+            sources[0] if sources else NO_MCP_SERVERS,
+            person.id.__eq__,
+        )
+        services = CommandServices(
+            memories=memories,
+            policies=PolicyDesk(store.facts, parts.CLOCK),
+            forgetting=forgetting,
+            schedules=parts.schedule_desk(store, person.id.__eq__),
+            places=None,
+            knowledge=parts.knowledge_desk(settings, store, reader),
+            models=TerminalModels(models),
+            budgets=parts.budget_desk(settings, store),
+            operators=OperatorDesk(None, access_rules(settings).is_operator),
+            tools=tools,
+            turns=turns,
+        )
         async with TerminalBot(
             person=person,
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            view=parts.memory_desk(store),
-            forgetting=parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store)),
-            sign_ins=sources[0] if sources else NO_MCP_SERVERS,
-            knowledge=parts.knowledge_desk(settings, store, reader),
-            schedules=parts.schedule_desk(store, person.id.__eq__),
-            budgets=parts.budget_desk(settings, store),
-            operator_page=OperatorDesk(None, access_rules(settings).is_operator),
-            policies=PolicyDesk(store.facts, parts.CLOCK),
-            tool_desk=tool_desk,
-            questions=parts.question_desk(answering, store),
+            commands=services.commands(),
+            memories=memories,
+            forgetting=forgetting,
+            tools=tools,
             choice=models,
             clock=parts.CLOCK,
             new_id=parts.new_id,
@@ -519,5 +553,6 @@ async def open_terminal(
             doing_due=scheduler.serving,
             is_due=scheduler.is_due,
             tools_settle=tools_settle,
+            deleted=deleted,
         ) as bot:
             yield bot

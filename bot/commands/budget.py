@@ -3,24 +3,24 @@
 from collections.abc import Mapping, Sequence
 
 from bot.access.acl import Requester
-from bot.access.budgets import read_budget_request
+from bot.access.budgets import BudgetDesk, read_budget_request
 from bot.commands import declaration
-from bot.host import CommandHost
+from bot.health import OperatorDesk
 
 CHOOSE = "Please choose whose budget it is."
 AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
 
 
-async def show(call: declaration.CommandCall) -> declaration.Panel:
+async def show(desk: BudgetDesk, call: declaration.CommandCall) -> declaration.Panel:
     person = call.caller.person.id
-    answer = await call.host.budgets.answer(person, call.caller.channel, call.words)
-    may_change = not call.words and call.host.operates(person)
+    answer = await desk.answer(person, call.caller.channel, call.words)
+    may_change = not call.words and desk.access.is_operator(person)
     text = await call.caller.with_names(answer.text)
     return declaration.Panel(text, (CHANGE.button(),) if may_change else (), refused=answer.refused)
 
 
-async def _whose(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return ("channel", "everyone") if host.operates(requester.person) else ()
+async def _whose(desk: BudgetDesk, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return ("channel", "everyone") if desk.access.is_operator(requester.person) else ()
 
 
 def _words(filled: declaration.Filled) -> str:
@@ -68,12 +68,12 @@ COMMAND = declaration.Command(
     name="budget",
     summary="Show what you may spend today; operators see and change all budgets",
     run=show,
+    suggests={"words": _whose},
     arguments=(
         declaration.Argument(
             "words",
             "channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset",
             mentions=True,
-            suggests=_whose,
         ),
     ),
     forms=(CHANGE,),
@@ -82,8 +82,8 @@ COMMAND = declaration.Command(
 )
 
 
-async def open_page(call: declaration.CommandCall) -> declaration.Panel:
-    answer = await call.host.operator_page.link(call.caller.person.id)
+async def open_page(desk: OperatorDesk, call: declaration.CommandCall) -> declaration.Panel:
+    answer = await desk.link(call.caller.person.id)
     return declaration.Panel(answer.text, refused=answer.refused)
 
 

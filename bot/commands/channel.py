@@ -11,8 +11,8 @@ from bot.access.acl import OFF, PlaceAnswer, PlaceRule
 from bot.commands import declaration
 from bot.host import KnowledgeAnswer, ShownDocument
 from bot.memory import policies
-from bot.memory.knowledge_desk import is_knowledge_request
-from bot.memory.place_desk import MAX_INSTRUCTIONS, MAX_LANGUAGE, is_place_request
+from bot.memory.knowledge_desk import KnowledgeDesk, is_knowledge_request
+from bot.memory.place_desk import MAX_INSTRUCTIONS, MAX_LANGUAGE, PlaceDesk, is_place_request
 from bot.texts import command_texts, memory_texts
 
 # Suggested while a person types; the capitals are to be replaced.
@@ -35,12 +35,12 @@ WORDS = (
 BOUNDS = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
 
-async def show(call: declaration.CommandCall) -> declaration.Panel:
+async def show(desk: PlaceDesk, call: declaration.CommandCall) -> declaration.Panel:
     asker = await call.place_asker()
-    answer = await call.host.places.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
+    answer = await desk.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
     if answer.chosen is None or call.caller.entry_chars is None:
         return declaration.Panel(answer.text, refused=answer.refused)
-    return channel_panel(answer, answer.chosen, call.host.places.models)
+    return channel_panel(answer, answer.chosen, desk.models)
 
 
 def channel_panel(answer: PlaceAnswer, chosen: Mapping[str, str], models: Sequence[str]) -> declaration.Panel:
@@ -69,14 +69,14 @@ def channel_panel(answer: PlaceAnswer, chosen: Mapping[str, str], models: Sequen
     return declaration.Panel(answer.text, tuple(actions), tuple(parts))
 
 
-async def _prefilled(call: declaration.CommandCall) -> declaration.Filled:
+async def _prefilled(desk: PlaceDesk, call: declaration.CommandCall) -> declaration.Filled:
     """The form starts with the current values."""
-    chosen = await call.host.places.chosen(call.caller.channel)
+    chosen = await desk.chosen(call.caller.channel)
     return {rule.value: chosen.get(rule, "") for rule in PlaceRule}
 
 
-async def _with_models(call: declaration.CommandCall) -> declaration.PanelForm:
-    choices = {name: name for name in call.host.places.models}
+async def _with_models(desk: PlaceDesk, _: declaration.CommandCall) -> declaration.PanelForm:
+    choices = {name: name for name in desk.models}
     return replace(MODELS, fields=(replace(MODELS.fields[0], choices=choices),))
 
 
@@ -100,7 +100,6 @@ INSTRUCTIONS = declaration.PanelForm(
         ),
     ),
     words=lambda filled: f"instructions: {filled[PlaceRule.INSTRUCTIONS] or 'none'}",
-    prefill=_prefilled,
 )
 LANGUAGE = declaration.PanelForm(
     name="channellanguage",
@@ -117,7 +116,6 @@ LANGUAGE = declaration.PanelForm(
         ),
     ),
     words=lambda filled: f"language {filled[PlaceRule.LANGUAGE] or 'usual'}",
-    prefill=_prefilled,
 )
 MODELS = declaration.PanelForm(
     name="channelmodels",
@@ -134,20 +132,20 @@ MODELS = declaration.PanelForm(
         ),
     ),
     words=lambda filled: f"models {filled[PlaceRule.MODELS] or 'all'}",
-    prefill=_prefilled,
-    build=_with_models,
 )
 
 COMMAND = declaration.Command(
     name="channel",
     summary="Show how I answer in this channel; who manages it changes that",
     run=show,
+    suggests={"words": _words_offered},
+    prefills={form.name: _prefilled for form in (INSTRUCTIONS, LANGUAGE, MODELS)},
+    builds={MODELS.name: _with_models},
     arguments=(
         declaration.Argument(
             "words",
             "who, models, model, instructions, language, ambient, learning, knowledge; history or undo",
             mentions=True,
-            suggests=_words_offered,
         ),
     ),
     scope=declaration.CommandScope.SERVERS,
@@ -174,10 +172,10 @@ NUMBER = "Please write the number that stands before it in the list."
 POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
 
 
-async def show_policy(call: declaration.CommandCall) -> declaration.Panel:
+async def show_policy(desk: policies.PolicyDesk, call: declaration.CommandCall) -> declaration.Panel:
     asker = await call.caller.policy_asker()
-    answer = await call.host.policy(asker, call.words)
-    sets = not call.words and (asker.authority >= POLICY_AUTHORITY or call.host.operates(asker.person.id))
+    answer = await desk.answer(asker, call.words)
+    sets = not call.words and (asker.authority >= POLICY_AUTHORITY or desk.operates(asker.person.id))
     return declaration.Panel(answer.text, policy_actions(answer.text) if sets else (), refused=answer.refused)
 
 
@@ -249,9 +247,8 @@ POLICY_COMMAND = declaration.Command(
     name="policy",
     summary="Show what holds for everybody here; managers set and remove it",
     run=show_policy,
-    arguments=(
-        declaration.Argument("words", "list, history, set NAME: WHAT HOLDS, or remove 3", suggests=_policy_words),
-    ),
+    suggests={"words": _policy_words},
+    arguments=(declaration.Argument("words", "list, history, set NAME: WHAT HOLDS, or remove 3"),),
     scope=declaration.CommandScope.SERVERS,
     forms=(SET_POLICY, REMOVE_POLICY),
     phrases=("show policy", "policies", "show policies"),
@@ -272,8 +269,8 @@ SURE_TO_REMOVE = "I will know it no longer, and erase it. What I said of it stay
 KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
 
 
-async def show_knowledge(call: declaration.CommandCall) -> declaration.Panel:
-    answer = await call.host.knowledge.answer(await call.place_asker(), call.words, call.caller.announce)
+async def show_knowledge(desk: KnowledgeDesk, call: declaration.CommandCall) -> declaration.Panel:
+    answer = await desk.answer(await call.place_asker(), call.words, call.caller.announce)
     return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
 
 
@@ -304,9 +301,8 @@ KNOWLEDGE_COMMAND = declaration.Command(
     name="knowledge",
     summary="See the documents that I know here, and who else is served by what you tell me here",
     run=show_knowledge,
-    arguments=(
-        declaration.Argument("words", "list, show 3, remove 3, share on or share off", suggests=_knowledge_words),
-    ),
+    suggests={"words": _knowledge_words},
+    arguments=(declaration.Argument("words", "list, show 3, remove 3, share on or share off"),),
     phrases=("show knowledge", "what do you know here", "documents", "show documents"),
     means=lambda words, _: is_knowledge_request(words),
     examples={
@@ -352,15 +348,15 @@ def _without_end(address: str) -> str:
     return trimmed
 
 
-async def learn(call: declaration.CommandCall) -> declaration.Panel:
+async def learn(desk: KnowledgeDesk, call: declaration.CommandCall) -> declaration.Panel:
     """Read the given files and pages, which may take a minute, and store them."""
     pages = links_in(call.words)
     if not (call.files or pages):
         return declaration.Panel(memory_texts.NOTHING_TO_LEARN, refused=True)
     asker = await call.place_asker()
-    if call.host.knowledge.may_learn(asker):
+    if desk.may_learn(asker):
         await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
-    answer = await call.host.knowledge.learn(asker, call.files, call.link, pages)
+    answer = await desk.learn(asker, call.files, call.link, pages)
     return declaration.Panel(answer.text, refused=answer.refused)
 
 

@@ -3,19 +3,26 @@
 A file of this folder declares one as `COMMAND`, or several whose names end in COMMAND: name, help and arguments, who
 may use it, where it is offered, and what it does. Its answer is a Panel. Platforms register the declared commands, read
 what people write, press and fill in, and render panels. What depends on the platform, a command asks its Caller.
+
+The declaration needs no running bot: manifests, help and the documentation are made from it. Its functions take the
+command's service as their first argument; the composition root binds it (`Command.bound`), and platforms run what is
+bound.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from enum import Enum, auto
-from typing import Final, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from agent.ports import Asker
 from agent.records import Attachment, Person
 from bot.access.acl import PlaceAsker, Requester
-from bot.host import CommandHost, Forgetter, PolicyAsker, Viewer
+from bot.chat.askers import Forgetter, PolicyAsker, Viewer
+
+ServiceT = TypeVar("ServiceT")
 
 # --------------------------------------------------------------------------------------------------
 # The answer of a command.
@@ -71,11 +78,6 @@ class PanelForm:
     words: Callable[[Filled], str]
     mistakes: Callable[[Filled], Mapping[str, str]] = lambda _: {}
     """Returns a sentence for each wrong value, by the fields' names; while there are any, the form stays open."""
-    prefill: "Callable[[CommandCall], Awaitable[Filled]] | None" = None
-    """Returns the values it starts with, for the words of its button."""
-    build: "Callable[[CommandCall], Awaitable[PanelForm]] | None" = None
-    """Returns the form itself, under the same name, for the words of its button, if its fields are not known before.
-    May raise CogencyError, and is quick enough for a form to be opened."""
 
     def button(self, words: str = "") -> "PanelAction":
         return PanelAction(self.label, words, form=self)
@@ -138,7 +140,8 @@ class Panel:
     """What a command shows, to its user alone: Markdown, its buttons, and its parts below.
 
     `boxes`: flags of the command that can be ticked before a button is pressed, with their initial values; they keep
-    these on platforms without boxes. `refused`: nothing was done, and the text says why.
+    these on platforms without boxes. `page`: of the list that it shows, from 1. `refused`: nothing was done, and the
+    text says why.
     """
 
     text: str
@@ -146,6 +149,7 @@ class Panel:
     parts: tuple[PanelPart, ...] = ()
     boxes: Mapping[str, bool] = field(default_factory=dict[str, bool])
     file: PanelFile | None = None
+    page: int = 1
     refused: bool = False
 
 
@@ -267,16 +271,12 @@ class ArgumentKind(Enum):
     FILE = auto()
 
 
-# Returns suggestions while a person types; the mapping holds the other arguments so far.
-Suggest: TypeAlias = Callable[[CommandHost, Requester, Mapping[str, str]], Awaitable[Sequence[str]]]
-
-
 @dataclass(frozen=True, slots=True)
 class Argument:
     """The first argument takes all words of a command that is one line; the others are Discord's options.
 
     `hint`: how the argument is written in that line, if `summary` does not say it. `mentions`: people and channels that
-    it mentions are passed as "person:ID" and "channel:ID". `suggests`: returns suggestions while a person types.
+    it mentions are passed as "person:ID" and "channel:ID".
     """
 
     name: str
@@ -287,7 +287,6 @@ class Argument:
     mentions: bool = False
     max_chars: int | None = None
     choices: Mapping[str, str] = field(default_factory=dict[str, str])
-    suggests: Suggest | None = None
 
 
 ShowPanel: TypeAlias = Callable[[Panel], Awaitable[None]]
@@ -308,7 +307,6 @@ class CommandCall:
 
     words: str
     caller: Caller
-    host: CommandHost
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     files: Sequence[Attachment] = ()
     link: str = ""
@@ -322,16 +320,29 @@ class CommandCall:
         return PlaceAsker(asker.person, asker.authority, asker.place, source, self.caller.channel, viewer.manages)
 
 
-Run: TypeAlias = Callable[[CommandCall], Awaitable[Panel]]
+# What a command does with its service, in the order of `Command`'s fields. Each may raise CogencyError.
+Run: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[Panel]]
+Suggest: TypeAlias = Callable[[ServiceT, Requester, Mapping[str, str]], Awaitable[Sequence[str]]]
+Prefill: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[Filled]]
+BuildForm: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[PanelForm]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Generic[ServiceT]):
+    """`ServiceT`: what its functions need of the running bot; `object` for nothing."""
+
     name: str
     summary: str
     """One line of at most 100 characters."""
-    run: Run | None = None
-    """May raise CogencyError. None: the command is a question, which platforms submit."""
+    run: Run[ServiceT] | None = None
+    """None: the command is a question, which platforms submit."""
+    suggests: Mapping[str, Suggest[ServiceT]] = field(default_factory=dict[str, Suggest[ServiceT]])
+    """Returns suggestions while a person types, by the names of arguments; it gets the other arguments so far."""
+    prefills: Mapping[str, Prefill[ServiceT]] = field(default_factory=dict[str, Prefill[ServiceT]])
+    """Returns the values that a form starts with, for the words of its button; by the names of forms."""
+    builds: Mapping[str, BuildForm[ServiceT]] = field(default_factory=dict[str, BuildForm[ServiceT]])
+    """Returns the form itself, under the same name, for the words of its button, if its fields are not known before; by
+    the names of forms. It is quick enough for a form to be opened."""
     arguments: tuple[Argument, ...] = ()
     open_to_all: bool = False
     """Whether people whom the bot does not answer may use it, too, without a limit."""
@@ -361,6 +372,73 @@ class Command:
     @property
     def mentions(self) -> bool:
         return any(argument.mentions for argument in self.arguments)
+
+    def bound(self, service: ServiceT) -> "BoundCommand":
+        """Return the command as a running bot carries it out."""
+        return BoundCommand(
+            self,
+            None if self.run is None else partial(self.run, service),
+            {name: partial(suggest, service) for name, suggest in self.suggests.items()},
+            {name: partial(prefill, service) for name, prefill in self.prefills.items()},
+            {name: partial(build, service) for name, build in self.builds.items()},
+        )
+
+    def refusing(self, why: str) -> "BoundCommand":
+        """Return the command for a bot that cannot carry it out; its answer is this sentence."""
+
+        async def refuse(_: CommandCall) -> Panel:
+            return Panel(why, refused=True)
+
+        return BoundCommand(self, refuse)
+
+
+AnyCommand: TypeAlias = Command[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCommand:
+    """A command of a running bot. Every method may raise CogencyError."""
+
+    declared: AnyCommand
+    run_bound: Callable[[CommandCall], Awaitable[Panel]] | None
+    suggests: Mapping[str, Callable[[Requester, Mapping[str, str]], Awaitable[Sequence[str]]]] = field(
+        default_factory=dict[str, Callable[[Requester, Mapping[str, str]], Awaitable[Sequence[str]]]]
+    )
+    prefills: Mapping[str, Callable[[CommandCall], Awaitable[Filled]]] = field(
+        default_factory=dict[str, Callable[[CommandCall], Awaitable[Filled]]]
+    )
+    builds: Mapping[str, Callable[[CommandCall], Awaitable[PanelForm]]] = field(
+        default_factory=dict[str, Callable[[CommandCall], Awaitable[PanelForm]]]
+    )
+
+    async def run(self, call: CommandCall) -> Panel:
+        """Raises TypeError for a question, which is submitted instead."""
+        if self.run_bound is None:
+            raise TypeError(f"/{self.declared.name} is a question")
+        return await self.run_bound(call)
+
+    async def suggest(self, argument: str, requester: Requester, given: Mapping[str, str]) -> Sequence[str]:
+        """Return suggestions for an argument. `given`: the other arguments so far."""
+        suggest = self.suggests.get(argument)
+        return () if suggest is None else await suggest(requester, given)
+
+    async def build_form(self, form: PanelForm, call: CommandCall) -> PanelForm:
+        """Return the form as it is for the words of its button, which `call` holds."""
+        build = self.builds.get(form.name)
+        return form if build is None else await build(call)
+
+    async def prefill(self, form: PanelForm, call: CommandCall) -> Filled:
+        """Return the values that the form starts with."""
+        prefill = self.prefills.get(form.name)
+        return {} if prefill is None else await prefill(call)
+
+
+# A running bot's commands, by name.
+BoundCommands: TypeAlias = Mapping[str, BoundCommand]
+
+
+def by_name(commands: Iterable[BoundCommand]) -> BoundCommands:
+    return {command.declared.name: command for command in commands}
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,24 +471,24 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True)
 class CommandMeant:
-    command: Command
+    command: AnyCommand
     words: str = ""
 
 
 ALIKE: Final = 0.7  # The similarity of a mistyped name to the real one: a letter or two of six differ
 
 
-def command_named(name: str, commands: Sequence[Command]) -> Command | None:
+def command_named(name: str, commands: Sequence[AnyCommand]) -> AnyCommand | None:
     return next((command for command in commands if command.name == name.casefold()), None)
 
 
-def nearest(name: str, words: str, commands: Sequence[Command]) -> str:
+def nearest(name: str, words: str, commands: Sequence[AnyCommand]) -> str:
     """Return the command that a mistyped name means; "" for paths and the like, and for sentences about stopping."""
     matches = get_close_matches(name.casefold(), [command.name for command in commands], 1, ALIKE)
     return matches[0] if matches and name.isalpha() and not (matches[0] == "stop" and words) else ""
 
 
-def nearly_meant(text: str, commands: Sequence[Command], now: datetime) -> str:
+def nearly_meant(text: str, commands: Sequence[AnyCommand], now: datetime) -> str:
     """Return the command that a message without a slash nearly is, such as "forget everything" for "forgt everything";
     "" for none.
     """
@@ -426,7 +504,7 @@ def nearly_meant(text: str, commands: Sequence[Command], now: datetime) -> str:
 
 
 def command_meant(
-    text: str, commands: Sequence[Command], now: datetime, ids: Callable[[str], str]
+    text: str, commands: Sequence[AnyCommand], now: datetime, ids: Callable[[str], str]
 ) -> CommandMeant | None:
     """Return the command that a message without a slash is. `ids` replaces mentions by "person:ID" and "channel:ID"."""
     normalised = " ".join(text.split()).strip(" .!?").casefold()

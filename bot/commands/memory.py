@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from bot.access.acl import Requester
 from bot.commands import declaration
-from bot.host import CommandHost, ForgetAnswer, ForgetProgress, MemoryAnswer, ShownEntry
+from bot.host import ForgetAnswer, ForgetProgress, ForgetQuestions, MemoryAnswer, ShownEntry
 from bot.memory import view
-from bot.memory.desk import FACT_CHARS
+from bot.memory.desk import FACT_CHARS, MemoryDesk
 from bot.memory.forget_desk import is_request
 from bot.texts import memory_texts
 
@@ -20,8 +20,8 @@ SURE = "I will erase this after a minute in which you can undo it, and not learn
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
 
 
-async def show(call: declaration.CommandCall) -> declaration.Panel:
-    answer = await call.host.memory(await call.caller.viewer(), call.words)
+async def show(desk: MemoryDesk, call: declaration.CommandCall) -> declaration.Panel:
+    answer = await desk.answer(await call.caller.viewer(), call.words)
     return memory_panel(answer, call.caller.entry_chars, listed=not call.words)
 
 
@@ -42,7 +42,7 @@ def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool
         parts.append(declaration.page_part(answer.page, answer.pages, usage))
     if chars is None and listed and answer.entries:
         parts.append(declaration.PanelPart(MAY_DECIDE))
-    return declaration.Panel(answer.text, undo, tuple(parts), refused=answer.refused)
+    return declaration.Panel(answer.text, undo, tuple(parts), page=answer.page, refused=answer.refused)
 
 
 def _entry_part(entry: ShownEntry, chars: int | None) -> declaration.PanelPart:
@@ -69,10 +69,10 @@ def _entry_actions(entry: ShownEntry) -> tuple[declaration.PanelAction, ...]:
     return tuple(actions)
 
 
-async def _words_now(call: declaration.CommandCall) -> Mapping[str, str]:
+async def _words_now(desk: MemoryDesk, call: declaration.CommandCall) -> declaration.Filled:
     """The current text of the entry to correct."""
     key = call.words.removeprefix(view.correct_words(""))
-    answer = await call.host.memory(await call.caller.viewer(), view.show_words(key))
+    answer = await desk.answer(await call.caller.viewer(), view.show_words(key))
     return {"words": next((entry.plain[:FACT_CHARS] for entry in answer.entries if entry.key == key), "")}
 
 
@@ -87,7 +87,6 @@ CORRECT = declaration.PanelForm(
     submit="Correct",
     fields=(declaration.FormField("words", "In your own words", declaration.FieldKind.LINES, max_chars=FACT_CHARS),),
     words=_corrected,
-    prefill=_words_now,
 )
 
 
@@ -99,12 +98,13 @@ COMMAND = declaration.Command(
     name="memory",
     summary="See what I remember about you, and decide about it",
     run=show,
+    suggests={"words": _words_offered},
+    prefills={CORRECT.name: _words_now},
     forms=(CORRECT,),
     arguments=(
         declaration.Argument(
             "words",
             "delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, share off or help",
-            suggests=_words_offered,
         ),
     ),
     phrases=("show memory", "show my memory"),
@@ -130,14 +130,14 @@ TIMES = ("2 hours", "today", "yesterday", "7 days", "since monday")
 FORGET_WORDS = ("this thread", "everything", *TIMES, "about …")
 
 
-async def _forget_words(_: CommandHost, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
+async def _forget_words(_: ForgetQuestions, __: Requester, given: Mapping[str, str]) -> Sequence[str]:
     """Suggest no subject: only the person can name one."""
     return {"": FORGET_WORDS, "time": TIMES}.get(given.get("scope", ""), ())
 
 
-async def forget(call: declaration.CommandCall) -> declaration.Panel:
+async def forget(desk: ForgetQuestions, call: declaration.CommandCall) -> declaration.Panel:
     """Ask for confirmation of what they named; or carry out a button of that question."""
-    words, desk, keeps = call.words.strip(), call.host.forgetting, bool(call.options.get(KEEP_REPLIES))
+    words, keeps = call.words.strip(), bool(call.options.get(KEEP_REPLIES))
     # The time zone was asked for in between: the subject travels in the button, and the question is asked again.
     if call.pressed and words.startswith(_ZONE):
         subject, _, zone = words.removeprefix(_ZONE).rpartition(" ")
@@ -247,11 +247,10 @@ FORGET_COMMAND = declaration.Command(
     name="forget",
     summary="Forget what you told me",
     run=forget,
+    suggests={"what": _forget_words},
     forms=(SOMETHING_ELSE,),
     arguments=(
-        declaration.Argument(
-            "what", "thread, everything, 2 hours, since Monday, or about and a word", suggests=_forget_words
-        ),
+        declaration.Argument("what", "thread, everything, 2 hours, since Monday, or about and a word"),
         declaration.Argument("scope", "Which kind of thing that is", choices=SCOPES),
         declaration.Argument(KEEP_REPLIES, _KEEP_REPLIES, declaration.ArgumentKind.FLAG),
     ),

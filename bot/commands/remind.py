@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.schedules import ScheduleState, source_of
-from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
+from bot.access.acl import PlaceAsker, Requester, ScheduleAnswer, ShownSchedule
 from bot.commands import declaration
-from bot.host import CommandHost, PlaceAsker
+from bot.schedule_desk import ScheduleDesk
 from bot.schedule_reading import MAX_CHARS
 from bot.texts import command_texts, schedule_texts
 
@@ -42,21 +42,21 @@ async def _store_zone(call: declaration.CommandCall) -> tuple[str, str]:
     return words, await call.caller.keep_zone(zone)
 
 
-async def remind(call: declaration.CommandCall) -> declaration.Panel:
+async def remind(desk: ScheduleDesk, call: declaration.CommandCall) -> declaration.Panel:
     words, problem = await _store_zone(call)
     if problem:
         return declaration.Panel(problem, refused=True)
     if not words:
         return declaration.Panel(schedule_texts.REMIND_USAGE, (NEW.button(),))
-    answer = await call.host.schedules.remind(await _asker(call), words)
+    answer = await desk.remind(await _asker(call), words)
     return await _panel(call, answer, words)
 
 
-async def show(call: declaration.CommandCall) -> declaration.Panel:
+async def show(desk: ScheduleDesk, call: declaration.CommandCall) -> declaration.Panel:
     words, problem = await _store_zone(call)
     if problem:
         return declaration.Panel(problem, refused=True)
-    return await _panel(call, await call.host.schedules.answer(await _asker(call), words), words)
+    return await _panel(call, await desk.answer(await _asker(call), words), words)
 
 
 async def _panel(call: declaration.CommandCall, answer: ScheduleAnswer, words: str) -> declaration.Panel:
@@ -105,13 +105,13 @@ def entry_actions(schedule: ShownSchedule) -> tuple[declaration.PanelAction, ...
             return (declaration.PanelAction("Stop", cancel.words),)
 
 
-async def _offered(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return (*WORDS, *OF_OPERATORS) if host.operates(requester.person) else WORDS
+async def _offered(desk: ScheduleDesk, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return (*WORDS, *OF_OPERATORS) if desk.operates(requester.person) else WORDS
 
 
-async def _words_now(call: declaration.CommandCall) -> declaration.Filled:
+async def _words_now(desk: ScheduleDesk, call: declaration.CommandCall) -> declaration.Filled:
     """The current words of the schedule to change."""
-    answer = await call.host.schedules.answer(await _asker(call), f"show {call.words.removeprefix(CHANGES)}")
+    answer = await desk.answer(await _asker(call), f"show {call.words.removeprefix(CHANGES)}")
     return {"what": next((entry.words for entry in answer.entries), "")}
 
 
@@ -154,7 +154,6 @@ CHANGE = declaration.PanelForm(
     ),
     words=_words_of,
     mistakes=_change_mistakes,
-    prefill=_words_now,
 )
 
 
@@ -187,11 +186,12 @@ COMMAND = declaration.Command(
     name="schedules",
     summary="See what I do for you at a time; pause, change or cancel it",
     run=show,
+    suggests={"words": _offered},
+    prefills={CHANGE.name: _words_now},
     arguments=(
         declaration.Argument(
             "words",
             "pause 3, resume 3, cancel 3, edit 3 NEW TIME, remind WHEN WHAT, or ask WHEN | WHAT",
-            suggests=_offered,
             max_chars=MAX_CHARS,
         ),
     ),

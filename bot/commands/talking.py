@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.messages import Depth
 from bot.access.acl import Requester
-from bot.access.budgets import account_text
+from bot.access.budgets import BudgetDesk, account_text
 from bot.commands.declaration import (
     Argument,
     ArgumentKind,
@@ -20,20 +20,21 @@ from bot.commands.declaration import (
     PanelPart,
     PanelSelect,
 )
-from bot.host import CommandHost, ModelMenu
+from bot.host import ModelChoices, ModelMenu, RunningTurns
 from bot.texts import command_texts, reply_texts
 
 MAX_QUESTION_CHARS = 6_000  # The smallest of the platforms' limits for an option's text
 
 
-async def open_models(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+async def open_models(models: ModelChoices, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
     """Return the models that they may choose."""
-    return (await host.models.menu(requester)).allowed
+    return (await models.menu(requester)).allowed
 
 
 ASK_COMMAND = Command(
     name="ask",
     summary="Ask me something",
+    suggests={"model": open_models},
     arguments=(
         Argument(
             "question",
@@ -48,7 +49,7 @@ ASK_COMMAND = Command(
             "How long I may think about it",
             choices={Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"},
         ),
-        Argument("model", "The model that answers this question alone", suggests=open_models),
+        Argument("model", "The model that answers this question alone"),
         Argument("private", "Only you see the answer", ArgumentKind.FLAG),
         Argument("file", "A file that the question is about", ArgumentKind.FILE),
     ),
@@ -63,9 +64,9 @@ SUMMARISE = MessageEntry(
 )
 
 
-async def stop(call: CommandCall) -> Panel:
+async def stop(turns: RunningTurns, call: CommandCall) -> Panel:
     target = await call.caller.stoppable()
-    stopped = [await call.host.turns.stop_conversation(conversation) for conversation in target.conversations]
+    stopped = [await turns.stop_conversation(conversation) for conversation in target.conversations]
     return Panel(reply_texts.STOPPING if any(stopped) else f"{reply_texts.NOTHING_RUNNING} {target.otherwise}".strip())
 
 
@@ -73,7 +74,7 @@ async def stop(call: CommandCall) -> Panel:
 STOP_COMMAND = Command(name="stop", summary="Stop the answer that is growing here", run=stop, bare=False)
 
 
-async def begin_conversation(call: CommandCall) -> Panel:
+async def begin_conversation(_: object, call: CommandCall) -> Panel:
     return Panel(await call.caller.begin_conversation())
 
 
@@ -87,8 +88,8 @@ NEW_COMMAND = Command(
 )
 
 
-async def usage(call: CommandCall) -> Panel:
-    return Panel(account_text(await call.host.budgets.usage(call.caller.person.id)))
+async def usage(budgets: BudgetDesk, call: CommandCall) -> Panel:
+    return Panel(account_text(await budgets.usage(call.caller.person.id)))
 
 
 USAGE_COMMAND = Command(
@@ -99,18 +100,18 @@ USAGE_COMMAND = Command(
 )
 
 
-async def show_help(call: CommandCall) -> Panel:
+async def show_help(_: object, call: CommandCall) -> Panel:
     return Panel(call.caller.help())
 
 
 HELP_COMMAND = Command(name="help", summary="Say what I can do, and how to ask for it", run=show_help)
 
 
-async def show_model(call: CommandCall) -> Panel:
-    requester, host = await call.caller.requester(), call.host
+async def show_model(models: ModelChoices, call: CommandCall) -> Panel:
+    requester = await call.caller.requester()
     if name := call.words.strip(" `"):
-        await host.models.choose(requester, reply_texts.chosen_model(name))
-    menu = await host.models.menu(requester)
+        await models.choose(requester, reply_texts.chosen_model(name))
+    menu = await models.menu(requester)
     text = menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
     return Panel(text, parts=(PanelPart(select=model_select(menu)),) if menu.allowed else ())
 
@@ -127,8 +128,8 @@ def model_select(menu: ModelMenu, words: str = "") -> PanelSelect:
     return PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current, words)
 
 
-async def _choices(host: CommandHost, requester: Requester, given: Mapping[str, str]) -> Sequence[str]:
-    names = await open_models(host, requester, given)
+async def _choices(models: ModelChoices, requester: Requester, given: Mapping[str, str]) -> Sequence[str]:
+    names = await open_models(models, requester, given)
     return [*names, reply_texts.USUAL] if names else []
 
 
@@ -136,11 +137,8 @@ MODEL_COMMAND = Command(
     name="model",
     summary="Show or choose the model that answers you",
     run=show_model,
-    arguments=(
-        Argument(
-            "name", f"The model; “{reply_texts.USUAL}” goes back to the usual one", hint="[name]", suggests=_choices
-        ),
-    ),
+    suggests={"name": _choices},
+    arguments=(Argument("name", f"The model; “{reply_texts.USUAL}” goes back to the usual one", hint="[name]"),),
     means=lambda words, _: len(words.split()) <= 1,
     examples={"NAME": "answer with another model"},
 )

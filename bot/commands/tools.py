@@ -4,16 +4,19 @@ operators' table.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agent.ports import Asker
 from bot.access.acl import Requester
 from bot.commands import declaration
-from bot.host import CommandHost, QuestionAnswer, ToolsAnswer
+from bot.host import QuestionAnswer, ToolsAnswer
 from bot.texts import command_texts, tool_texts
 from bot.texts.formatting import shortened
 from bot.tools.mcp_questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
+from bot.tools.mcp_source import ToolSignIns
+from bot.turns.approvals import ToolsDesk
+from bot.turns.questions import QuestionDesk
 
 ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # The decisions about a waiting call; its name follows
 WORDS = ("sign in SERVER", "sign out SERVER")
@@ -35,32 +38,44 @@ def show_words(turn: int) -> str:
     return f"waiting {turn}"
 
 
-async def show(call: declaration.CommandCall) -> declaration.Panel:
+@dataclass(frozen=True, slots=True)
+class ToolsService:
+    """What `/tools` needs: the tools and the calls that wait, the questions that tools ask, and people's accounts."""
+
+    desk: ToolsDesk
+    questions: QuestionDesk
+    sign_ins: ToolSignIns
+    operates: Callable[[str], bool]
+
+    async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
+        return await self.desk.answer(asker, words, operates=self.operates(asker.person.id))
+
+    async def waiting(self, asker: Asker, fields: int, turn: int) -> declaration.Panel | None:
+        """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
+
+        `fields`: how many a form can have there.
+        """
+        if (question := await self.questions.answer(asker.person.id, show_words(turn))) is not None:
+            return question_panel(question, fields)
+        answer = await self.answer(asker, show_words(turn))
+        return tools_panel(answer) if answer.call else None
+
+
+async def show(service: ToolsService, call: declaration.CommandCall) -> declaration.Panel:
     """A waiting call or question comes first, and alone, so that nothing else is decided beside it."""
     words = call.words.split(maxsplit=1)
     if words[:1] and words[0].casefold() == "sign":
-        return await _sign_ins(call)
-    if (question := await call.host.questions.answer(call.caller.person.id, call.words)) is not None:
-        return _question(question, call.caller.window_fields)
-    answer = await call.host.tools(await call.caller.tool_asker(), call.words)
+        return await _sign_ins(service, call)
+    if (question := await service.questions.answer(call.caller.person.id, call.words)) is not None:
+        return question_panel(question, call.caller.window_fields)
+    answer = await service.answer(await call.caller.tool_asker(), call.words)
     if words or answer.call:
-        return _panel(answer)
-    accounts = await _sign_ins(call)
+        return tools_panel(answer)
+    accounts = await _sign_ins(service, call)
     return declaration.Panel(f"{answer.text}\n\n{accounts.text}" if accounts.actions else answer.text, accounts.actions)
 
 
-async def waiting(host: CommandHost, asker: Asker, fields: int, turn: int) -> declaration.Panel | None:
-    """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
-
-    `fields`: how many a form can have there.
-    """
-    if (question := await host.questions.answer(asker.person.id, show_words(turn))) is not None:
-        return _question(question, fields)
-    answer = await host.tools(asker, show_words(turn))
-    return _panel(answer) if answer.call else None
-
-
-def _panel(answer: ToolsAnswer) -> declaration.Panel:
+def tools_panel(answer: ToolsAnswer) -> declaration.Panel:
     labels = {ALLOW: tool_texts.ALLOW_ONCE, ALWAYS: tool_texts.ALLOW_HERE, REFUSE: tool_texts.REFUSE}
     actions = tuple(
         declaration.PanelAction(label, f"{word} {answer.call}", danger=word == REFUSE)
@@ -70,7 +85,7 @@ def _panel(answer: ToolsAnswer) -> declaration.Panel:
     return declaration.Panel(answer.text, actions, refused=answer.refused)
 
 
-def _question(question: QuestionAnswer, fields: int) -> declaration.Panel:
+def question_panel(question: QuestionAnswer, fields: int) -> declaration.Panel:
     """A tool's question, with its answers: in one form, or in several whose values are sent together at the end."""
     if not question.name:
         return declaration.Panel(question.text, refused=question.refused)
@@ -95,9 +110,14 @@ def _question(question: QuestionAnswer, fields: int) -> declaration.Panel:
     return declaration.Panel(question.text, tuple(actions))
 
 
-async def _window(call: declaration.CommandCall) -> declaration.PanelForm:
+async def _values_now(service: ToolsService, call: declaration.CommandCall) -> declaration.Filled:
+    window = await service.questions.window(call.caller.person.id, call.words)
+    return {place: value for place, value in window.filled.items() if value}
+
+
+async def _window(service: ToolsService, call: declaration.CommandCall) -> declaration.PanelForm:
     """The form with the fields that its button names."""
-    window = await call.host.questions.window(call.caller.person.id, call.words)
+    window = await service.questions.window(call.caller.person.id, call.words)
 
     def mistakes(filled: declaration.Filled) -> Mapping[str, str]:
         _, wrong = values_of(
@@ -106,15 +126,11 @@ async def _window(call: declaration.CommandCall) -> declaration.PanelForm:
         places = [*window.fields]
         return {str(places[at]): why for at, why in wrong.items()}
 
-    async def prefilled(_: declaration.CommandCall) -> declaration.Filled:
-        return {place: value for place, value in window.filled.items() if value}
-
     return replace(
         ANSWER_FORM,
         title=shortened(command_texts.WINDOW_TITLE.format(source=window.source), TITLE_CHARS),
         fields=tuple(_form_field(at, spec) for at, spec in window.fields.items()),
         mistakes=mistakes,
-        prefill=prefilled,
     )
 
 
@@ -140,9 +156,9 @@ def _form_field(place: int, spec: QuestionField) -> declaration.FormField:
     )
 
 
-async def _sign_ins(call: declaration.CommandCall) -> declaration.Panel:
+async def _sign_ins(service: ToolsService, call: declaration.CommandCall) -> declaration.Panel:
     person = (await call.caller.viewer()).person
-    answer = await call.host.sign_ins.answer(person, call.words)
+    answer = await service.sign_ins.answer(person, call.words)
     actions = (
         *(declaration.PanelAction(f"Sign in at {name}", f"sign in {name}") for name in answer.others),
         *(declaration.PanelAction(f"Sign out of {name}", f"sign out {name}", danger=True) for name in answer.signed_in),
@@ -150,8 +166,8 @@ async def _sign_ins(call: declaration.CommandCall) -> declaration.Panel:
     return declaration.Panel(answer.text, actions[:MAX_BUTTONS])
 
 
-async def _words_offered(host: CommandHost, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return (*WORDS, *OF_OPERATORS) if host.operates(requester.person) else WORDS
+async def _words_offered(service: ToolsService, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return (*WORDS, *OF_OPERATORS) if service.operates(requester.person) else WORDS
 
 
 def _is_order(words: str) -> bool:
@@ -176,7 +192,6 @@ ANSWER_FORM = declaration.PanelForm(
     submit=command_texts.SEND_BUTTON,
     fields=(),
     words=lambda filled: json.dumps(dict(filled), ensure_ascii=False),
-    build=_window,
 )
 
 
@@ -184,12 +199,14 @@ COMMAND = declaration.Command(
     name="tools",
     summary="Show what I can use for you here, allow or refuse what waits; sign in and out",
     run=show,
+    suggests={"words": _words_offered},
+    prefills={ANSWER_FORM.name: _values_now},
+    builds={ANSWER_FORM.name: _window},
     arguments=(
         declaration.Argument(
             "words",
             "sign in or sign out, and the server; operators also: policy",
             hint="[sign in|out SERVER]",
-            suggests=_words_offered,
         ),
     ),
     forms=(ANSWER_FORM,),

@@ -22,7 +22,8 @@ from agent.schedules import Schedules
 from agent.spending import By, SpendingPeriod, account
 from bot.access.acl import AccessRules
 from bot.caches import MAX_ENTRIES
-from bot.host import MemoryAnswer, Suggestion, Viewer
+from bot.chat.askers import Viewer
+from bot.host import MemoryAnswer, Suggestion
 from bot.memory import view
 from bot.memory.learning import KeptNotice, LearningPauses
 from bot.memory.retention import Delete
@@ -104,6 +105,10 @@ class MemoryDesk:
     clock: Clock
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
     """Returns the labels of the audiences that may be shown at a place."""
+    operates: Callable[[str], bool] = lambda _: False
+    """Returns whether this person is an operator, who may decide for everyone anywhere."""
+    deleted: Callable[[str], None] = lambda _: None
+    """Called with the key under which a deletion can be undone."""
 
     @property
     def pauses(self) -> LearningPauses:
@@ -115,6 +120,7 @@ class MemoryDesk:
 
     async def answer(self, viewer: Viewer, words: str) -> MemoryAnswer:
         """Return the answer to `/memory` with these words, for the viewer alone. Raises StoreError."""
+        viewer = replace(viewer, manages=viewer.manages or self.operates(viewer.person.id))
         request = view.read_memory_request(words)
         match request:
             case view.ShowMemory(page):
@@ -216,7 +222,10 @@ class MemoryDesk:
         except Refused as refused:
             return replace(await self._list(viewer, str(refused)), refused=True)
         answer = await self._list(viewer, sentence)
-        return replace(answer, undo=view.key_of(item)) if undo else answer
+        if not undo:
+            return answer
+        self.deleted(view.key_of(item))
+        return replace(answer, undo=view.key_of(item))
 
     async def _delete(self, item: Remembered, viewer: Viewer) -> str:
         plan, undo_until = await self._plan(item, viewer), self.clock.now() + UNDO

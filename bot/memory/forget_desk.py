@@ -17,7 +17,8 @@ from agent.ports import Clock, Forgetting, Jobs, Ledger, Preferences
 from agent.records import DELETE_REPLY, Job, Receipt, ShownPage, ShownReply
 from bot.access.admission import RateCounter
 from bot.caches import FairTurns
-from bot.host import ForgetAnswer, ForgetProgress, Forgetter, TellProgress, untold
+from bot.chat.askers import Forgetter
+from bot.host import ForgetAnswer, ForgetProgress, TellProgress, untold
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
 from bot.message_parts import shows_enclosed
 from bot.texts import memory_texts

@@ -32,9 +32,10 @@ from agent.memory.documents import (
 )
 from agent.ports import Clock, Forgetting, Jobs, Preferences
 from agent.records import Attachment, Job
+from bot.access.acl import PlaceAsker
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument, ReadLink
-from bot.host import KnowledgeAnswer, PlaceAsker, ShownDocument
+from bot.host import KnowledgeAnswer, ShownDocument
 from bot.memory.desk import flowing
 from bot.memory.learning import owner_of
 from bot.scheduler import Handler
@@ -117,6 +118,9 @@ class KnowledgeDesk:
     async def learn(
         self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
+        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
+        Raises StoreError.
+        """
         if not self.may_learn(asker):
             return KnowledgeAnswer(memory_texts.NOT_LEARNING, refused=True)
         if not files and not pages:
@@ -130,6 +134,7 @@ class KnowledgeDesk:
         return KnowledgeAnswer("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
 
     async def answer(self, asker: PlaceAsker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
+        """Run `/knowledge` with these words. `say` posts to everyone in the place. Raises StoreError."""
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
             return KnowledgeAnswer(memory_texts.NOT_FOR_GUESTS, refused=True)
         if (on := asks_to_share(words)) is not None:

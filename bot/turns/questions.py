@@ -48,7 +48,7 @@ MAX_FILLED_CHARS: Final = 50_000  # Of the values as JSON: enough for each field
 
 @dataclass(slots=True, eq=False)
 class QuestionDesk:
-    """Implements `bot.host.ToolQuestions`. A tool's call waits in `ask`."""
+    """A tool's call waits in `ask`; the others are the asker's answers. Every method raises StoreError."""
 
     questions: OpenQuestions
     clock: Clock
@@ -111,6 +111,7 @@ class QuestionDesk:
     # The asker's answers.
 
     async def answer(self, person: str, words: str) -> QuestionAnswer | None:
+        """Carry out these words; the answer is for this person. None if none is meant."""
         match words.split(maxsplit=2):
             case []:
                 return await self._show_oldest(person)
@@ -124,6 +125,7 @@ class QuestionDesk:
                 return None
 
     async def window(self, person: str, words: str) -> AskedWindow:
+        """Return the fields that these words name. Raises Refused if this person may not fill them in, or not now."""
         match words.split():
             case [word, name, first, size] if word == ANSWER:
                 found = await self._find(person, name)

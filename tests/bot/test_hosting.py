@@ -14,15 +14,18 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Incoming, Person
-from agent.spending import Spent
+from agent.spending import SpendingAccount, Spent
 from agent.toolbox.registry import Toolbox
-from bot.access.acl import CommandAnswer
-from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
+from bot.access.budgets import account_text
+from bot.chat.askers import Forgetter, Viewer
+from bot.commands.declaration import CommandCall, Panel
+from bot.host import Host, PlatformUnavailable
 from bot.hosting import serve_all
 from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
+from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.hosts import connections_of, host_on
@@ -215,13 +218,13 @@ async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None
     for day in days:
         await service.store.spending.charge("ann", "turn", [call], datetime.combine(day, time(12), UTC))
     await service.store.spending.charge("ben", "turn", [call], service.clock.now())
-    spent = await service.host.budgets.usage("ann")
-    assert (spent.today, spent.month) == (Spent.on([call]), Spent.on([call, call]))
+    panel = await service.host.commands["usage"].run(CommandCall(words="", caller=FakeCaller(Person("ann", "Ann"))))
+    assert panel.text == account_text(SpendingAccount(Spent.on([call]), Spent.on([call, call])))
 
 
 async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     service = Service()
-    host: Host = service.host
+    host = service.host
     await host.record_context_message(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.conversations.participants("thread") == {"ann"}
@@ -229,8 +232,9 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     profile = learned(await service.store.profiles.get(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
     viewer = Viewer(Person("ann", "Ann"), dm("ann"))
-    assert [one.plain for one in (await host.memory(viewer)).entries] == ["Private.", "Sail."]
-    assert (await host.memory(replace(viewer, place=Place(GroupAudience("club"))))).entries == ()
+    assert [one.plain for one in (await host.memories.answer(viewer, "")).entries] == ["Private.", "Sail."]
+    elsewhere = replace(viewer, place=Place(GroupAudience("club")))
+    assert (await host.memories.answer(elsewhere, "")).entries == ()
     question = await host.forgetting.ask(Forgetter("ann"), "everything")
     assert "1 message, 1 fact, 1 profile entry" in question.text
     answer = await host.forgetting.forget(Forgetter("ann"), question.token)
@@ -248,5 +252,5 @@ async def test_a_person_who_may_not_ask_is_refused_and_nothing_of_theirs_is_stor
 
 async def test_the_host_shows_a_budget() -> None:
     host: Host = Service().host
-    answer = await host.budgets.answer("ann", "channel", "")
-    assert answer == CommandAnswer("You, today (UTC): 0 tokens (no limit), $0 (no limit).")
+    panel = await host.commands["budget"].run(CommandCall(words="", caller=FakeCaller(Person("ann", "Ann"))))
+    assert panel == Panel("You, today (UTC): 0 tokens (no limit), $0 (no limit).")

@@ -16,14 +16,13 @@ from agent.records import Incoming, Person
 from agent.schedules import CheckKind, FirstCheck, NewSchedule, Schedule, ScheduleKind, ScheduleState, Timing
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.toolbox.registry import Toolbox
+from bot.access.acl import PlaceAsker
 from bot.commands import remind
 from bot.commands.declaration import CommandCall, Panel
-from bot.host import PlaceAsker
 from bot.schedule_desk import CheckFailed, FirstLook, ScheduleDesk
 from bot.texts import schedule_texts
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
-from tests.fakes.host import FakeHost
 from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
 
@@ -39,16 +38,15 @@ class Desk:
     def __init__(self) -> None:
         self.store: StoreInMemory = store_in_memory()
         self.clock = FakeClock(NOW)
-        desk = ScheduleDesk(self.store.schedules, self.store.preferences, self.clock, BOB.id.__eq__)
-        self.host = FakeHost(scheduled=desk)
+        self.desk = ScheduleDesk(self.store.schedules, self.store.preferences, self.clock, BOB.id.__eq__)
         self.ann = FakeCaller(ANN, place=Place(PersonAudience(ANN.id)), entry_chars=600)
 
     async def remind(self, words: str, caller: FakeCaller | None = None, *, pressed: bool = False) -> Panel:
-        call = CommandCall(words=words, caller=caller or self.ann, host=self.host, pressed=pressed)
-        return await remind.remind(call)
+        call = CommandCall(words=words, caller=caller or self.ann, pressed=pressed)
+        return await remind.REMIND_COMMAND.bound(self.desk).run(call)
 
     async def show(self, words: str = "", caller: FakeCaller | None = None) -> Panel:
-        return await remind.show(CommandCall(words=words, caller=caller or self.ann, host=self.host))
+        return await remind.COMMAND.bound(self.desk).run(CommandCall(words=words, caller=caller or self.ann))
 
     async def kept(self, person: Person = ANN) -> list[Schedule]:
         return await self.store.schedules.of_person(person.id)
@@ -272,9 +270,8 @@ async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> No
 async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None:
     desk = Desk()
     await desk.remind("tomorrow at 9:00 | call Ben every day")
-    call = CommandCall(words="edit 1", caller=desk.ann, host=desk.host)
-    assert remind.CHANGE.prefill is not None
-    assert await remind.CHANGE.prefill(call) == {"what": "call Ben every day"}
+    filled = await remind.COMMAND.bound(desk.desk).prefill(remind.CHANGE, CommandCall(words="edit 1", caller=desk.ann))
+    assert filled == {"what": "call Ben every day"}
     spelled = remind.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
     await desk.show(spelled)
     (kept,) = await desk.kept()
@@ -297,7 +294,7 @@ async def test_a_person_has_fifty_schedules_at_most() -> None:
         await desk.remind("tomorrow at 9:00 tea")
     assert (await desk.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
     asker = PlaceAsker(BOB, Authority.EMPLOYEE, Place(PersonAudience(BOB.id)), "slack:T1")
-    assert not (await desk.host.schedules.remind(asker, "tomorrow at 9:00 tea")).refused
+    assert not (await desk.desk.remind(asker, "tomorrow at 9:00 tea")).refused
 
 
 async def test_a_long_list_has_pages_that_fit_every_platform() -> None:

@@ -7,8 +7,8 @@ from agent.memory.audience import PersonAudience, Place
 from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
+from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.declaration import PanelPart, PanelSelect, Stoppable
-from bot.host import Forgetter, PolicyAsker, Viewer
 
 ANN = Person("slack:T1:U1", "Ann")
 

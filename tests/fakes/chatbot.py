@@ -12,33 +12,23 @@ from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
-from agent.ports import Asker
 from agent.records import Attachment, Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
-from bot.access.acl import CommandAnswer, NoPlaces, Requester
-from bot.host import (
-    ForgetAnswer,
-    ForgetProgress,
-    Forgetter,
-    MemoryAnswer,
-    ModelMenu,
-    PlaceKnowledge,
-    PolicyAsker,
-    ScheduleAnswers,
-    ShownEntry,
-    TellProgress,
-    ToolQuestions,
-    ToolsAnswer,
-    Viewer,
-    untold,
-)
-from bot.platforms.terminal.surface import UnfinishedTurn
+from bot.access.acl import Requester
+from bot.access.budgets import account_text
+from bot.chat.askers import Forgetter
+from bot.commands import budget, channel, memory, remind, talking, tools
+from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Panel, by_name
+from bot.health import OperatorDesk
+from bot.host import ForgetAnswer, ForgetProgress, MemoryAnswer, ModelMenu, ShownEntry, TellProgress, untold
+from bot.platforms.terminal.surface import ToolQuestions, UnfinishedTurn
 from bot.reply_surface import PageContent, PageKey, Surface
+from bot.schedule_desk import ScheduleDesk
 from bot.texts import memory_texts
-from bot.tools.mcp_source import NO_MCP_SERVERS, ToolSignIns
+from tests.fakes.clock import FakeClock
 from tests.fakes.facts import fact
 from tests.fakes.no_questions import NoQuestions
-from tests.fakes.nothing_known import NothingKnown, NothingScheduled
+from tests.fakes.store import store_in_memory
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -65,6 +55,7 @@ class FakeChatBot:
         self.waiting = asyncio.Event()
         self.stopping = asyncio.Event()
         self.name = "rehearsal"
+        self.store = store_in_memory()
         self.due_on: Callable[[UnfinishedTurn], Surface] | None = None
         self.watched = asyncio.Event()
         self._left = left or {}
@@ -145,11 +136,36 @@ class FakeChatBot:
     async def threads(self) -> list[Thread]:
         return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:  # noqa: ARG002 -- there is only one
+    @property
+    def commands(self) -> BoundCommands:
+        schedules = ScheduleDesk(self.store.schedules, self.store.preferences, FakeClock(TIME), self.person.id.__eq__)
+        return by_name(
+            (
+                talking.ASK_COMMAND.bound(self),
+                talking.HELP_COMMAND.bound(None),
+                talking.MODEL_COMMAND.bound(self),
+                talking.NEW_COMMAND.bound(None),
+                talking.STOP_COMMAND.bound(self),
+                BoundCommand(talking.USAGE_COMMAND, self._usage),
+                BoundCommand(budget.COMMAND, self._budget),
+                budget.OPERATOR_COMMAND.bound(OperatorDesk(None, self.person.id.__eq__)),
+                channel.COMMAND.refusing(memory_texts.NO_CHANNEL_HERE),
+                BoundCommand(channel.POLICY_COMMAND, self._policy),
+                BoundCommand(memory.COMMAND, self._memory),
+                memory.FORGET_COMMAND.bound(FakeForgetting(self)),
+                remind.COMMAND.bound(schedules),
+                remind.REMIND_COMMAND.bound(schedules),
+                BoundCommand(tools.COMMAND, self._tools),
+            )
+        )
+
+    async def _memory(self, call: CommandCall) -> Panel:
+        words = call.words
         if words.startswith("export"):
-            return MemoryAnswer("Here it is.", file=self.export)
+            return memory.memory_panel(MemoryAnswer("Here it is.", file=self.export))
         entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
-        return MemoryAnswer(f"You asked: {words}." if words else f"I know {len(entries)}.", tuple(entries))
+        text = f"You asked: {words}." if words else f"I know {len(entries)}."
+        return memory.memory_panel(MemoryAnswer(text, tuple(entries)), listed=not words)
 
     @property
     def turns(self) -> Self:
@@ -159,53 +175,24 @@ class FakeChatBot:
     def questions(self) -> ToolQuestions:
         return NoQuestions()
 
-    @property
-    def sign_ins(self) -> ToolSignIns:
-        return NO_MCP_SERVERS
+    def stop_forgetting(self) -> None:
+        self.stopping.set()
 
-    @property
-    def schedules(self) -> ScheduleAnswers:
-        return NothingScheduled()
+    async def awaits_decision(self) -> bool:
+        return False
 
-    @property
-    def knowledge(self) -> PlaceKnowledge:
-        return NothingKnown()
-
-    @property
-    def budgets(self) -> Self:
-        return self
-
-    @property
-    def models(self) -> Self:
-        return self
-
-    @property
-    def places(self) -> NoPlaces:
-        return NoPlaces()
-
-    @property
-    def operator_page(self) -> Self:
-        return self
-
-    @property
-    def forgetting(self) -> "FakeForgetting":
-        return FakeForgetting(self)
-
-    async def usage(self, person: str) -> SpendingAccount:  # noqa: ARG002 -- there is only one
+    async def _usage(self, call: CommandCall) -> Panel:  # noqa: ARG002 -- there is only one person
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
-        return SpendingAccount(Spent.on(calls), Spent.on(calls))
+        return Panel(account_text(SpendingAccount(Spent.on(calls), Spent.on(calls))))
 
-    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:  # noqa: ARG002 -- as above
-        return ToolsAnswer("What I can use when you ask me here:")
+    async def _tools(self, call: CommandCall) -> Panel:  # noqa: ARG002 -- as above
+        return Panel("What I can use when you ask me here:")
 
-    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
-        return CommandAnswer(f"The policies: {words or 'none'}.")
+    async def _policy(self, call: CommandCall) -> Panel:
+        return Panel(f"The policies: {call.words or 'none'}.")
 
-    async def link(self, person: str) -> CommandAnswer:  # noqa: ARG002 -- as above
-        return CommandAnswer("There is no page here.")
-
-    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:  # noqa: ARG002 -- as above
-        return CommandAnswer(f"The budget of {words or 'me'}: no limit.")
+    async def _budget(self, call: CommandCall) -> Panel:
+        return Panel(f"The budget of {call.words or 'me'}: no limit.")
 
     @property
     def model_name(self) -> str:
@@ -221,9 +208,6 @@ class FakeChatBot:
 
     async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- nothing runs while a line is read
         return False
-
-    def operates(self, person: str) -> bool:  # noqa: ARG002 -- the terminal is the person's own
-        return True
 
     def _answer(self, text: str) -> str:
         if text.startswith("remember that "):
@@ -274,7 +258,7 @@ class FakeForgetting:
         return ForgetAnswer(f"I will forget {what}.", words, self.bot.wider)
 
     def stop(self, person: str) -> bool:  # noqa: ARG002 -- it has only one person
-        self.bot.stopping.set()
+        self.bot.stop_forgetting()
         return True
 
     async def stop_everywhere(self, person: str) -> bool:

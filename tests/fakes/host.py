@@ -15,31 +15,24 @@ from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, S
 from agent.schedules import SchedulePlatform
 from agent.spending import SpendingAccount, Spent
 from bot.access import acl
-from bot.access.acl import AccessRules, CommandAnswer, NoPlaces, PlaceChoices, Requester
-from bot.attachments.reading import Fetch, FilesNow
+from bot.access.acl import AccessRules, Requester
+from bot.access.budgets import account_text
+from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.caches import Replicas
+from bot.chat.askers import Forgetter, PolicyAsker, Viewer
+from bot.commands import budget, channel, memory, remind, talking, tools
+from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Filled, Panel, by_name
 from bot.health import OperatorDesk, OperatorLinks
-from bot.host import (
-    ForgetAnswer,
-    Forgetter,
-    MemoryAnswer,
-    ModelMenu,
-    PlaceKnowledge,
-    PolicyAsker,
-    ScheduleAnswers,
-    Suggestion,
-    TellProgress,
-    ToolQuestions,
-    ToolsAnswer,
-    Viewer,
-    untold,
-)
+from bot.host import ForgetAnswer, MemoryAnswer, ModelMenu, ScheduleNotes, Suggestion, TellProgress, ToolsAnswer, untold
+from bot.memory import view
+from bot.memory.knowledge_desk import KnowledgeDesk
 from bot.message_intake import QuestionToAll
 from bot.reply_surface import Surface
+from bot.schedule_desk import ScheduleDesk
 from bot.texts import memory_texts, reply_texts
-from bot.tools.mcp_source import NO_MCP_SERVERS, ToolSignIns
-from tests.fakes.no_questions import NoQuestions
-from tests.fakes.nothing_known import NothingKnown, NothingScheduled
+from tests.fakes.clock import FakeClock
+from tests.fakes.nothing_scheduled import NothingScheduled
+from tests.fakes.store import StoreInMemory, store_in_memory
 
 T = TypeVar("T")
 
@@ -52,6 +45,7 @@ class FakeHost:
     """
 
     remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I remember nothing about you yet."))
+    remembered_by_words: dict[str, MemoryAnswer] = field(default_factory=dict[str, MemoryAnswer])
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: SpendingAccount = field(default_factory=lambda: SpendingAccount(Spent(), Spent()))
     fail_next: Exception | None = None
@@ -68,7 +62,7 @@ class FakeHost:
     delete_pages: dict[str, Callable[[ShownPage], Awaitable[None]]] = field(
         default_factory=dict[str, Callable[[ShownPage], Awaitable[None]]]
     )
-    scheduled: ScheduleAnswers = field(default_factory=NothingScheduled)
+    scheduled: ScheduleNotes = field(default_factory=NothingScheduled)
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     policies: str = "Nothing is set for everybody here."
@@ -111,6 +105,7 @@ class FakeHost:
     considered: list[QuestionToAll] = field(default_factory=list[QuestionToAll])
     hushes: set[str] = field(default_factory=set[str])  # The conversations with an ambient answer
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    store: StoreInMemory = field(default_factory=store_in_memory)
 
     @property
     def platforms(self) -> Self:
@@ -129,28 +124,23 @@ class FakeHost:
         return self
 
     @property
-    def questions(self) -> ToolQuestions:
-        return NoQuestions()
-
-    @property
-    def sign_ins(self) -> ToolSignIns:
-        return NO_MCP_SERVERS
-
-    @property
-    def knowledge(self) -> PlaceKnowledge:
-        return NothingKnown()
-
-    @property
-    def places(self) -> PlaceChoices:
-        return NoPlaces()
-
-    @property
-    def schedules(self) -> ScheduleAnswers:
-        return self.scheduled
-
-    @property
-    def budgets(self) -> Self:
+    def tools(self) -> Self:
         return self
+
+    @property
+    def knowledge(self) -> KnowledgeDesk:
+        store = self.store
+        return KnowledgeDesk(
+            documents=store.documents,
+            forgetting=store.forgetting,
+            read=AttachmentReader({}).document,
+            clock=FakeClock(),
+            preferences=store.preferences,
+        )
+
+    @property
+    def schedules(self) -> ScheduleNotes:
+        return self.scheduled
 
     @property
     def models(self) -> Self:
@@ -237,10 +227,44 @@ class FakeHost:
             self.noted.set()
         self.heard[source] = time
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+    @property
+    def commands(self) -> BoundCommands:
+        """The real commands; `/memory`, `/policy`, `/budget` and `/tools` record what was asked, and answer as set."""
+        schedules = ScheduleDesk(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
+        return by_name(
+            (
+                talking.ASK_COMMAND.bound(self),
+                talking.HELP_COMMAND.bound(None),
+                talking.MODEL_COMMAND.bound(self),
+                talking.NEW_COMMAND.bound(None),
+                talking.STOP_COMMAND.bound(self),
+                BoundCommand(talking.USAGE_COMMAND, self._usage),
+                BoundCommand(budget.COMMAND, self._budget),
+                budget.OPERATOR_COMMAND.bound(OperatorDesk(self.operator_links, self.operates)),
+                channel.COMMAND.refusing(memory_texts.NO_CHANNEL_HERE),
+                BoundCommand(channel.POLICY_COMMAND, self._policy),
+                channel.KNOWLEDGE_COMMAND.bound(self.knowledge),
+                channel.LEARN_COMMAND.bound(self.knowledge),
+                BoundCommand(memory.COMMAND, self._memory, prefills={memory.CORRECT.name: self._entry_to_correct}),
+                memory.FORGET_COMMAND.bound(self),
+                remind.COMMAND.bound(schedules),
+                remind.REMIND_COMMAND.bound(schedules),
+                BoundCommand(tools.COMMAND, self._tools),
+            )
+        )
+
+    async def _memory(self, call: CommandCall) -> Panel:
         self.fail()
-        self.asked_for_memory.append((viewer, words))
-        return self.remembered
+        self.asked_for_memory.append((await call.caller.viewer(), call.words))
+        return memory.memory_panel(
+            self.remembered_by_words.get(call.words, self.remembered), call.caller.entry_chars, listed=not call.words
+        )
+
+    async def _entry_to_correct(self, call: CommandCall) -> Filled:
+        self.fail()
+        self.asked_for_memory.append((await call.caller.viewer(), call.words))
+        key = call.words.removeprefix(view.correct_words(""))
+        return {"words": next((entry.plain for entry in self.remembered.entries if entry.key == key), "")}
 
     async def ask(
         self,
@@ -312,24 +336,32 @@ class FakeHost:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
         self.chosen[who.person] = name
 
-    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
+    async def _budget(self, call: CommandCall) -> Panel:
         self.fail()
-        self.asked_for_budget.append((person, channel, words))
-        return CommandAnswer("You have used nothing today.")
+        person = call.caller.person.id
+        self.asked_for_budget.append((person, call.caller.channel, call.words))
+        may_change = not call.words and person in self.operators
+        return Panel("You have used nothing today.", (budget.CHANGE.button(),) if may_change else ())
 
-    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        self.asked_for_tools.append((asker, words))
-        return self.tools_answer
+    async def _tools(self, call: CommandCall) -> Panel:
+        self.asked_for_tools.append((await call.caller.tool_asker(), call.words))
+        return tools.tools_panel(self.tools_answer)
 
-    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
+    async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:  # noqa: ARG002 -- there are no questions
+        self.asked_for_tools.append((asker, tools.show_words(turn)))
+        return tools.tools_panel(self.tools_answer) if self.tools_answer.call else None
+
+    async def _policy(self, call: CommandCall) -> Panel:
         self.fail()
-        self.asked_for_policy.append((asker, words))
-        return CommandAnswer(self.policies)
+        asker = await call.caller.policy_asker()
+        self.asked_for_policy.append((asker, call.words))
+        sets = not call.words and (asker.authority >= Authority.MANAGER or self.operates(asker.person.id))
+        return Panel(self.policies, channel.policy_actions(self.policies) if sets else ())
 
-    async def usage(self, person: str) -> SpendingAccount:
+    async def _usage(self, call: CommandCall) -> Panel:
         self.fail()
-        self.asked_for_usage.append(person)
-        return self.account
+        self.asked_for_usage.append(call.caller.person.id)
+        return Panel(account_text(self.account))
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
         found = (one for one in self.replies if one.source == source and page in one.pages)
@@ -415,10 +447,6 @@ class FakeHost:
 
     def operates(self, person: str) -> bool:
         return person in self.operators
-
-    @property
-    def operator_page(self) -> OperatorDesk:
-        return OperatorDesk(self.operator_links, self.operates)
 
     async def report(self, person: str) -> str | None:
         return "All is well." if person in self.operators else None

@@ -27,8 +27,10 @@ from agent.toolbox.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
 from bot.ambient import AmbientDesk
+from bot.app.commands import CommandServices
 from bot.attachments.reader import Reader
 from bot.attachments.reading import AttachmentReader
+from bot.commands.tools import ToolsService
 from bot.health import Health, OperatorDesk, OperatorLinks
 from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations
 from bot.memory.desk import MemoryDesk, ReplyFeedback
@@ -127,6 +129,68 @@ def host_on(
     policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     ambient = ambient_on(store, model, clock, rules)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
+    models = ModelDesk(rehearsal, store.preferences, rules.access)
+    operates = rules.access.is_operator
+    forgetting = ForgetDesk(
+        forgetting=store.forgetting,
+        ledger=store.ledger,
+        jobs=store.jobs,
+        preferences=store.preferences,
+        clock=clock,
+        take_back=turns.take_back,
+        sources=connections.sources,
+        withdraw=turns.withdraw,
+        tell_after_s=(),  # its clock may be fast, and its machine slow
+    )
+    knowledge = KnowledgeDesk(
+        documents=store.documents,
+        forgetting=store.forgetting,
+        read=AttachmentReader(connections.fetchers, read_s=PATIENCE_S, reader=patient_reader()).document,
+        clock=clock,
+        preferences=store.preferences,
+        audiences=audiences,
+    )
+    memories = MemoryDesk(
+        facts=store.facts,
+        profiles=store.profiles,
+        forgetting=store.forgetting,
+        preferences=store.preferences,
+        conversations=store.conversations,
+        spending=store.spending,
+        schedules=store.schedules,
+        clock=clock,
+        audiences=audiences,
+        operates=operates,
+    )
+    schedules = ScheduleDesk(store.schedules, store.preferences, clock, operates)
+    tools = ToolsService(
+        ToolsDesk(toolbox or Toolbox(()), policy, clock, turns.wake),
+        questions or QuestionDesk(store.open_questions, clock),
+        sign_ins,
+        operates,
+    )
+    links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
+    services = CommandServices(
+        memories=memories,
+        policies=PolicyDesk(store.facts, clock, audiences, operates),
+        forgetting=forgetting,
+        schedules=schedules,
+        places=PlaceDesk(
+            preferences=store.preferences,
+            audit=store.audit,
+            pauses=LearningPauses(store.preferences, store.profiles, clock),
+            model_desk=models,
+            clock=clock,
+            access=rules.access,
+            most_ambient=MOST_AMBIENT,
+        ),
+        knowledge=knowledge,
+        models=models,
+        budgets=BudgetDesk(rules.access, allowances, clock),
+        operators=OperatorDesk(links, operates),
+        tools=tools,
+        turns=turns,
+    )
     return BotHost(
         platforms=connections,
         admission=AdmissionControl(rules, allowances, clock),
@@ -134,57 +198,15 @@ def host_on(
         ledger=store.ledger,
         conversations=store.conversations,
         preferences=store.preferences,
-        forgetting=ForgetDesk(
-            forgetting=store.forgetting,
-            ledger=store.ledger,
-            jobs=store.jobs,
-            preferences=store.preferences,
-            clock=clock,
-            take_back=turns.take_back,
-            sources=connections.sources,
-            withdraw=turns.withdraw,
-            tell_after_s=(),  # its clock may be fast, and its machine slow
-        ),
-        sign_ins=sign_ins,
-        knowledge=KnowledgeDesk(
-            documents=store.documents,
-            forgetting=store.forgetting,
-            read=AttachmentReader(connections.fetchers, read_s=PATIENCE_S, reader=patient_reader()).document,
-            clock=clock,
-            preferences=store.preferences,
-            audiences=audiences,
-        ),
-        places=PlaceDesk(
-            preferences=store.preferences,
-            audit=store.audit,
-            pauses=LearningPauses(store.preferences, store.profiles, clock),
-            model_desk=ModelDesk(rehearsal, store.preferences, rules.access),
-            clock=clock,
-            access=rules.access,
-            most_ambient=MOST_AMBIENT,
-        ),
-        schedules=ScheduleDesk(store.schedules, store.preferences, clock, rules.access.is_operator),
-        budgets=BudgetDesk(rules.access, allowances, clock),
-        operator_page=OperatorDesk(
-            OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090"), rules.access.is_operator
-        ),
-        models=ModelDesk(rehearsal, store.preferences, rules.access),
+        commands=services.commands(),
+        tools=tools,
+        models=models,
+        knowledge=knowledge,
+        forgetting=forgetting,
+        schedules=schedules,
         direct_messages=RollingConversations(store.conversations, store.preferences),
         claims=Deduplicator(store.preferences),
-        memories=MemoryDesk(
-            facts=store.facts,
-            profiles=store.profiles,
-            forgetting=store.forgetting,
-            preferences=store.preferences,
-            conversations=store.conversations,
-            spending=store.spending,
-            schedules=store.schedules,
-            clock=clock,
-            audiences=audiences,
-        ),
-        policies=PolicyDesk(store.facts, clock, audiences),
-        tool_desk=ToolsDesk(toolbox or Toolbox(()), policy, clock, turns.wake),
-        questions=questions or QuestionDesk(store.open_questions, clock),
+        memories=memories,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

@@ -1,4 +1,4 @@
-"""Tools that ask no questions: the port `bot.host.ToolQuestions` of hosts without turns."""
+"""Tools that ask no questions: the port `ToolQuestions` of bots without turns."""
 
 from agent.errors import Refused
 from bot.host import AskedWindow, QuestionAnswer

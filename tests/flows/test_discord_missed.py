@@ -12,8 +12,8 @@ import pytest
 from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
+from bot.chat.askers import Forgetter
 from bot.health import SILENT_S
-from bot.host import Forgetter
 from bot.platforms.discord.places import SOURCE
 from bot.texts import reply_texts
 from bot.turns.watermark import Bounds

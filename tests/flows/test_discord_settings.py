@@ -6,7 +6,8 @@ from typing import Any
 
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSED
-from bot.host import ForgetAnswer, Forgetter, TellProgress, untold
+from bot.chat.askers import Forgetter
+from bot.host import ForgetAnswer, TellProgress, untold
 from bot.memory.learning import PAUSE
 from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES
 from bot.platforms.discord.members import ZONE

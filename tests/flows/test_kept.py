@@ -8,7 +8,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
-from bot.host import Viewer
+from bot.chat.askers import Viewer
 from bot.hosting import BotHost
 from bot.platforms.discord.members import ZONE
 from bot.texts import memory_texts, schedule_texts
@@ -45,7 +45,7 @@ async def told(fake: FakeDiscord, host: BotHost, text: str, showing: str) -> Pay
 async def known(host: BotHost) -> list[str]:
     person = f"discord:{ANN}"
     viewer = Viewer(Person(person, "Ann"), Place(PersonAudience(person), "discord:10"))
-    return [entry.plain for entry in (await host.memory(viewer)).entries]
+    return [entry.plain for entry in (await host.memories.answer(viewer, "")).entries]
 
 
 async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_once_by_the_asker(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
+from bot.commands import channel
+from bot.commands.declaration import by_name
 from bot.exits import Exit
 from bot.hosting import BotHost
 from bot.memory.knowledge_desk import KnowledgeDesk
@@ -56,7 +58,9 @@ def with_the_web(host: Served, world: WebWorld) -> Served:
     fetcher = Fetcher(WebGuard(), "Test/1", host.clock, world.resolve, world.dial)
     assert isinstance(host.knowledge, KnowledgeDesk)
     reads = LinkReader(fetcher, PageReader(patient_reader())).read
-    return replace(host, knowledge=replace(host.knowledge, read_page=reads))
+    knowledge = replace(host.knowledge, read_page=reads)
+    bound = by_name((channel.KNOWLEDGE_COMMAND.bound(knowledge), channel.LEARN_COMMAND.bound(knowledge)))
+    return replace(host, knowledge=knowledge, commands={**host.commands, **bound})
 
 
 def looking(seen: list[str]) -> ScriptedProvider:

@@ -16,9 +16,9 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
+from bot.access.acl import PlaceAsker
 from bot.commands.budget import CHANGE
 from bot.commands.channel import REMOVE_POLICY, SET_POLICY
-from bot.host import PlaceAsker
 from bot.hosting import BotHost
 from bot.memory import view
 from bot.platforms.slack import home

@@ -297,7 +297,7 @@ class Menus:
                 return agreement(command_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
         return Panel(command_texts.NOT_YOUR_MESSAGE)
 
-    async def _confirmed(self, call: CommandCall) -> Panel:
+    async def _confirmed(self, _: object, call: CommandCall) -> Panel:
         """Handle the answer to the confirmation. Raises CogencyError."""
         caller = interactions.discord_caller(call)
         match call.words.split(" "):

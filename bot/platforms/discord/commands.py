@@ -15,14 +15,23 @@ from agent.errors import CogencyError
 from bot.access.acl import Requester
 from bot.caches import MAX_ENTRIES
 from bot.commands import remind, tools
-from bot.commands.declaration import Command, CommandCall, Filled, Panel, PanelForm, Suggest
+from bot.commands.declaration import (
+    AnyCommand,
+    BoundCommand,
+    BoundCommands,
+    CommandCall,
+    Filled,
+    Panel,
+    PanelForm,
+    by_name,
+)
 from bot.commands.discovery import form_named
 from bot.host import Host
 from bot.platforms.discord import asking, buttons, interactions, objects, panels
 from bot.platforms.discord.asking import Commands, Menus, requested_answer
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.conversations import DiscordConversations
+from bot.platforms.discord.conversations import SETTINGS, DiscordConversations
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, DiscordCaller, Interaction, Tree
 from bot.platforms.discord.members import Members, refusal, zone_chosen
@@ -64,6 +73,8 @@ class CommandDesk:
         self._pressing = Pressing(host, connection, members, surroundings, self._show_waiting, self._change)
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
+        own = by_name((SETTINGS.bound(host), self._menus.forget_this.bound(None)))
+        self._bound: BoundCommands = {**host.commands, **own}
         register(tree, self._use, self._suggest)
         # Invalid input of forms, by the id of the form's button, which contains the user; lost at a restart.
         self._invalid_input = TTLCache[str, Filled](
@@ -72,7 +83,7 @@ class CommandDesk:
         self._menus.add_to(tree)
         tree.error(self._on_error)
 
-    async def _use(self, command: Command, interaction: Interaction, values: Given) -> None:
+    async def _use(self, command: AnyCommand, interaction: Interaction, values: Given) -> None:
         """Carry out a command."""
         if command.run is None:
             await self._commands.ask(interaction, requested_answer(interaction, values))
@@ -88,7 +99,7 @@ class CommandDesk:
         words = budget_ids(first) if first and command.mentions else first
         await self._answer(command, replace(self._call(interaction, words, options), files=files))
 
-    async def _answer(self, command: Command, call: CommandCall) -> None:
+    async def _answer(self, command: AnyCommand, call: CommandCall) -> None:
         """Show the panel of an acknowledged command, or an error.
 
         If a pressed button fails, its panel stays, so that it can be pressed again.
@@ -103,7 +114,7 @@ class CommandDesk:
             if not (call.pressed or command.open_to_all):
                 await self._admit(interaction)
             showing = replace(call, show=show)
-            panel = await command.run(showing) if command.run is not None else Panel(command_texts.COMMAND_CHANGED)
+            panel = await self._bound[command.name].run(showing)
         except CogencyError as error:
             if call.pressed:
                 await interactions.follow_up(interaction, reply_texts.failure(error))
@@ -115,7 +126,7 @@ class CommandDesk:
         self, interaction: Interaction, words: str, options: Mapping[str, str], *, pressed: bool = False
     ) -> CommandCall:
         caller = DiscordCaller(interaction, self._host, self._members, self._commands.asked_last, _help)
-        return CommandCall(words=words, caller=caller, host=self._host, options=options, pressed=pressed)
+        return CommandCall(words=words, caller=caller, options=options, pressed=pressed)
 
     async def _panel_press(self, interaction: Interaction, press: ButtonPress) -> None:
         """Handle a button, a menu or a form: the command gets its words, and its answer replaces the panel."""
@@ -144,18 +155,18 @@ class CommandDesk:
         """Open the form to change one schedule, or show several to choose from."""
         if words.startswith(remind.CHANGES):
             press = ButtonPress(interaction.user.id, remind.CHANGE.name, words, opens=True)
-            await self._open(interaction, press, remind.CHANGE)
+            await self._open(interaction, press, self._bound[remind.COMMAND.name], remind.CHANGE)
             return
         await interaction.response.defer(ephemeral=True, thinking=True)
         await self._answer(remind.COMMAND, self._call(interaction, words, {}, pressed=True))
 
-    async def _form(self, interaction: Interaction, press: ButtonPress, command: Command, form: PanelForm) -> None:
+    async def _form(self, interaction: Interaction, press: ButtonPress, command: AnyCommand, form: PanelForm) -> None:
         """Open a form, or handle its submission."""
         is_submitted = interaction.type is discord.InteractionType.modal_submit
-        call = self._call(interaction, press.words, {}, pressed=True)
+        call, bound = self._call(interaction, press.words, {}, pressed=True), self._bound[command.name]
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
-                form = form if form.build is None else await form.build(call)
+                form = await bound.build_form(form, call)
         except TimeoutError:
             await interactions.respond_alone(interaction, command_texts.WINDOW_TRY_AGAIN)
             return
@@ -163,7 +174,7 @@ class CommandDesk:
             await interactions.respond_alone(interaction, reply_texts.failure(error))
             return
         if not is_submitted:
-            await self._open(interaction, press, form)
+            await self._open(interaction, press, bound, form)
             return
         filled = panels.filled_in(interaction, form)
         if mistakes := form.mistakes(filled):
@@ -175,13 +186,13 @@ class CommandDesk:
         words, options = form.spelled(press.words, filled), form.ticked(filled)
         await self._answer(command, self._call(interaction, words, options))
 
-    async def _open(self, interaction: Interaction, press: ButtonPress, form: PanelForm) -> None:
+    async def _open(self, interaction: Interaction, press: ButtonPress, command: BoundCommand, form: PanelForm) -> None:
         """Open the form's modal; it is prefilled if that is quick: a modal cannot follow an acknowledgement."""
         filled: Filled = self._invalid_input.get(press.id, {})
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
-                if form.prefill is not None and not filled:
-                    filled = await form.prefill(self._call(interaction, press.words, {}, pressed=True))
+                if not filled:
+                    filled = await command.prefill(form, self._call(interaction, press.words, {}, pressed=True))
         except TimeoutError:
             pass
         except CogencyError as error:
@@ -196,11 +207,12 @@ class CommandDesk:
         requester = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
         await self._host.admission.admit_order(requester, standing.authority, zone)
 
-    async def _suggest(self, suggests: Suggest, interaction: Interaction, typed: str) -> list[Choice]:
+    async def _suggest(self, command: AnyCommand, argument: str, interaction: Interaction, typed: str) -> list[Choice]:
         """Return the suggestions that contain what was typed so far."""
         options = {name: str(value) for name, value in interaction.namespace if value is not None}
         try:
-            names = await suggests(self._host, interactions.requester_of(interaction), options)
+            bound, requester = self._bound[command.name], interactions.requester_of(interaction)
+            names = await bound.suggest(argument, requester, options)
         except CogencyError:
             return []
         return interactions.matching_choices(names, typed)

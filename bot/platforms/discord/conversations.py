@@ -9,7 +9,7 @@ from typing import Final
 from agent.errors import CogencyError
 from agent.memory.forgetting_plans import PAUSED
 from agent.records import Incoming
-from bot.commands import talking
+from bot.commands import memory, talking
 from bot.commands.declaration import Argument, Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
 from bot.commands.talking import model_part
 from bot.host import Host, ModelMenu
@@ -59,22 +59,22 @@ async def private_by_default(host: Host, person: int) -> bool:
         return True
 
 
-async def settings(call: CommandCall) -> Panel:
+async def settings(host: Host, call: CommandCall) -> Panel:
     """Show the caller's settings, after the change that they pressed or chose, if any."""
     caller, error_text = discord_caller(call), ""
     if call.pressed:
         name, _, value = call.words.partition(" ")
-        error_text = await _change(call, caller, name, value)
+        error_text = await _change(host, call, caller, name, value)
     elif call.words:
         error_text = await caller.keep_zone(call.words)
-    choices, decides = caller.host.preferences, caller.decides()
+    choices, decides = host.preferences, caller.decides()
     may_decide = {_CHANNEL: decides.channel, _TEAM: decides.team}
     replies = {
         name: (await choices.all_of(_owner(caller, name))).get(REPLIES, USUAL)
         for name in may_decide
         if may_decide[name]
     }
-    menu = await caller.host.models.menu(await caller.requester())
+    menu = await host.models.menu(await caller.requester())
     direct, now = is_direct(caller.interaction), caller.members.clock.now()
     panel = settings_panel(menu, await choices.all_of(caller.person.id), replies, now, direct=direct)
     return replace(panel, text=f"{panel.text}\n{error_text}".rstrip())
@@ -110,15 +110,16 @@ def settings_panel(
     return Panel("**Settings**", parts=tuple(parts))
 
 
-async def _change(call: CommandCall, caller: DiscordCaller, name: str, value: str) -> str:
+async def _change(host: Host, call: CommandCall, caller: DiscordCaller, name: str, value: str) -> str:
     """Apply a choice; return why it is not possible, or "". Raises CogencyError."""
-    person, choices = caller.person.id, caller.host.preferences
+    person, choices = caller.person.id, host.preferences
     own, decides = await choices.all_of(person), caller.decides()
     match name:
         case "model":
-            await talking.show_model(replace(call, words=value))
+            await host.commands[talking.MODEL_COMMAND.name].run(replace(call, words=value))
         case "learning":
-            await caller.host.memory(await caller.viewer(), "resume" if own.get(PAUSE) == PAUSED else "pause")
+            switch = "resume" if own.get(PAUSE) == PAUSED else "pause"
+            await host.commands[memory.COMMAND.name].run(replace(call, words=switch))
         case "zone":
             return await caller.keep_zone(value)
         case "private":
@@ -142,7 +143,8 @@ SETTINGS: Final = Command(
     name="settings",
     summary=command_texts.SETTINGS_SUMMARY,
     run=settings,
-    arguments=(Argument(ZONE, command_texts.ZONE_SUMMARY, suggests=_zones),),
+    suggests={ZONE: _zones},
+    arguments=(Argument(ZONE, command_texts.ZONE_SUMMARY),),
     open_to_all=True,
     bare=False,
 )

@@ -18,12 +18,12 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming, repeats_of
 from bot import message_intake
-from bot.access.acl import Requester
+from bot.access.acl import PlaceAsker, Requester
 from bot.access.admission import NoticeThrottle
 from bot.attachments.kinds import naming
 from bot.commands.channel import LEARN_COMMAND as LEARN
 from bot.commands.channel import links_in
-from bot.host import Host, PlaceAsker
+from bot.host import Host
 from bot.logs import severity
 from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing

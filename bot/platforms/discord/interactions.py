@@ -15,8 +15,9 @@ from agent.errors import CogencyError, Refused
 from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
+from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.declaration import CommandCall, PanelPart, PanelSelect, Stoppable
-from bot.host import Forgetter, Host, PolicyAsker, Viewer
+from bot.host import Host
 from bot.platforms.discord import objects
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import DiscordAuthor, own_place, private_conversation

@@ -15,7 +15,16 @@ import discord
 from agent.records import Incoming
 from agent.turn_setup import asker_of
 from bot.commands import tools
-from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.commands.declaration import (
+    AnyCommand,
+    FieldKind,
+    Filled,
+    FormField,
+    Panel,
+    PanelAction,
+    PanelForm,
+    PanelSelect,
+)
 from bot.host import Host
 from bot.platforms.discord import interactions
 from bot.platforms.discord.buttons import Components
@@ -49,7 +58,7 @@ class ButtonPress:
     def id(self) -> str:
         return f"{'f' if self.opens else 'c'}:{self.person:x}:{self.name}:{self.ticked}:{self.words}"
 
-    def options(self, command: Command) -> Mapping[str, str]:
+    def options(self, command: AnyCommand) -> Mapping[str, str]:
         """Return the flags that are set."""
         return {argument.name: "yes" for place, argument in enumerate(command.arguments) if str(place) in self.ticked}
 
@@ -60,7 +69,7 @@ def press_of(custom_id: str) -> ButtonPress | None:
     return None if found is None else ButtonPress(int(found[2], 16), found[3], found[5], found[4], found[1] == "f")
 
 
-async def show(interaction: Interaction, panel: Panel, command: Command) -> None:
+async def show(interaction: Interaction, panel: Panel, command: AnyCommand) -> None:
     """Show the panel in place of the response to an acknowledged command or button. Raises discord.HTTPException."""
     if panel.file is None:
         await interactions.show_layout(interaction, *laid_out(panel, command, interaction.user.id))
@@ -70,13 +79,13 @@ async def show(interaction: Interaction, panel: Panel, command: Command) -> None
     await interaction.edit_original_response(content=None, attachments=[file], view=view)
 
 
-def laid_out(panel: Panel, command: Command, person: int) -> tuple[Layout, list[str]]:
+def laid_out(panel: Panel, command: AnyCommand, person: int) -> tuple[Layout, list[str]]:
     """Return the panel's layout, and the text that does not fit in it."""
     taken = sum(min(len(part.text), PART_CHARS) for part in panel.parts)
     return interactions.first_layout(panel.text, *_below(panel, command, person), taken=taken)
 
 
-def _below(panel: Panel, command: Command, person: int) -> list[Part]:
+def _below(panel: Panel, command: AnyCommand, person: int) -> list[Part]:
     """Return the parts below the panel's text."""
     ticked = "".join(str(place) for place, item in enumerate(command.arguments) if panel.boxes.get(item.name))
     parts = _rows([_button(item, command, person, ticked) for item in panel.actions])
@@ -95,7 +104,7 @@ def _rows(buttons: Sequence[Button]) -> list[Part]:
     return [discord.ui.ActionRow(*buttons[start : start + IN_A_ROW]) for start in range(0, len(buttons), IN_A_ROW)]
 
 
-def _button(action: PanelAction, command: Command, person: int, ticked: str) -> Button:
+def _button(action: PanelAction, command: AnyCommand, person: int, ticked: str) -> Button:
     press = ButtonPress(person, command.name, action.words, ticked)
     if action.form is not None:
         press = ButtonPress(person, action.form.name, action.words, opens=True)
@@ -104,7 +113,7 @@ def _button(action: PanelAction, command: Command, person: int, ticked: str) -> 
     )
 
 
-def _menu(select: PanelSelect, command: Command, person: int) -> Part:
+def _menu(select: PanelSelect, command: AnyCommand, person: int) -> Part:
     choices = [(value, label) for value, label in select.options.items() if len(value) <= interactions.MAX_CHOICE_CHARS]
     options = [
         discord.SelectOption(label=label[: interactions.MAX_CHOICE_CHARS], value=value, default=value == select.chosen)
@@ -118,7 +127,7 @@ def _menu(select: PanelSelect, command: Command, person: int) -> Part:
 
 async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
     """Return the panels that show the asker what this turn waits for; () for nothing. Raises CogencyError."""
-    panel = await tools.waiting(host, asker_of(incoming), interactions.WINDOW_FIELDS, turn)
+    panel = await host.tools.waiting(asker_of(incoming), interactions.WINDOW_FIELDS, turn)
     if panel is None:
         return ()
     first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))

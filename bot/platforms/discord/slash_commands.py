@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 import discord
@@ -11,11 +12,10 @@ from discord.http import Route
 from agent.records import Incoming
 from bot.commands import discovery
 from bot.commands.declaration import (
+    AnyCommand,
     Argument,
     ArgumentKind,
-    Command,
     CommandScope,
-    Suggest,
     command_meant,
     command_named,
     nearest,
@@ -29,11 +29,12 @@ from bot.texts import command_texts
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 
 Given: TypeAlias = Mapping[str, Any]  # The values of a command's options, by name
-Use: TypeAlias = Callable[[Command, Interaction, Given], Awaitable[None]]
-Suggesting: TypeAlias = Callable[[Suggest, Interaction, str], Awaitable[list[Choice]]]
+Use: TypeAlias = Callable[[AnyCommand, Interaction, Given], Awaitable[None]]
+# Returns the suggestions for an argument, by its name, that contain what was typed so far.
+Suggesting: TypeAlias = Callable[[AnyCommand, str, Interaction, str], Awaitable[list[Choice]]]
 
 
-def offered_in(*, direct: bool) -> tuple[Command, ...]:
+def offered_in(*, direct: bool) -> tuple[AnyCommand, ...]:
     """Return the commands that can be used in DMs, or in servers."""
     elsewhere = CommandScope.SERVERS if direct else CommandScope.DIRECT
     return tuple(command for command in COMMANDS if command.scope is not elsewhere)
@@ -80,7 +81,7 @@ def register(tree: Tree, use: Use, suggesting: Suggesting) -> None:
         tree.add_command(app_command)
 
 
-def _callback(command: Command, use: Use, suggesting: Suggesting) -> Callable[..., Any]:
+def _callback(command: AnyCommand, use: Use, suggesting: Suggesting) -> Callable[..., Any]:
     """Return the callback for the library, which reads the options from the function's signature and annotations."""
 
     async def run(interaction: Interaction, **values: Any) -> None:  # noqa: ANN401 -- an option's value, as Discord has it
@@ -94,16 +95,19 @@ def _callback(command: Command, use: Use, suggesting: Suggesting) -> Callable[..
         if argument.choices:
             choices = [app_commands.Choice(name=label, value=value) for value, label in argument.choices.items()]
             app_commands.choices(**{argument.name: choices})(run)
-        if argument.suggests is not None:
-            app_commands.autocomplete(**{argument.name: _autocomplete(argument.suggests, suggesting)})(run)
+        if argument.name in command.suggests:
+            complete = _autocomplete(partial(suggesting, command, argument.name))
+            app_commands.autocomplete(**{argument.name: complete})(run)
     return run
 
 
 def _autocomplete(
-    suggests: Suggest, suggesting: Suggesting
+    suggesting: Callable[[Interaction, str], Awaitable[list[Choice]]],
 ) -> Callable[[Interaction, str], Coroutine[Any, Any, list[Choice]]]:
+    """Return a function of the shape that the library checks for: a coroutine function with these two parameters."""
+
     async def complete(interaction: Interaction, typed: str) -> list[Choice]:
-        return await suggesting(suggests, interaction, typed)
+        return await suggesting(interaction, typed)
 
     return complete
 

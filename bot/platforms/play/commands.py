@@ -17,8 +17,11 @@ from agent.schedules import asked_in
 from agent.turn_setup import asker_of
 from bot import message_intake
 from bot.access.acl import Requester
-from bot.commands import talking, tools
+from bot.chat.askers import Forgetter, PolicyAsker, Viewer
+from bot.commands import memory, talking, tools
 from bot.commands.declaration import (
+    AnyCommand,
+    BoundCommand,
     Command,
     CommandCall,
     CommandMeant,
@@ -39,7 +42,7 @@ from bot.commands.discovery import COMMANDS as DECLARED
 from bot.commands.discovery import form_named
 from bot.commands.remind import CHANGES
 from bot.commands.remind import COMMAND as SCHEDULES
-from bot.host import Forgetter, Host, PolicyAsker, Viewer
+from bot.host import Host
 from bot.memory.learning import PAUSE
 from bot.platforms.play.inbound import (
     BOT,
@@ -67,20 +70,20 @@ REPLY_PAUSE_S: Final = 0.1
 VERDICTS: Final = {ReplyAction.GOOD: ReplyVerdict.GOOD, ReplyAction.BAD: ReplyVerdict.BAD}
 
 
-async def show_settings(call: CommandCall) -> Panel:
+async def show_settings(host: Host, call: CommandCall) -> Panel:
     """Show which model answers, and whether the bot learns from the person."""
     caller, (word, _, name) = _play_caller(call), call.words.partition(" ")
     if call.pressed and word == "model":
-        await talking.show_model(replace(call, words=name))
+        await host.commands[talking.MODEL_COMMAND.name].run(replace(call, words=name))
     elif call.pressed and word in ("pause", "resume"):
-        await call.host.memory(await caller.viewer(), word)
-    paused = (await caller.host.preferences.all_of(caller.person.id)).get(PAUSE) == PAUSED
+        await host.commands[memory.COMMAND.name].run(call)
+    paused = (await host.preferences.all_of(caller.person.id)).get(PAUSE) == PAUSED
     learning = command_texts.LEARNS_NOTHING if paused else command_texts.LEARNS_FROM_YOU
     change = command_texts.LEARN_AGAIN if paused else command_texts.STOP_LEARNING
     learns = PanelPart(
         command_texts.LEARNING_NOW.format(learning=learning), (PanelAction(change, "resume" if paused else "pause"),)
     )
-    menu = await call.host.models.menu(await caller.requester())
+    menu = await host.models.menu(await caller.requester())
     return Panel("**Settings**", parts=(talking.model_part(menu, "model"), learns))
 
 
@@ -198,7 +201,7 @@ def _play_caller(call: CommandCall) -> PlayCaller:
     return call.caller
 
 
-def offered_in(channel: PlayChannel) -> Sequence[Command]:
+def offered_in(channel: PlayChannel) -> Sequence[AnyCommand]:
     """Return the commands that can be used there."""
     elsewhere = CommandScope.SERVERS if channel.direct else CommandScope.DIRECT
     return tuple(command for command in COMMANDS if command.scope is not elsewhere)
@@ -280,7 +283,7 @@ def button_of(message: PlayMessage, number: int) -> Button:
 class PlayAnswer:
     """The ephemeral message in which a command answers."""
 
-    def __init__(self, caller: PlayCaller, command: Command, asked: str = "", message: str = "") -> None:
+    def __init__(self, caller: PlayCaller, command: AnyCommand, asked: str = "", message: str = "") -> None:
         """`message`: the panel's message, if something in it was pressed."""
         self._caller = caller
         self._command = command
@@ -310,19 +313,22 @@ async def carry_out(caller: PlayCaller, meant: CommandMeant, written: str) -> No
     """Carry out a written command. Raises CogencyError."""
     if not meant.command.open_to_all:
         await caller.host.admission.admit_order(await caller.requester(), caller.player.authority, caller.play.zone)
-    await _answer(PlayAnswer(caller, meant.command, written), meant.command, _call(caller, meant.words))
+    await _answer(caller, PlayAnswer(caller, meant.command, written), meant.command, _call(caller, meant.words))
 
 
-async def _answer(answer: PlayAnswer, command: Command, call: CommandCall) -> None:
-    run = command.run
-    panel = await run(replace(call, show=answer.show)) if run is not None else Panel(command_texts.COMMAND_CHANGED)
-    await answer.show(panel)
+async def _answer(caller: PlayCaller, answer: PlayAnswer, command: AnyCommand, call: CommandCall) -> None:
+    await answer.show(await _bound(caller, command).run(replace(call, show=answer.show)))
+
+
+def _bound(caller: PlayCaller, command: AnyCommand) -> BoundCommand:
+    host = caller.host
+    return SETTINGS.bound(host) if command is SETTINGS else host.commands[command.name]
 
 
 def _call(
     caller: PlayCaller, words: str, options: Mapping[str, str] | None = None, *, pressed: bool = False
 ) -> CommandCall:
-    return CommandCall(words=words, caller=caller, host=caller.host, options=options or {}, pressed=pressed)
+    return CommandCall(words=words, caller=caller, options=options or {}, pressed=pressed)
 
 
 async def press(caller: PlayCaller, message: PlayMessage, request: PressButton) -> Body | None:
@@ -339,7 +345,7 @@ async def press(caller: PlayCaller, message: PlayMessage, request: PressButton) 
     words = " ".join(filter(None, [button.words, *request.values]))
     flags = {argument.name for argument in command.arguments} & request.ticked
     call = _call(caller, words, dict.fromkeys(sorted(flags), "yes"), pressed=True)
-    await _answer(PlayAnswer(caller, command, message=message.id), command, call)
+    await _answer(caller, PlayAnswer(caller, command, message=message.id), command, call)
     return None
 
 
@@ -351,15 +357,15 @@ async def _form(
         raise Refused(command_texts.COMMAND_CHANGED)
     command, form = declared
     call = _call(caller, button.words, pressed=True)
-    form = form if form.build is None else await form.build(call)
+    bound = _bound(caller, command)
+    form = await bound.build_form(form, call)
     if filled is None:
-        prefilled: Filled = await form.prefill(call) if form.prefill is not None else {}
-        return {"window": _form_fields(form, prefilled)}
+        return {"window": _form_fields(form, await bound.prefill(form, call))}
     values = {field.name: filled.get(field.name, "").strip() for field in form.fields}
     if mistakes := form.mistakes(values):
         return {"mistakes": dict(mistakes)}
     submitted = _call(caller, form.spelled(button.words, values), form.ticked(values))
-    await _answer(PlayAnswer(caller, command, message=message.id), command, submitted)
+    await _answer(caller, PlayAnswer(caller, command, message=message.id), command, submitted)
     return None
 
 
@@ -395,7 +401,7 @@ async def show_waiting(play: PlayHost, asked: Incoming, turn: int) -> None:
     """Show the asker only what a turn waits for. Raises CogencyError."""
     address = PlayAddress.decode(asked.reply_to)
     caller = PlayCaller(play, PEOPLE[address.person], CHANNELS[address.channel], address.thread)
-    panel = await tools.waiting(play.host, asker_of(asked), caller.window_fields, turn)
+    panel = await play.host.tools.waiting(asker_of(asked), caller.window_fields, turn)
     if panel is not None:
         await PlayAnswer(caller, tools.COMMAND).show(panel)
 
@@ -434,7 +440,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
                 raise Refused(reply_texts.NO_SUCH_REPLY)
         case ReplyAction.DECIDE | ReplyAction.ANSWER:
             call = _call(caller, tools.show_words(page.turn))
-            await _answer(PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
+            await _answer(caller, PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
         case ReplyAction.UNDO:
             await _reply_of(caller, page)
             send_ephemeral(caller, text=await host.take_back(page.turn, person))
@@ -445,7 +451,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
         case ReplyAction.CHANGE:
             words = await host.schedules.change_words(await _reply_of(caller, page), person)
             call_shown = _call(caller, f"show {words.removeprefix(CHANGES)}" if words.startswith(CHANGES) else words)
-            await _answer(PlayAnswer(caller, SCHEDULES), SCHEDULES, call_shown)
+            await _answer(caller, PlayAnswer(caller, SCHEDULES), SCHEDULES, call_shown)
         case _:
             assert_never(request.offer)
 

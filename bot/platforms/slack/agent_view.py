@@ -18,7 +18,8 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import Quoted
 from bot.caches import MethodRate, RecentKeys
-from bot.host import Host, Suggestion, Viewer
+from bot.chat.askers import Viewer
+from bot.host import Host, Suggestion
 from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text

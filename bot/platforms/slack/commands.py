@@ -10,43 +10,38 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
-from agent.memory.audience import GroupAudience, Place
 from agent.messages import Json, JsonObject
-from agent.ports import Asker, Clock, Membership
-from agent.records import Attachment, Person
+from agent.ports import Clock, Membership
+from agent.records import Attachment
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys
 from bot.commands import memory, remind, tools
 from bot.commands.declaration import (
-    Command,
+    AnyCommand,
+    BoundCommand,
     CommandCall,
     Filled,
     Panel,
     PanelFile,
     PanelForm,
-    PanelPart,
     ShowPanel,
-    Stoppable,
 )
-from bot.host import Forgetter, Host, PolicyAsker, Viewer
+from bot.host import Host
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackError, SlackRefused, fields, text
 from bot.platforms.slack.asking import SlackAsking
+from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
-from bot.platforms.slack.members import Member, People, SlackMemberUnknown
+from bot.platforms.slack.members import People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.panels import (
-    ENTRY_CHARS,
-    WINDOW_FIELDS,
     FormSent,
     ShownTo,
     panel_blocks,
@@ -54,71 +49,12 @@ from bot.platforms.slack.panels import (
     read_form_view,
     view_of,
 )
-from bot.platforms.slack.places import Places, person_place, team_place
+from bot.platforms.slack.places import Places
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames
 from bot.texts import command_texts, formatting, memory_texts, reply_texts
-
-ACTIVE_WINDOW: Final = timedelta(hours=1)  # Questions that wait or are being answered are at most this old
-
-MAX_RECENT: Final = 1_000  # Conversations of the workspace among which a channel's are searched
-
-MAX_OWN: Final = 50  # Conversations of one channel whose participants are read
-
-
-@dataclass(frozen=True, slots=True)
-class Direct:
-    """Finds the conversations that a command means, where Slack does not name a thread.
-
-    Rules
-    - Each thread in direct messages is one conversation. A message outside of threads begins a thread, in which it is
-      answered.
-    - Outside of threads, "stop" means all active conversations of the direct messages. So does the command; in a
-      channel, it means the active conversations with this person alone.
-    - Older versions stored a whole direct channel as one conversation. It keeps its id, and is recalled, stopped and
-      forgotten like any other: outside of threads, it is the thread that is meant.
-    """
-
-    host: Host
-    me: SlackBot
-    clock: Clock
-
-    async def active(self, channel: str) -> tuple[str, ...]:
-        """Return the conversations of a channel that may have a running or waiting turn, the latest first."""
-        since = self.clock.now() - ACTIVE_WINDOW
-        seen = await self.host.conversations.last_seen(self.me.source, since=since, limit=MAX_RECENT)
-        return tuple(item.conversation for item in seen if item.channel == channel)
-
-    async def active_with(self, channel: str, person: str) -> list[str]:
-        """Return the active conversations of a channel in which only this person takes part."""
-        conversations, alone = (await self.active(channel))[:MAX_OWN], frozenset({person})
-        return [
-            conversation
-            for conversation in conversations
-            if await self.host.conversations.participants(conversation) == alone
-        ]
-
-    async def thread_of(self, message: SlackMessage) -> tuple[str, ...]:
-        """Return the conversations that "this thread" means in a message."""
-        if message.direct and not message.in_thread:
-            return await self.outside_threads(message.channel)
-        return (inbound.conversation(self.me, message),)
-
-    async def thread_at(self, channel: str, ts: str, root: str) -> tuple[str, ...]:
-        """Return the conversations that "this thread" means at a selected message; `root` is "" outside of threads."""
-        thread = inbound.thread_conversation(self.me, channel, root or ts)
-        if root or await self.host.conversations.participants(thread) is not None:
-            return (thread,)
-        return await self.outside_threads(channel) or (thread,)
-
-    async def outside_threads(self, channel: str) -> tuple[str, ...]:
-        """Return the conversations that "this thread" means outside of threads; () for none."""
-        whole = inbound.channel_conversation(self.me, channel)
-        known = inbound.is_direct(channel) and await self.host.conversations.participants(whole) is not None
-        return (whole,) if known else ()
-
 
 PREFILL_S: Final = 1.5  # Half of the time within which Slack lets a window be opened after a click
 
@@ -181,14 +117,21 @@ class PersonalCommands:
         if not words.startswith(remind.CHANGES):
             await self.run(remind.COMMAND, to, words)
             return
-        call = CommandCall(words=words, caller=self._caller(to), host=self.host, pressed=True)
-        await self._open(remind.CHANGE, call, replace(to, response_url=""), body)
+        call = CommandCall(words=words, caller=self._caller(to), pressed=True)
+        await self._open(remind.COMMAND, remind.CHANGE, call, replace(to, response_url=""), body)
 
     async def _open(
-        self, form: PanelForm, call: CommandCall, to: ReplyTo, body: JsonObject, thread: Collection[str] = ()
+        self,
+        command: AnyCommand,
+        form: PanelForm,
+        call: CommandCall,
+        to: ReplyTo,
+        body: JsonObject,
+        thread: Collection[str] = (),
     ) -> None:
-        built_form = await _build_form(form, call)
-        view = view_of(built_form, to, call.words, thread, await _prefill(built_form, call))
+        bound = self.host.commands[command.name]
+        built_form = await _build_form(bound, form, call)
+        view = view_of(built_form, to, call.words, thread, await _prefill(bound, built_form, call))
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
     async def admit(self, body: JsonObject) -> None:
@@ -198,7 +141,7 @@ class PersonalCommands:
         who = Requester(member.person.id, to.channel, member.groups, self.me.team)
         await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
 
-    async def slash(self, command: Command, body: JsonObject) -> None:
+    async def slash(self, command: AnyCommand, body: JsonObject) -> None:
         """Carry out a slash command. Slack does not say in which thread it was typed."""
         if not command.open_to_all:
             await self.admit(body)
@@ -209,7 +152,7 @@ class PersonalCommands:
 
     async def run(
         self,
-        command: Command,
+        command: AnyCommand,
         to: ReplyTo,
         words: str,
         thread: Collection[str] = (),
@@ -239,8 +182,8 @@ class PersonalCommands:
             words, ticked = press.words, press.options
             await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=show_progress))
         else:
-            call = CommandCall(words=press.words, caller=caller, host=self.host, pressed=True)
-            await self._open(press.form, call, to, body, press.at.thread)
+            call = CommandCall(words=press.words, caller=caller, pressed=True)
+            await self._open(press.command, press.form, call, to, body, press.at.thread)
 
     async def read_form(self, body: JsonObject) -> FormSent | None:
         """Return what was submitted in a form's window; None if another person submitted it. Raises CogencyError."""
@@ -248,11 +191,11 @@ class PersonalCommands:
         sent = read_form_view(view, self.me)
         if sent is None or sent.to.user != text(body, "user", "id"):
             return None
-        if sent.form.build is None:
+        bound = self.host.commands[sent.command.name]
+        if sent.form.name not in bound.builds:
             return sent
-        caller = self._caller(sent.to, sent.thread)
-        call = CommandCall(words=sent.words, caller=caller, host=self.host, pressed=True)
-        return read_form_view(view, self.me, await _build_form(sent.form, call))
+        call = CommandCall(words=sent.words, caller=self._caller(sent.to, sent.thread), pressed=True)
+        return read_form_view(view, self.me, await _build_form(bound, sent.form, call))
 
     async def submit_form(self, sent: FormSent) -> None:
         """Run the command of a submitted form without mistakes. Raises CogencyError."""
@@ -263,8 +206,8 @@ class PersonalCommands:
 
     async def _panel(
         self,
-        command: Command,
-        caller: "SlackCaller",
+        command: AnyCommand,
+        caller: SlackCaller,
         words: str,
         options: Mapping[str, str] = MappingProxyType({}),
         *,
@@ -278,14 +221,13 @@ class PersonalCommands:
         call = CommandCall(
             words=words.strip(),
             caller=caller,
-            host=self.host,
             options=options,
             files=attached[0],
             link=attached[1],
             pressed=pressed,
             show=show,
         )
-        panel = await command.run(call)
+        panel = await self.host.commands[command.name].run(call)
         if panel.file is None:
             return panel
         return Panel(
@@ -294,11 +236,13 @@ class PersonalCommands:
             else command_texts.EXPORT_NOT_SENT
         )
 
-    async def _send_panel(self, to: ReplyTo, command: Command, thread: Collection[str], panel: Panel) -> None:
+    async def _send_panel(self, to: ReplyTo, command: AnyCommand, thread: Collection[str], panel: Panel) -> None:
         below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
         await Ephemeral(self.api, to).send(named(panel.text, self.me.prefix), *below)
 
-    async def _replace(self, to: ReplyTo, command: Command, words: str, thread: Collection[str], panel: Panel) -> None:
+    async def _replace(
+        self, to: ReplyTo, command: AnyCommand, words: str, thread: Collection[str], panel: Panel
+    ) -> None:
         """Show the panel in place of the clicked one: in its message, or in the Home tab."""
         if to.home:
             await self.home.show_answer(to, command, panel, words)
@@ -324,7 +268,7 @@ class PersonalCommands:
             return False
         return True
 
-    def _caller(self, to: ReplyTo, thread: Collection[str] = ()) -> "SlackCaller":
+    def _caller(self, to: ReplyTo, thread: Collection[str] = ()) -> SlackCaller:
         lookups = self.people, self.places, self.membership, self.direct
         return SlackCaller(self.me, self.api, *lookups, to, frozenset(thread))
 
@@ -376,132 +320,22 @@ def _show_progress(show: ShowPanel, limit: int | None = None) -> ShowPanel:
     return run
 
 
-async def _build_form(form: PanelForm, call: CommandCall) -> PanelForm:
+async def _build_form(command: BoundCommand, form: PanelForm, call: CommandCall) -> PanelForm:
     """Return the form as it is for the arguments of its button. Raises CogencyError, also after PREFILL_S."""
-    if form.build is None:
-        return form
     try:
         async with asyncio.timeout(PREFILL_S):
-            return await form.build(call)
+            return await command.build_form(form, call)
     except TimeoutError:
         raise Refused(command_texts.WINDOW_TRY_AGAIN) from None
 
 
-async def _prefill(form: PanelForm, call: CommandCall) -> Filled:
+async def _prefill(command: BoundCommand, form: PanelForm, call: CommandCall) -> Filled:
     """Return the form's initial values; none if they take longer than PREFILL_S. Raises CogencyError."""
-    if form.prefill is None:
-        return {}
     try:
         async with asyncio.timeout(PREFILL_S):
-            return await form.prefill(call)
+            return await command.prefill(form, call)
     except TimeoutError:
         return {}
-
-
-@dataclass(frozen=True, slots=True)
-class SlackCaller:
-    """Implements `Caller`. `thread`: the conversations that "this thread" means.
-
-    `in_form`: the person submits a form. `elsewhere`: the channel that they chose in it; "" for none.
-    """
-
-    me: SlackBot
-    api: SlackApi
-    people: People
-    places: Places
-    membership: Membership
-    direct: Direct
-    to: ReplyTo
-    thread: frozenset[str] = frozenset()
-    in_form: bool = False
-    elsewhere: str = ""
-
-    @property
-    def person(self) -> Person:
-        return Person(inbound.person_id(self.me, self.to.user), "")
-
-    @property
-    def channel(self) -> str:
-        return self.to.channel
-
-    async def requester(self) -> Requester:
-        member = await self.people.member(self.to.user)
-        return Requester(member.person.id, self.to.channel, member.groups, self.me.team)
-
-    async def viewer(self) -> Viewer:
-        member = await self.people.member(self.to.user)
-        manages = member.authority >= Authority.MANAGER
-        return Viewer(member.person, person_place(self.me, member), self.to.channel, manages)
-
-    async def forgetter(self) -> Forgetter:
-        person = (await self.people.member(self.to.user)).person
-        return Forgetter(person.id, self.thread, person.time_zone)
-
-    async def ask_zone(self, words: str) -> PanelPart | None:  # noqa: ARG002 -- Slack's own settings hold it
-        time_zone = (await self.people.member(self.to.user)).person.time_zone
-        return None if time_zone else PanelPart(command_texts.ZONE_OF_SLACK)
-
-    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
-        return command_texts.ZONE_OF_SLACK
-
-    @property
-    def entry_chars(self) -> int:
-        return ENTRY_CHARS
-
-    async def policy_asker(self) -> PolicyAsker:
-        """In a member's direct messages and Home tab, policies are about the whole workspace."""
-        member = await self._member()
-        return PolicyAsker(member.person, member.authority, await self._place(member))
-
-    async def _member(self) -> Member:
-        return await self.places.member_in(self.to.channel, await self.people.member(self.to.user))
-
-    async def _place(self, member: Member) -> Place:
-        """Return the place that policies are about. Raises Refused if a form names a channel that they cannot read."""
-        channel = self.elsewhere or ("" if self.to.home or inbound.is_direct(self.to.channel) else self.to.channel)
-        if not channel and member.full:
-            return team_place(self.me)
-        place = await self.places.asked_in(channel or self.to.channel, member)
-        if self.in_form and isinstance(place.audience, GroupAudience):
-            group = place.audience.place
-            if not (await self.membership.readable(member.person.id, [group])).get(group, False):
-                raise Refused(command_texts.NOT_CHANGED_THERE)
-        return place
-
-    async def tool_asker(self) -> Asker:
-        member, to = await self._member(), self.to
-        is_direct = to.home or inbound.is_direct(to.channel)
-        place = person_place(self.me, member) if is_direct else await self.places.asked_in(to.channel, member)
-        return Asker(member.person, place, to.channel, member.authority)
-
-    @property
-    def not_receiving(self) -> str:
-        return ""
-
-    @property
-    def window_fields(self) -> int:
-        return WINDOW_FIELDS
-
-    async def stoppable(self) -> Stoppable:
-        """Slack does not say in which thread a command was typed."""
-        conversations = await self.direct.active_with(self.to.channel, self.person.id)
-        return Stoppable(conversations, command_texts.STOP_IN_THREAD.format(name=self.me.name))
-
-    async def begin_conversation(self) -> str:
-        return command_texts.EACH_BEGINS
-
-    async def announce(self, markdown: str) -> None:
-        announcement = named(markdown, self.me.prefix)
-        try:
-            await self.api.call(Method.POST, channel=self.to.channel, markdown_text=announcement)
-        except SlackRefused as error:
-            raise Refused(memory_texts.NOT_SAID_THERE) from error
-
-    async def with_names(self, markdown: str) -> str:
-        return await SlackNames(self.people, self.places).in_budget(markdown)
-
-    def help(self) -> str:
-        return help_text(self.me.prefix, self.me.name)
 
 
 log = logging.getLogger(__name__)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -12,18 +13,14 @@ from cachetools import TTLCache
 
 from agent.errors import CogencyError, Refused
 from agent.memory.forgetting_plans import PAUSED
-from agent.memory.writing import POLICY_AUTHORITY
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from agent.spending import SpendingAccount
-from bot.access.acl import Requester, ScheduleAnswer
-from bot.access.budgets import account_text
+from bot.access.acl import Requester
 from bot.commands import budget, memory, remind, talking
-from bot.commands.channel import POLICY_COMMAND, policy_actions
-from bot.commands.declaration import Command, Panel, PanelAction
+from bot.commands.channel import POLICY_COMMAND
+from bot.commands.declaration import AnyCommand, Caller, CommandCall, Panel, PanelAction
 from bot.commands.discovery import form_named
-from bot.commands.memory import memory_panel
-from bot.host import Host, MemoryAnswer, ModelMenu, PlaceAsker, PolicyAsker, Viewer
+from bot.host import Host, ModelMenu
 from bot.logs import severity
 from bot.memory import view
 from bot.memory.learning import PAUSE
@@ -34,8 +31,7 @@ from bot.platforms.slack.block_kit import button, button_payload, plain, row
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.members import People
-from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, pressed_command
-from bot.platforms.slack.places import person_place, team_place
+from bot.platforms.slack.panels import ShownTo, panel_blocks, pressed_command
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.texts import command_texts, memory_texts, reply_texts
@@ -99,14 +95,13 @@ class HomeContent:
     user: str
     bot: str
     prefix: str
-    memory: MemoryAnswer
+    memory: Panel
     learns: bool
-    schedules: ScheduleAnswer
-    account: SpendingAccount
-    budget: str
+    schedules: Panel
+    usage: Panel
+    budget: Panel
     models: ModelMenu
-    policies: str | None
-    sets_policies: bool
+    policies: Panel | None
     report: str | None
     pages: Pages
     news: News | None = None
@@ -147,7 +142,7 @@ def part_of(body: JsonObject) -> Part:
 
 def home_view(content: HomeContent) -> JsonObject:
     """Return the whole tab."""
-    is_new = not content.memory.entries and not content.account.month.calls
+    is_new = not content.memory.parts and content.usage.text == reply_texts.NOTHING_SPENT
     welcome = [_section(command_texts.WELCOME.format(bot=content.bot))] if is_new else []
     every = (_memory, _forgetting, _schedules, _usage, _model, _policies, _operating)
     parts = [part(content) for part in every]
@@ -165,7 +160,7 @@ def closed_view(sentence: str) -> JsonObject:
 
 
 def _memory(content: HomeContent) -> list[Json]:
-    listed = memory_panel(replace(content.memory, entries=content.memory.entries[:ENTRIES]), ENTRY_CHARS)
+    listed = replace(content.memory, parts=content.memory.parts[:ENTRIES])
     stop, go_on = PanelAction(command_texts.STOP_LEARNING, "pause"), PanelAction(command_texts.LEARN_AGAIN, "resume")
     deciding = Panel("", (stop if content.learns else go_on, PanelAction(command_texts.EXPORT_BUTTON, "export")))
     return [
@@ -188,22 +183,20 @@ def _forgetting(content: HomeContent) -> list[Json]:
 
 
 def _schedules(content: HomeContent) -> list[Json]:
-    listed = remind.schedule_panel(content.schedules)
     return [
         _header(command_texts.HOME_SCHEDULES),
         *_news(content, Part.SCHEDULES),
-        *_texts(named(listed.text, content.prefix)),
-        *_below(listed, remind.COMMAND, content.user),
+        *_texts(named(content.schedules.text, content.prefix)),
+        *_below(content.schedules, remind.COMMAND, content.user),
     ]
 
 
 def _usage(content: HomeContent) -> list[Json]:
-    changing = Panel("", (budget.CHANGE.button(),) if content.report is not None else ())
     return [
         _header(command_texts.HOME_USAGE),
         *_news(content, Part.USAGE),
-        *_texts(named(f"{account_text(content.account)}\n\n{content.budget}", content.prefix)),
-        *_below(changing, budget.COMMAND, content.user),
+        *_texts(named(f"{content.usage.text}\n\n{content.budget.text}", content.prefix)),
+        *_below(content.budget, budget.COMMAND, content.user),
     ]
 
 
@@ -218,7 +211,7 @@ def _model(content: HomeContent) -> list[Json]:
 def _policies(content: HomeContent) -> list[Json]:
     if content.policies is None:
         return []
-    pages = pieces(mrkdwn(named(content.policies, content.prefix)), POLICIES_CHARS)
+    pages = pieces(mrkdwn(named(content.policies.text, content.prefix)), POLICIES_CHARS)
     page = max(1, min(content.pages.policies, len(pages)))
     around = {command_texts.EARLIER_PAGE: page - 1, command_texts.NEXT_PAGE: page + 1}
     turning = [
@@ -226,13 +219,12 @@ def _policies(content: HomeContent) -> list[Json]:
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
-    setting = Panel("", policy_actions(content.policies) if content.sets_policies else ())
     return [
         _header(command_texts.HOME_POLICIES),
         *_news(content, Part.POLICIES),
         *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
-        *_below(setting, POLICY_COMMAND, content.user),
+        *_below(content.policies, POLICY_COMMAND, content.user),
     ]
 
 
@@ -252,14 +244,14 @@ def _news(content: HomeContent, part: Part) -> list[Json]:
     if content.news is None or content.news.part is not part:
         return []
     news_text = content.news.text
-    for list_below in (content.policies or "", content.memory.text):
+    for list_below in ("" if content.policies is None else content.policies.text, content.memory.text):
         news_text = news_text.removesuffix(list_below).strip()
     if part is Part.MEMORY and (not news_text or news_text in _REDUNDANT_NEWS):
         return []
     return [*_texts(named(news_text or content.news.text, content.prefix)), *content.news.below]
 
 
-def _below(panel: Panel, command: Command, user: str) -> list[Json]:
+def _below(panel: Panel, command: AnyCommand, user: str) -> list[Json]:
     """Return the blocks below the text of a panel."""
     return panel_blocks(panel, command, ShownTo(user), lambda words: _texts(words, limit=1))
 
@@ -318,6 +310,7 @@ class Home:
     The event that the tab was opened is acknowledged at once; openings within BURST_S publish it once.
     One person's tab is built and published one at a time, so that the last one published is the latest.
     An error is one sentence in the tab.
+    `caller`: returns the user of the commands whose panels the tab shows.
     """
 
     host: Host
@@ -325,6 +318,7 @@ class Home:
     me: SlackBot
     people: People
     clock: Clock
+    caller: Callable[[ReplyTo], Caller]
     _recently_opened: TTLCache[str, None] = field(init=False)
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
     _tasks: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(name=USER_TASKS))
@@ -351,7 +345,7 @@ class Home:
         to = of_click(body)
         await self._show(to.user, pages_after(action, pages_of(to.home)))
 
-    async def show_answer(self, to: ReplyTo, command: Command, panel: Panel, words: str) -> None:
+    async def show_answer(self, to: ReplyTo, command: AnyCommand, panel: Panel, words: str) -> None:
         """Show the answer of a command that was used in the tab, above what the tab shows anyway."""
         pages, request = pages_of(to.home), read_memory_request(words)
         if command.name == "memory" and isinstance(request, ShowMemory):
@@ -392,33 +386,28 @@ class Home:
     async def _contents(self, user: str, pages: Pages) -> HomeContent:
         """Read everything that the tab shows. Raises CogencyError."""
         member = await self.people.member(user)
-        person, operates = member.person, self.host.operates(member.person.id)
+        person = member.person
         who = Requester(person.id, "", member.groups, self.me.team)
         closed = self.host.admission.closed_to(who, member.authority)
         if closed is not None:
             raise Refused(closed)
-        manages = member.authority >= POLICY_AUTHORITY or operates
-        viewer = Viewer(person, person_place(self.me, member), manages=manages)
-        memory = await self.host.memory(viewer, view.page_words(pages.memory))
-        policies = (
-            (await self.host.policy(PolicyAsker(person, member.authority, team_place(self.me)), "")).text
-            if member.full
-            else None
-        )
+        caller = self.caller(ReplyTo("", user, home=pages.encode()))
+
+        async def panel_of(command: AnyCommand, words: str = "") -> Panel:
+            return await self.host.commands[command.name].run(CommandCall(words=words, caller=caller))
+
+        memories = await panel_of(memory.COMMAND, view.page_words(pages.memory))
         return HomeContent(
             user=user,
             bot=self.me.name,
             prefix=self.me.prefix,
-            memory=memory,
+            memory=memories,
             learns=(await self.host.preferences.all_of(person.id)).get(PAUSE) != PAUSED,
-            schedules=await self.host.schedules.answer(
-                PlaceAsker(person, member.authority, viewer.place, self.me.source, manages=manages), ""
-            ),
-            account=await self.host.budgets.usage(person.id),
-            budget=(await self.host.budgets.answer(person.id, "", "")).text,
+            schedules=await panel_of(remind.COMMAND),
+            usage=await panel_of(talking.USAGE_COMMAND),
+            budget=await panel_of(budget.COMMAND),
             models=await self.host.models.menu(who),
-            policies=policies,
-            sets_policies=manages,
+            policies=await panel_of(POLICY_COMMAND) if member.full else None,
             report=await self.host.report(person.id),
-            pages=replace(pages, memory=memory.page),
+            pages=replace(pages, memory=memories.page),
         )

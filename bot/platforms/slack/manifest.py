@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from agent.messages import Json, JsonObject
-from bot.commands.declaration import Command
+from bot.commands.declaration import AnyCommand
 from bot.commands.talking import SUMMARISE
 from bot.platforms.slack import panels
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
@@ -118,7 +118,7 @@ def _features(features: Collection[SlackFeature], name: str, prefix: str, reques
     return built
 
 
-def _command(command: Command, prefix: str, request: dict[str, str]) -> Json:
+def _command(command: AnyCommand, prefix: str, request: dict[str, str]) -> Json:
     built: dict[str, Json] = {"command": f"/{prefix}{command.name}", "description": command.summary}
     if request:
         built["url"] = request["request_url"]

@@ -15,7 +15,16 @@ from typing import Final, assert_never
 
 from agent.messages import Depth, Json, JsonObject
 from agent.records import Attachment
-from bot.commands.declaration import Command, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.commands.declaration import (
+    AnyCommand,
+    FieldKind,
+    Filled,
+    FormField,
+    Panel,
+    PanelAction,
+    PanelForm,
+    PanelSelect,
+)
 from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.slack import block_kit
 from bot.platforms.slack.api import fields, flag, items, number, text
@@ -49,7 +58,7 @@ class ShownTo:
 class PanelPress:
     """A button was clicked, or an option chosen in a menu. `options`: the flags that were ticked beside it."""
 
-    command: Command
+    command: AnyCommand
     words: str
     at: ShownTo
     form: PanelForm | None = None
@@ -60,7 +69,7 @@ class PanelPress:
 class FormSent:
     """A form was submitted. `to`: where its button was. `elsewhere`: the channel that was chosen in it; "" for none."""
 
-    command: Command
+    command: AnyCommand
     form: PanelForm
     words: str
     filled: Filled
@@ -73,7 +82,7 @@ def as_markdown(words: str) -> list[Json]:
     return [{"type": "markdown", "text": words}]
 
 
-def panel_blocks(panel: Panel, command: Command, at: ShownTo, show: TextBlocks = as_markdown) -> list[Json]:
+def panel_blocks(panel: Panel, command: AnyCommand, at: ShownTo, show: TextBlocks = as_markdown) -> list[Json]:
     """Return the blocks below the text of a panel."""
     numbers = count()
     boxes = [_box(command, name, ticked=ticked) for name, ticked in panel.boxes.items()]
@@ -98,7 +107,7 @@ def press_of(body: JsonObject, action: JsonObject) -> PanelPress | None:
     return PanelPress(command, words, at, found[1] if found else None, _ticked(body))
 
 
-def pressed_command(action_id: str) -> Command | None:
+def pressed_command(action_id: str) -> AnyCommand | None:
     """Return the command whose panel has this action; None for any other action."""
     name = action_id.removeprefix(f"{PRESS}:").partition(":")[0]
     return next((command for command in COMMANDS if command.name == name), None)
@@ -137,7 +146,7 @@ def read_form_view(view: JsonObject, me: SlackBot, built_form: PanelForm | None 
     return FormSent(command, form, text(payload, "words"), filled, to, _thread(payload), elsewhere)
 
 
-def _button(action: PanelAction, command: Command, at: ShownTo, number: int) -> Json:
+def _button(action: PanelAction, command: AnyCommand, at: ShownTo, number: int) -> Json:
     payload = _payload(at, action.words) | ({"form": action.form.name} if action.form else {})
     extras: dict[str, Json] = {"style": "danger"} if action.danger else {}
     if action.confirm:
@@ -145,7 +154,7 @@ def _button(action: PanelAction, command: Command, at: ShownTo, number: int) -> 
     return block_kit.button(f"{PRESS}:{command.name}:{number}", action.label, payload, **extras)
 
 
-def _menu(select: PanelSelect, command: Command, at: ShownTo, number: int) -> list[Json]:
+def _menu(select: PanelSelect, command: AnyCommand, at: ShownTo, number: int) -> list[Json]:
     fitting = [value for value in select.options if value.strip() and len(value) <= OPTION_CHARS]
     labels = {value: shortened(select.options[value], block_kit.LABEL_CHARS) for value in fitting[:OPTIONS]}
     options = {value: block_kit.option(label, value) for value, label in labels.items()}
@@ -160,7 +169,7 @@ def _menu(select: PanelSelect, command: Command, at: ShownTo, number: int) -> li
     return [{"type": "actions", "block_id": json.dumps(_payload(at, select.words)), "elements": [menu]}]
 
 
-def _box(command: Command, name: str, *, ticked: bool) -> Json:
+def _box(command: AnyCommand, name: str, *, ticked: bool) -> Json:
     options: list[Json] = [
         block_kit.option(next(argument.summary for argument in command.arguments if argument.name == name), name)
     ]

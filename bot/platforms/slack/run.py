@@ -53,6 +53,7 @@ from bot.platforms.slack.api import (
 )
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
+from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.channel_history import SlackChannelReader
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import Home
@@ -222,7 +223,8 @@ def _build_parts(
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
 
-    home = Home(host, api, me, people, clock)
+    direct = Direct(host, me, clock)
+    home = Home(host, api, me, people, clock, partial(SlackCaller, me, api, people, places, membership, direct))
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
     desk = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))

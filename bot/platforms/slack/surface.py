@@ -492,7 +492,7 @@ class SlackSurfaces:
         to = decode_reply_to(incoming.reply_to)
         if incoming.kind is TurnKind.NOTICE:
             to = replace(to, scheduled=ScheduleKind.REMINDER)
-        waiting = partial(tools.waiting, self._host, asker_of(incoming), WINDOW_FIELDS)
+        waiting = partial(self._host.tools.waiting, asker_of(incoming), WINDOW_FIELDS)
         if to.private:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)

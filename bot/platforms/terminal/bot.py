@@ -20,28 +20,18 @@ from agent.ports import Asker, Clock, Conversations
 from agent.records import Attachment, Author, Incoming, Person, StoredMessage, Thread
 from agent.schedules import Occurrence, Schedule, ScheduleKind, occurrence_id, schedule_id, work_conversation
 from agent.turn_kinds import TurnKind
-from bot.access.acl import CommandAnswer, NoPlaces, OperatorAnswers, Requester
-from bot.access.budgets import BudgetDesk
+from bot.access.acl import Requester
 from bot.attachments.kinds import with_names
-from bot.host import (
-    MemoryAnswer,
-    ModelMenu,
-    PlaceKnowledge,
-    PolicyAsker,
-    ScheduleAnswers,
-    ToolQuestions,
-    ToolsAnswer,
-    Viewer,
-)
+from bot.commands.declaration import BoundCommands
+from bot.commands.tools import ToolsService
+from bot.host import ModelMenu
 from bot.memory.desk import MemoryDesk
 from bot.memory.forget_desk import ForgetDesk
-from bot.memory.policies import PolicyDesk
 from bot.platforms.terminal.attachments import typed
 from bot.platforms.terminal.surface import SOURCE, UnfinishedTurn, greeting
 from bot.reply_surface import PageContent, PageKey, PageRef, Surface
 from bot.texts import reply_texts
-from bot.tools.mcp_source import ToolSignIns
-from bot.turns.approvals import ToolsDesk
+from bot.turns.questions import QuestionDesk
 from bot.turns.worker import AnsweredElsewhere, Turns
 
 log = logging.getLogger(__name__)
@@ -61,6 +51,19 @@ class TerminalModelChoice(Protocol):
     def sentence(self) -> str: ...
 
     async def choose(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalModels:
+    """Implements `ModelChoices`: the user chooses for the whole bot, since it has no other users."""
+
+    choice: TerminalModelChoice
+
+    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- there is one user
+        return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
+
+    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
+        await self.choice.choose(name or reply_texts.USUAL)
 
 
 class TerminalSurfaces:
@@ -86,16 +89,10 @@ class TerminalBot:
     turns: Turns
     surfaces: TerminalSurfaces
     conversations: Conversations
-    view: MemoryDesk
+    commands: BoundCommands
+    memories: MemoryDesk
     forgetting: ForgetDesk
-    sign_ins: ToolSignIns
-    knowledge: PlaceKnowledge
-    schedules: ScheduleAnswers
-    budgets: BudgetDesk
-    operator_page: OperatorAnswers
-    policies: PolicyDesk
-    tool_desk: ToolsDesk
-    questions: ToolQuestions
+    tools: ToolsService
     choice: TerminalModelChoice
     clock: Clock
     new_id: Callable[[], str]
@@ -111,9 +108,9 @@ class TerminalBot:
     """Returns whether anything is due."""
     tools_settle: Callable[[], Awaitable[None]]
     """Waits, for a limited time after the start, for the tool servers, so that the first question has their tools."""
+    deleted: set[str]
+    """The keys under which deletions from memory can be undone; some may have been."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _deleted: set[str] = field(default_factory=set[str])
-    """The undo keys of what was deleted from memory here, and perhaps restored."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -122,20 +119,16 @@ class TerminalBot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            for key in self._deleted:
-                await self.view.settle(key)
+            for key in self.deleted:
+                await self.memories.settle(key)
         except StoreError as store_error:
             log.warning("what was deleted is erased at the next start: %s", store_error)
         finally:
             await self._stack.aclose()
 
     @property
-    def models(self) -> Self:
-        return self
-
-    @property
-    def places(self) -> NoPlaces:
-        return NoPlaces()
+    def questions(self) -> QuestionDesk:
+        return self.tools.questions
 
     @property
     def place(self) -> Place:
@@ -222,26 +215,11 @@ class TerminalBot:
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
 
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        answer = await self.view.answer(viewer, words)
-        if answer.undo:
-            self._deleted.add(answer.undo)
-        return answer
+    async def awaits_decision(self) -> bool:
+        return bool((await self.tools.answer(Asker(self.person, self.place), "")).call)
 
-    async def policy(self, asker: PolicyAsker, words: str) -> CommandAnswer:
-        return await self.policies.answer(asker, words)
-
-    async def tools(self, asker: Asker, words: str) -> ToolsAnswer:
-        return await self.tool_desk.answer(asker, words, operates=self.operates(asker.person.id))
-
-    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- there is one user
-        return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
-
-    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
-        await self.choice.choose(name or reply_texts.USUAL)
-
-    def operates(self, person: str) -> bool:
-        return person == self.person.id
+    def stop_forgetting(self) -> None:
+        self.forgetting.stop(self.person.id)
 
     @property
     def model_name(self) -> str:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from agent.messages import Depth
-from bot.commands.declaration import ALIKE, Command, command_meant, command_named, nearly_meant
+from bot.commands.declaration import ALIKE, AnyCommand, command_meant, command_named, nearly_meant
 from bot.commands.discovery import COMMANDS
 from bot.commands.talking import STOP_COMMAND as STOP
 from bot.message_intake import is_stop
@@ -35,7 +35,7 @@ class Ask:
 class CommandLine:
     """A command that is declared for all platforms, and its arguments."""
 
-    command: Command
+    command: AnyCommand
     words: str = ""
 
 

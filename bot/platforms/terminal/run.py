@@ -22,15 +22,14 @@ from agent.messages import Depth, Json
 from agent.ports import Asker
 from agent.records import Attachment, Person, Thread
 from bot.access.acl import Requester
+from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.channel import LEARN_COMMAND as LEARN
-from bot.commands.declaration import Command, CommandCall, Panel, PanelFile, Run, Stoppable
+from bot.commands.declaration import AnyCommand, CommandCall, Panel, PanelFile, Stoppable
 from bot.commands.memory import FORGET_COMMAND as FORGET
-from bot.commands.memory import forget
 from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.commands.tools import COMMAND as TOOLS
-from bot.commands.tools import show as show_tools
 from bot.exits import Exit, exit_code, printable_json
-from bot.host import Forgetter, PolicyAsker, QuestionAnswer, Viewer
+from bot.host import QuestionAnswer
 from bot.memory.view import ExportMemory, read_memory_request
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.attachments import attachment_at, learned_files, write_file
@@ -110,7 +109,7 @@ async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
     await bot.finish_pending(_hidden_surface(bot))
     outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display, _Declining(bot)))
     display.close()
-    is_waiting = outcome is None and (await bot.tools(Asker(bot.person, bot.place), "")).call
+    is_waiting = outcome is None and await bot.awaits_decision()
     outcome_name = ("waiting" if is_waiting else "lost") if outcome is None else outcome.value
     answer: dict[str, Json] = {"version": 1, "outcome": outcome_name, "answer": "".join(texts), "model": bot.model_name}
     return printable_json(answer, indent=2), exit_of(outcome)
@@ -282,7 +281,7 @@ class _Chat:
         async def asking() -> None:
             nonlocal waiting_panel
             outcome = await self._bot.ask(text, self._conversation, surface, depth, files)
-            if outcome is None and _decisions(panel := await self._panel(show_tools, "")):
+            if outcome is None and _decisions(panel := await self._panel(TOOLS, "")):
                 waiting_panel = panel
                 return
             if outcome is Outcome.REFUSED:
@@ -303,7 +302,7 @@ class _Chat:
                 self._show(Panel(tool_texts.STILL_WAITS, refused=answer is None))
                 self._next_line = answer if answer and answer.strip() and _first_word(answer) not in ANSWERS else None
                 return
-            panel = await self._panel(show_tools, decision, pressed=True)
+            panel = await self._panel(TOOLS, decision, pressed=True)
         self._show(panel)
         await self._wait_for_reply(self._bot.finish_pending(self._resumed_surface))
 
@@ -343,14 +342,14 @@ class _Chat:
             case _:
                 assert_never(line)
 
-    async def _carry_out(self, command: Command, words: str) -> None:
+    async def _carry_out(self, command: AnyCommand, words: str) -> None:
         if command is FORGET:
             await self._forget(words)
         elif command is TOOLS:
-            await self._decide(await self._panel(show_tools, words))
+            await self._decide(await self._panel(TOOLS, words))
         elif command.run is not None:
             files = learned_files(words, self.person.name) if command is LEARN else ()
-            panel = await self._panel(command.run, words, files=files)
+            panel = await self._panel(command, words, files=files)
             self._show(panel if panel.file is None else exported(panel.file, words))
 
     def _show(self, panel: Panel) -> None:
@@ -360,11 +359,11 @@ class _Chat:
         else:
             self._window.say(panel_text(panel))
 
-    async def _panel(self, run: Run, words: str, *, pressed: bool = False, files: Sequence[Attachment] = ()) -> Panel:
-        call = CommandCall(
-            words=words, caller=self, host=self._bot, files=files, pressed=pressed, show=self._show_progress
-        )
-        return await run(call)
+    async def _panel(
+        self, command: AnyCommand, words: str, *, pressed: bool = False, files: Sequence[Attachment] = ()
+    ) -> Panel:
+        call = CommandCall(words=words, caller=self, files=files, pressed=pressed, show=self._show_progress)
+        return await self._bot.commands[command.name].run(call)
 
     async def _show_progress(self, panel: Panel) -> None:
         self._window.say(f"{panel.text} {memory_texts.STOP_BY_KEYS}" if panel.actions else panel.text)
@@ -553,10 +552,10 @@ class _Chat:
         """Run `/forget`; Ctrl-C stops its search."""
 
         def stop() -> None:
-            self._bot.forgetting.stop(self.person.id)
+            self._bot.stop_forgetting()
 
         with self._window.answering(stop):
-            return await self._panel(forget, words, pressed=pressed)
+            return await self._panel(FORGET, words, pressed=pressed)
 
     def _decline(self, answer: str | None) -> None:
         """Report that nothing was forgotten: by the user's answer, or because a script ended at the question."""

@@ -20,8 +20,9 @@ from agent.events import Outcome
 from agent.memory.audience import Place
 from agent.messages import Depth
 from agent.records import Attachment, Person, StoredMessage, Thread
+from bot.commands.declaration import BoundCommands
 from bot.exits import write_out
-from bot.host import CommandHost
+from bot.host import AskedWindow, QuestionAnswer
 from bot.memory.view import undo_turn_words
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
 from bot.texts import reply_texts
@@ -168,7 +169,29 @@ class UnfinishedTurn:
     """It is long work, which starts or continues now."""
 
 
-class ChatBot(CommandHost, Protocol):
+class ToolQuestions(Protocol):
+    """Questions that tools ask the user during a call, as `bot.turns.questions` carries them out."""
+
+    async def answer(self, person: str, words: str) -> QuestionAnswer | None: ...
+
+    async def window(self, person: str, words: str) -> AskedWindow: ...
+
+
+class ChatBot(Protocol):
+    @property
+    def commands(self) -> BoundCommands: ...
+
+    @property
+    def questions(self) -> ToolQuestions: ...
+
+    async def awaits_decision(self) -> bool:
+        """Return whether a call waits until the user allows or refuses it."""
+        ...
+
+    def stop_forgetting(self) -> None:
+        """Stop the user's searches for what to forget."""
+        ...
+
     @property
     def person(self) -> Person: ...
 
@@ -214,7 +237,7 @@ class ChatBot(CommandHost, Protocol):
         """Take the question in, answer it and show the reply on `surface`.
 
         Returns the outcome; None if another terminal continues the turn, or if it waits for the user's decision
-        (`tools`). If the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError is raised.
+        (`/tools`). If the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError is raised.
         """
         ...
 

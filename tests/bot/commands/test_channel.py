@@ -1,12 +1,11 @@
 """Each button, menu and form of `/channel` sends words that the command understands."""
 
 from bot.access.acl import PlaceAnswer, PlaceRule
-from bot.commands.channel import COMMAND, INSTRUCTIONS, LANGUAGE, MODELS, WORDS, channel_panel, show
+from bot.commands.channel import COMMAND, INSTRUCTIONS, LANGUAGE, MODELS, WORDS, channel_panel
 from bot.commands.declaration import CommandCall
 from bot.memory.place_desk import ChangePlace, UnclearPlace, read_place_request
 from bot.texts import memory_texts
 from tests.fakes.caller import FakeCaller
-from tests.fakes.host import FakeHost
 
 NAMES = ("ollama:usual", "ollama:small")
 
@@ -45,5 +44,6 @@ def test_suggestions_while_typing_are_understood() -> None:
 
 
 async def test_without_a_channel_it_says_so() -> None:
-    panel = await show(CommandCall(words="", caller=FakeCaller(), host=FakeHost()))
+    command = COMMAND.refusing(memory_texts.NO_CHANNEL_HERE)
+    panel = await command.run(CommandCall(words="", caller=FakeCaller()))
     assert (panel.text, panel.refused) == (memory_texts.NO_CHANNEL_HERE, True)

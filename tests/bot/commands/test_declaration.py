@@ -6,14 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from agent.providers.scripted import ScriptedProvider
 from bot.commands.declaration import Command, FieldKind, command_meant, command_named, nearest
 from bot.commands.discovery import COMMANDS, form_named
 from bot.platforms.discord.slash_commands import COMMANDS as DISCORD
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import store_in_memory
+from tests.fakes.turns_host import turns_host
 
 ROOT = Path(__file__).parents[3]
 _NO_COMMANDS = {"__init__", "declaration", "discovery"}
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_every_declared_command_is_bound_to_its_service() -> None:
+    bound = turns_host(store_in_memory(), ScriptedProvider(["Hello."]), FakeClock()).commands
+    assert {name: command.declared for name, command in bound.items()} == {one.name: one for one in COMMANDS}
 
 
 def test_every_command_that_a_file_of_the_folder_declares_is_found_once_and_every_file_declares_some() -> None:

@@ -15,8 +15,9 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
 from agent.records import Person
 from agent.schedules import NewSchedule, ScheduleKind, Timing
+from bot.chat.askers import Viewer
 from bot.commands.memory import memory_panel
-from bot.host import MemoryAnswer, Viewer
+from bot.host import MemoryAnswer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
 from bot.memory.retention import Retention

@@ -12,7 +12,8 @@ from agent.memory.audience import AudienceKind
 from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, Wish
 from agent.records import Closing, Incoming, Job, Receipt, ShownPage
 from bot.access.admission import RateCounter, RateLimits
-from bot.host import ForgetProgress, Forgetter
+from bot.chat.askers import Forgetter
+from bot.host import ForgetProgress
 from bot.memory.forget_desk import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
 from bot.memory.retention import EXPIRED, EXPIRY_INTERVAL, GONE, SWEEP, ReplyDeletion, Retention
 from bot.reply_surface import PageGone, PageUnsent

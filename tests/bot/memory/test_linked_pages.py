@@ -14,9 +14,9 @@ from agent.admission_terms import Authority
 from agent.memory.audience import Place, TeamAudience, label
 from agent.memory.documents import LOOK_AGAIN, LOOK_EVERY, DocumentQuery
 from agent.records import Attachment, Person
+from bot.access.acl import PlaceAsker
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument
-from bot.host import PlaceAsker
 from bot.memory.knowledge_desk import LOOKS, MAX_FILES, MAX_LOOKS, KnowledgeDesk, LinkedPages
 from bot.scheduler import JobWorker
 from bot.texts import memory_texts

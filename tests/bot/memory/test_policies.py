@@ -10,7 +10,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.facts import ConstraintType, MemoryType
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.records import Person
-from bot.host import PolicyAsker
+from bot.chat.askers import PolicyAsker
 from bot.memory.policies import (
     MAX_CHARS,
     MAX_NAME_CHARS,

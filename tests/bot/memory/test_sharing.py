@@ -10,9 +10,9 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
 from agent.records import Attachment, Person
+from bot.access.acl import PlaceAsker
 from bot.attachments.reading import ReadDocument
 from bot.commands.channel import KNOWLEDGE_COMMAND, knowledge_panel
-from bot.host import PlaceAsker
 from bot.memory.knowledge_desk import KnowledgeDesk, asks_to_share
 from bot.texts import memory_texts
 from tests.bot.memory.test_desk import Office

@@ -2,7 +2,8 @@
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
-from bot.host import Suggestion, Viewer
+from bot.chat.askers import Viewer
+from bot.host import Suggestion
 from bot.platforms.slack.agent_view import GENERAL, PROMPTS_INTERVAL_S, TITLE_CHARS
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost

@@ -9,7 +9,8 @@ import pytest
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.records import Incoming
-from bot.host import ForgetAnswer, Forgetter, MemoryAnswer, TellProgress, untold
+from bot.chat.askers import Forgetter
+from bot.host import ForgetAnswer, MemoryAnswer, TellProgress, untold
 from bot.platforms.slack import panels
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
 from bot.reply_surface import PageContent, PageKey

@@ -12,7 +12,7 @@ from bot.access.acl import AccessRules
 from bot.commands.budget import CHANGE
 from bot.commands.channel import NO_COLON, NUMBER, REMOVE_POLICY, SET_POLICY
 from bot.commands.memory import FILE_NAME
-from bot.host import MemoryAnswer, ShownEntry, Viewer
+from bot.host import MemoryAnswer, ShownEntry
 from bot.memory.learning import PAUSE
 from bot.platforms.slack import home
 from bot.platforms.slack.home import pages_of
@@ -137,7 +137,7 @@ async def test_the_messages_tab_shows_no_home(slack: FakeSlack, ann: HomeTab) ->
 async def test_what_a_button_did_stands_above_the_page_that_is_shown_anew(
     slack: FakeSlack, ann: HomeTab, label: str, number: int, words: str
 ) -> None:
-    host = Answering(LIST, {words: MemoryAnswer(f"Done.\n\n{HEADING}", (TEA,))})
+    host = FakeHost(LIST, {words: MemoryAnswer(f"Done.\n\n{HEADING}", (TEA,))})
     async with serving(slack, host):
         await ann.opened()
         await ann.click(label, number)
@@ -150,7 +150,7 @@ async def test_what_a_button_did_stands_above_the_page_that_is_shown_anew(
 
 async def test_another_page_of_the_list_stays_when_the_tab_is_opened_again(slack: FakeSlack, ann: HomeTab) -> None:
     third = MemoryAnswer(HEADING, (ShownEntry("f:9", 9, "The oar is red.", "2026-01-02"),), page=3, pages=3)
-    host = Answering(LIST, {"page 3": third})
+    host = FakeHost(LIST, {"page 3": third})
     async with serving(slack, host):
         await ann.opened()
         await ann.click("Next page")
@@ -164,7 +164,7 @@ async def test_another_page_of_the_list_stays_when_the_tab_is_opened_again(slack
 async def test_a_correction_is_typed_into_a_window_and_its_outcome_shown_in_the_tab(
     slack: FakeSlack, ann: HomeTab
 ) -> None:
-    host = Answering(LIST, {"correct p:3 green tea": MemoryAnswer("Corrected.")})
+    host = FakeHost(LIST, {"correct p:3 green tea": MemoryAnswer("Corrected.")})
     async with serving(slack, host):
         await ann.opened()
         await ann.click("Correct", 1)
@@ -175,7 +175,7 @@ async def test_a_correction_is_typed_into_a_window_and_its_outcome_shown_in_the_
 
 
 async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: FakeSlack, ann: HomeTab) -> None:
-    host = Answering(LIST, {"resume": MemoryAnswer("I learn again.")})
+    host = FakeHost(LIST, {"resume": MemoryAnswer("I learn again.")})
     host.chosen_for[PERSON] = {PAUSE: PAUSED}
     async with serving(slack, host):
         await ann.opened()
@@ -195,7 +195,7 @@ async def test_whom_the_bot_does_not_answer_reads_why_and_is_invited_to_nothing(
 
 
 async def test_an_export_goes_to_the_direct_messages(slack: FakeSlack, ann: HomeTab) -> None:
-    host = Answering(LIST, {"export": MemoryAnswer("All of it.", file="{}")})
+    host = FakeHost(LIST, {"export": MemoryAnswer("All of it.", file="{}")})
     async with serving(slack, host):
         await ann.opened()
         await ann.click("Send me all of it as a file")
@@ -410,14 +410,3 @@ async def test_of_many_clicks_at_once_the_last_view_shows_what_all_of_them_did(s
                 clicking.create_task(ann.choose(f"m:{number}"))
         await slack.until(lambda: ann.published == 10)
     assert f"`{host.chosen[PERSON]}` answers you" in ann.text
-
-
-class Answering(FakeHost):
-    """A host with memory, and with its own answers to some words."""
-
-    def __init__(self, remembered: MemoryAnswer, answers: dict[str, MemoryAnswer]) -> None:
-        super().__init__(remembered)
-        self.answers = answers
-
-    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        return self.answers.get(words, await super().memory(viewer, words))

@@ -13,9 +13,13 @@ from agent.messages import Usage
 from agent.schedules import ScheduleState
 from agent.spending import Money, SpendingAccount, Spent
 from bot.access.acl import ScheduleAnswer, ShownSchedule
-from bot.commands import memory, talking
+from bot.access.budgets import account_text
+from bot.commands import budget, memory, talking
+from bot.commands.channel import policy_actions
 from bot.commands.declaration import Panel, PanelForm
 from bot.commands.discovery import COMMANDS
+from bot.commands.memory import memory_panel
+from bot.commands.remind import schedule_panel
 from bot.commands.talking import model_part
 from bot.host import MemoryAnswer, ModelMenu, ShownEntry
 from bot.memory.desk import FACT_CHARS
@@ -23,29 +27,28 @@ from bot.memory.policies import MOST
 from bot.platforms.slack import home
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, error_view, home_view, pages_of
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.panels import ShownTo, panel_blocks, view_of
+from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, view_of
 from bot.schedule_desk import PAGE
 from bot.texts import memory_texts, schedule_texts
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
 
-FORMS = [form for command in COMMANDS for form in command.forms if form.build is None]
+FORMS = [form for command in COMMANDS for form in command.forms if form.name not in command.builds]
 
 ANN = "U0ANN"
 SPENT = Spent(3, Usage(input_uncached=1_000, output=50), Money(1_000_000), 0)
 USUAL = HomeContent(
-    schedules=ScheduleAnswer(schedule_texts.NOTHING),
+    schedules=Panel(schedule_texts.NOTHING),
     user=ANN,
     bot="cogency",
     prefix="",
-    memory=MemoryAnswer("I remember nothing about you yet."),
+    memory=Panel("I remember nothing about you yet."),
     learns=True,
-    account=SpendingAccount(Spent(), SPENT),
-    budget="You, today (UTC): 0 tokens (no limit).",
+    usage=Panel(account_text(SpendingAccount(Spent(), SPENT))),
+    budget=Panel("You, today (UTC): 0 tokens (no limit).", (budget.CHANGE.button(),)),
     models=ModelMenu("a:b", "it is the usual one", ("a:b", "c:d")),
-    policies="Nothing is set.",
-    sets_policies=True,
+    policies=Panel("Nothing is set.", policy_actions("Nothing is set.")),
     report="All is well.",
     pages=Pages(),
 )
@@ -90,14 +93,13 @@ homes = st.builds(
     user=st.just(ANN),
     bot=st.just("cogency"),
     prefix=st.sampled_from(["", "cogency-"]),
-    memory=answers,
+    memory=st.builds(memory_panel, answers, st.just(ENTRY_CHARS)),
     learns=st.booleans(),
-    schedules=schedules,
-    account=st.sampled_from([SpendingAccount(Spent(), Spent()), SpendingAccount(SPENT, SPENT)]),
-    budget=texts,
+    schedules=st.builds(schedule_panel, schedules),
+    usage=st.sampled_from([Panel(account_text(SpendingAccount(spent, spent))) for spent in (Spent(), SPENT)]),
+    budget=st.builds(Panel, texts, st.sampled_from([(), (budget.CHANGE.button(),)])),
     models=st.builds(ModelMenu, texts, texts, st.lists(texts, max_size=120).map(tuple)),
-    policies=st.none() | texts,
-    sets_policies=st.booleans(),
+    policies=st.none() | st.builds(Panel, texts) | st.builds(Panel, texts, texts.map(policy_actions)),
     report=st.none() | texts,
     pages=st.builds(Pages, page_numbers, page_numbers),
     news=st.none() | st.builds(News, st.sampled_from(Part), texts, st.just(()) | agreeing),
@@ -107,7 +109,9 @@ homes = st.builds(
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(100))
 @given(homes)
-@example(replace(USUAL, schedules=ScheduleAnswer("", tuple(ShownSchedule(one, "") for one in range(30)))))
+@example(
+    replace(USUAL, schedules=schedule_panel(ScheduleAnswer("", tuple(ShownSchedule(one, "") for one in range(30)))))
+)
 def test_slack_takes_the_view_whatever_is_known(shown: HomeContent) -> None:
     view: Any = home_view(shown)
     assert problems(view) == []
@@ -144,7 +148,7 @@ def test_the_rows_of_messages_are_taken_too() -> None:
 
 def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> None:
     listed = "\n".join(f"- {number}. budget {number}: {'at most 50 EUR ' * 30}" for number in range(1, MOST + 1))
-    shown, seen = replace(USUAL, policies=f"{memory_texts.POLICY_HEADING}\n\n{listed}"), ""
+    shown, seen = replace(USUAL, policies=Panel(f"{memory_texts.POLICY_HEADING}\n\n{listed}")), ""
     for page in range(1, MOST):
         view: Any = home_view(replace(shown, pages=Pages(policies=page)))
         assert problems(view) == []
@@ -159,7 +163,7 @@ def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> No
 
 def test_every_button_says_whose_it_is_or_does_nothing_that_others_may_not_do() -> None:
     entry = ShownEntry("f:1", 1, "The boat is blue.", "2026-01-02", may_go_everywhere=True)
-    view: Any = home_view(replace(USUAL, memory=MemoryAnswer("I remember:", (entry,))))
+    view: Any = home_view(replace(USUAL, memory=memory_panel(MemoryAnswer("I remember:", (entry,)), ENTRY_CHARS)))
     buttons = [one for block in view["blocks"] for one in block.get("elements", []) if one["type"] == "button"]
     of_others = [one["action_id"] for one in buttons if json.loads(one["value"]).get("user") != ANN]
     assert all(name.startswith(f"{home.HOME_ACTION}:policies:") for name in of_others)
@@ -167,13 +171,13 @@ def test_every_button_says_whose_it_is_or_does_nothing_that_others_may_not_do() 
 
 def test_what_a_person_wrote_shows_as_it_was_written() -> None:
     entry = ShownEntry("f:1", 1, r"\<b\> 1 \* 2 \& <!channel>", "2026-01-02")
-    view = home_view(replace(USUAL, memory=MemoryAnswer("I remember:", (entry,))))
+    view = home_view(replace(USUAL, memory=memory_panel(MemoryAnswer("I remember:", (entry,)), ENTRY_CHARS)))
     assert "*1* &lt;b&gt; 1 * 2 &amp; &lt;!channel&gt; (2026-01-02)" in shown_text(dict(view))
 
 
 def test_commands_are_named_as_they_are_called_in_the_workspace() -> None:
-    memory = MemoryAnswer("Nothing is known; `/memory resume` goes on.")
-    view = home_view(replace(USUAL, memory=memory, prefix="cogency-"))
+    listed = Panel("Nothing is known; `/memory resume` goes on.")
+    view = home_view(replace(USUAL, memory=listed, prefix="cogency-"))
     assert "`/cogency-memory resume`" in shown_text(dict(view))
 
 

@@ -5,17 +5,20 @@ from typing import cast
 
 import pytest
 
+from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
-from agent.records import MAX_REPEATS, Answered, ReplyVerdict
-from bot.access.acl import ScheduleAnswer
-from bot.host import PlaceAsker
+from agent.records import MAX_REPEATS, Answered, Person, ReplyVerdict
+from bot.access.acl import PlaceAsker
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import SCHEDULING, ReplyAction
+from bot.schedule_desk import ScheduleDesk
 from bot.texts import command_texts, memory_texts, reply_texts
+from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
-from tests.fakes.nothing_known import NothingScheduled
+from tests.fakes.incoming import dm
+from tests.fakes.nothing_scheduled import NothingScheduled
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
@@ -55,17 +58,12 @@ def reply(
 class OneSchedule(NothingScheduled):
     """The reply to ann's question: turn 3."""
 
-    told: list[str] = field(default_factory=list[str])
     cancelled: list[int] = field(default_factory=list[int])
-
-    async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:  # noqa: ARG002 -- as the port says
-        self.told.append(words)
-        return ScheduleAnswer("Changed.")
 
     async def change_words(self, answered: Answered, person: str) -> str:
         if person != answered.person:
             raise Refused(reply_texts.NOT_YOURS)
-        return "edit 3"
+        return "edit 1"
 
     async def take_back(self, answered: Answered, person: str) -> str:
         if person != answered.person:
@@ -199,7 +197,9 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
 
 async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_it(slack: FakeSlack) -> None:
     host, shown = reply(slack, OFFERS | SCHEDULING)
-    host.scheduled = schedules = OneSchedule()
+    host.scheduled = OneSchedule()
+    ann = PlaceAsker(Person(f"{TEAM}:{ANN}", "Ann", "Europe/Berlin"), Authority.EMPLOYEE, dm(f"{TEAM}:{ANN}"), TEAM)
+    await ScheduleDesk(host.store.schedules, host.store.preferences, FakeClock()).remind(ann, "tomorrow at 9:00 tea")
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Change"))
         await slack.until(lambda: slack.state.whispers)
@@ -209,8 +209,10 @@ async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_i
         (view,) = slack.state.views
         await slack.fill_in(ANN, view, when={"value": "tomorrow at 10:00"}, what={"value": "call Eve"})
         await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert schedules.told == ["show 3", "edit 3 tomorrow at 10:00 | call Eve"]
-    assert (slack.state.whispers[1].text, slack.state.whispers[1].thread_ts) == ("Changed.", ROOT)
+    (schedule,) = await host.store.schedules.of_person(f"{TEAM}:{ANN}")
+    assert schedule.definition.words == "call Eve"
+    assert "10:00" in slack.state.whispers[1].text
+    assert slack.state.whispers[1].thread_ts == ROOT
     assert (shown.edits, shown.text) == (0, "It is blue.")
 
 

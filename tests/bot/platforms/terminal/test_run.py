@@ -17,9 +17,9 @@ from agent.messages import Depth
 from agent.records import Attachment
 from bot.commands.memory import MAY_DECIDE
 from bot.exits import Exit
-from bot.host import QuestionAnswer, ToolQuestions
+from bot.host import QuestionAnswer
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
-from bot.platforms.terminal.surface import PipeWindow
+from bot.platforms.terminal.surface import PipeWindow, ToolQuestions
 from bot.reply_surface import Surface
 from bot.texts import formatting, memory_texts, reply_texts
 from tests.fakes.chatbot import TIME, FakeChatBot
