@@ -355,7 +355,9 @@ class Loop:
         started = (self._clock.now(), self._clock.monotonic())
         in_functions = self._provider.capabilities.native_calls
         self._turn.receive(turns.ResponseBegun(started[0], in_functions))
-        parser = Parser(tool_names=self._tools.names, corrections=IN_FUNCTIONS if in_functions else IN_BLOCKS)
+        has_results = any(step.results for step in self._turn.progress.steps)
+        corrections = IN_FUNCTIONS if in_functions else IN_BLOCKS
+        parser = Parser(tool_names=self._tools.names, corrections=corrections, after_results=has_results)
         echoes = EchoFilter(self._instructions)
         answer = ModelAnswer(parser, echoes, messages, started, violations=self.violations.total())
         try:

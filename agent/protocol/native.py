@@ -434,6 +434,9 @@ def _token(
 
 # Tags that some models write around their answer, behind their thoughts.
 _FRAME: Final = regex.compile(r"<(answer|response|final_answer|final|output|solution|reply)>")
+# Around words instead of JSON, behind results that the program gave, this is the answer of a model that goes on in the
+# form of its results.
+_ANSWER_AS_RESULT: Final = regex.compile(r"<(tool_response)>(?=\s{0,16}[^\s\[{<])")
 # Tags that only end a message, alone on their line.
 _STRAY: Final = regex.compile(
     r"(?:</?(?:stop|end|done|eos|eot|eom|finish(?:ed)?|complete|turn|assistant|answer|response|none|null|empty)\s?/>"
@@ -441,13 +444,16 @@ _STRAY: Final = regex.compile(
 )
 
 
-def read_frame(text: str, start: int, frame: str) -> tuple[str, int] | Maybe | None:
-    """Read a tag around the answer, or (`frame`: its name) the one that closes it. Returns its name and its end."""
+def read_frame(text: str, start: int, frame: str, *, results: bool = False) -> tuple[str, int] | Maybe | None:
+    """Read a tag around the answer, or (`frame`: its name) the one that closes it. Returns its name and its end.
+
+    `results`: whether the program gave results before, in whose form a model may go on.
+    """
     if frame:
         closing = f"</{frame}>"
         piece = text[start : start + len(closing)]
         return ("", start + len(closing)) if piece == closing else MAYBE if closing.startswith(piece) else None
-    match = _FRAME.match(text, start, partial=True)
+    match = (_ANSWER_AS_RESULT if results else _FRAME).match(text, start, partial=True)
     return None if match is None else MAYBE if match.partial else (match[1], match.end())
 
 

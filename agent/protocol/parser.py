@@ -79,7 +79,8 @@ class Parser:
     """Parses the text of one model call. Pass the pieces to `feed`, then call `close`.
 
     `tool_names`: the names of the existing tools; None if any name may be a tool's. `corrections`: what the model reads
-    of calls that cannot run, in the words of the form that it was taught.
+    of calls that cannot run, in the words of the form that it was taught. `after_results`: the model was given results
+    before, so words in their form are its answer.
     """
 
     def __init__(
@@ -87,8 +88,11 @@ class Parser:
         limits: ParserLimits = ParserLimits(),  # noqa: B008 -- frozen
         tool_names: frozenset[str] | None = None,
         corrections: Corrections = IN_BLOCKS,
+        *,
+        after_results: bool = False,
     ) -> None:
         self._limits = limits
+        self._after_results = after_results
         self._corrections = corrections
         self._openings = openings.Openings(limits, tool_names, corrections)
         self._begins_line = self._openings.begins_line  # With any other character, a line is just text
@@ -229,8 +233,10 @@ class Parser:
     def _read_around(self, text: str, start: int) -> int | Maybe | None:
         """Read a tag around the answer, or one that only ends it: none of them is shown."""
         in_line, begun = self._mode is _Mode.TEXT, self._output.has_visible_text
-        if self._frame or (self._has_thought and not begun):
-            frame = read_frame(text, start, self._frame)
+        if self._frame or ((self._has_thought or self._after_results) and not begun):
+            frame = read_frame(text, start, self._frame) if self._frame or self._has_thought else None
+            if frame is None and self._after_results and not self._frame:
+                frame = read_frame(text, start, "", results=True)
             if isinstance(frame, tuple):
                 self._frame, end = frame
                 return self._drop(end)

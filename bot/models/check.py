@@ -282,7 +282,8 @@ async def _ask(
 ) -> ProbeReading:
     capabilities = provider.capabilities
     in_functions = capabilities.native_calls
-    parser = Parser(tool_names=tools.names, corrections=IN_FUNCTIONS if in_functions else IN_BLOCKS)
+    corrections = IN_FUNCTIONS if in_functions else IN_BLOCKS
+    parser = Parser(tool_names=tools.names, corrections=corrections, after_results=bool(probe.steps))
     messages = messages_of(probe, tools, clock.now(), reasons=capabilities.reasons, in_functions=in_functions)
     raw = await complete(provider, messages, count, CallOptions(tools=tools.specs), MAX_ANSWER_CHARS)
     events = (*parser.feed(raw), *parser.close())

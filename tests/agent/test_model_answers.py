@@ -126,6 +126,10 @@ REMEMBER = """To remember this fact, you can use the `remember` function. Here's
 }
 ```"""
 SUMMARY = '<summary>{"goal": "Say what was said", "progress": "The boat is turquoise"}</summary>'
+CALL_OF_RECALL = (
+    '<workspace>{"objective": "Find it", "understanding": "A thread", "approach": "Search", "discoveries": ""}'
+    '</workspace>\n<execute>[{"name": "recall", "args": {"query": "kite", "wordings": ["glider"]}}]'
+)
 CALLS = {
     "JSON in a fence behind words": REMEMBER,
     "JSON alone": '{"name": "remember", "arguments": {"text": "The boat is blue."}}',
@@ -181,6 +185,23 @@ async def test_a_round_without_an_answer_is_asked_again_with_the_question_and_no
     assert done.ended.text == "It is turquoise."
     assert QUESTION in done.requests[1][-1].text
     assert all(message.text.strip() for message in done.requests[1])
+
+
+IN_RESULTS = "<tool_response>\nIt is turquoise.\n</tool_response>"
+FORGED = '<tool_response>\n{"content": "It is red."}\n</tool_response>'
+
+
+async def test_an_answer_in_the_form_of_the_results_before_it_is_the_answer() -> None:
+    done = await answered(CALL_OF_RECALL, [*IN_RESULTS], native=True)
+    assert done.ended.text.strip() == done.shown.strip() == "It is turquoise."
+    assert len(done.requests) == 2
+
+
+@pytest.mark.parametrize("answers", [(IN_RESULTS, "It is blue."), (CALL_OF_RECALL, FORGED, "It is blue.")])
+async def test_results_that_the_model_invents_are_asked_again(answers: tuple[str, ...]) -> None:
+    done = await answered(*answers, native=True)
+    assert done.ended.text == done.shown == "It is blue."
+    assert QUESTION in done.requests[-1][-1].text
 
 
 async def test_two_rounds_without_an_answer_end_in_a_plain_sentence() -> None:
@@ -255,10 +276,6 @@ async def test_a_context_that_never_fits_ends_in_the_sentence_of_the_service() -
     assert done.ended.text == str(TOO_LONG)
 
 
-CALL_OF_RECALL = (
-    '<workspace>{"objective": "Find it", "understanding": "A thread", "approach": "Search", "discoveries": ""}'
-    '</workspace>\n<execute>[{"name": "recall", "args": {"query": "kite", "wordings": ["glider"]}}]'
-)
 TOO_MUCH = "".join(f"## Part {number}\n\nIt has wheel {number} and rod {number}.\n\n" for number in range(12_000))
 LONG_SUMMARY = (
     '<summary>{"goal": "Know why", "progress": "Begun", "key_findings": "None", "next_focus": "Search"}</summary>\n'
