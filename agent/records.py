@@ -562,6 +562,8 @@ class Receipt:
     """Those that stay there until their reader dismisses them: no platform lets the bot delete them."""
     related: int = 0
     """Messages that are kept and may have been derived from what is gone."""
+    documents: int = 0
+    """Documents that the person added there, which belong to their place: they stay."""
 
 
 # The prefix of the name of a preference that holds a question which its platform cannot accept yet. The value is JSON

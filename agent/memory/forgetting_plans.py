@@ -144,6 +144,8 @@ class Preview:
     """Those of the messages that repeat the contents elsewhere, because memory or recall returned them to the bot."""
     related: Sample = Sample()
     """Further messages that are possibly derived from them. They are erased only if the person says so."""
+    documents: Sample = Sample()
+    """Documents that the person added there, which belong to their place: they stay."""
 
     @property
     def is_empty(self) -> bool:

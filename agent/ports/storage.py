@@ -303,9 +303,9 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def titles(self, plan: ForgettingPlan) -> list[records.ShownPage]:
+    async def titles(self, plan: ForgettingPlan, *, related: bool = False) -> list[records.ShownPage]:
         """Return where platforms show text that the plan would erase, beside the messages: the names of threads whose
-        first questions are erased.
+        first questions are erased. `related`: with the messages that may repeat it.
         """
         ...
 

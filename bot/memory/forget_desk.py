@@ -455,7 +455,7 @@ class ForgetDesk:
         """Erase what was agreed to, once no turn answers any of it. Return the receipt, and the sentence about accounts
         elsewhere whose end was not confirmed. `person`: the owner's id, "" for a place. Raises StoreError.
         """
-        titles = await self.forgetting.titles(plan)
+        titles = await self.forgetting.titles(plan, related=related)
         unrevoked = await self.revoke(person) if self.revoke and isinstance(plan, Everything) else ""
         receipt = await self.forgetting.forget(plan, self.clock.now(), replies=replies, related=related, limit=limit)
         homes = [ShownPage(source, "", person, ShownReply.HOME) for source in self.sources()]
@@ -525,7 +525,8 @@ class ForgetDesk:
     async def _question(self, forgetter: Forgetter, wish: Wish, search: _Search) -> ForgetAnswer:
         preview, zone = await self.forgetting.preview(wish, search), zone_of(forgetter.time_zone)
         if preview.is_empty and not isinstance(wish, Everything):  # Everything also erases what no preview counts
-            return ForgetAnswer(memory_texts.nothing_to_forget(wish, zone))
+            nothing = memory_texts.nothing_to_forget(wish, zone)
+            return ForgetAnswer("\n".join([nothing, *memory_texts.documents_left(preview.documents)]))
         return ForgetAnswer(
             memory_texts.forget_question(wish, preview, zone),
             forget_token(wish, preview.name),

@@ -5,7 +5,7 @@ from datetime import tzinfo
 from typing import assert_never
 
 from agent.memory.facts import Scope
-from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Wish
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Sample, Wish
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import ProfileField
 from agent.records import Receipt
@@ -174,6 +174,8 @@ def receipt_text(receipt: Receipt) -> str:
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
         done = f"{done} {stays} elsewhere may say the same in other words: not forgotten."
+    if receipt.documents:
+        done = f"{done} {_documents_stay(receipt.documents)}."
     if receipt.replies:
         pages = counted(receipt.replies, "message", "messages")
         done = f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
@@ -256,7 +258,19 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
         may = counted(preview.related.count, "message", "messages")
         lines += ["", f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:"]
         lines += _listed(preview.related.lines, preview.related.count)
-    return "\n".join(lines)
+    return "\n".join([*lines, *documents_left(preview.documents)])
+
+
+def documents_left(documents: Sample) -> list[str]:
+    """The lines about documents that the person added and that stay, because they belong to their place."""
+    if not documents.count:
+        return []
+    return ["", f"{_documents_stay(documents.count)}:", *_listed(documents.lines, documents.count)]
+
+
+def _documents_stay(count: int) -> str:
+    stays = counted(count, "document that you added stays", "documents that you added stay")
+    return f"{stays}; `/knowledge` removes {_them(count)}"
 
 
 def looking(found: int) -> str:

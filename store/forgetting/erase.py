@@ -52,9 +52,13 @@ from store.working_sets import working_item
 # leaves no row.
 
 
-def thread_titles(connection: Connection, plan: plans.ForgettingPlan) -> list[ShownPage]:
-    """The threads whose title comes from a question that the plan erases: the first that was answered there."""
-    asked = [item for item in select_rows(connection, plan).messages.values() if item.author == Author.PERSON]
+def thread_titles(connection: Connection, plan: plans.ForgettingPlan, *, related: bool = False) -> list[ShownPage]:
+    """The threads whose title comes from a question that the plan erases: the first that was answered there.
+
+    `related`: messages that may repeat it are erased as well, and among them the person's own questions elsewhere.
+    """
+    erased = find_erasure_set(connection, plan, related=True) if related else select_rows(connection, plan)
+    asked = [item for item in erased.messages.values() if item.author == Author.PERSON]
     first = func.min(turn.c.id)
     answered = select(first).where(turn.c.pages != "[]").group_by(turn.c.conversation)
     first_turns = rows_in(connection, answered, turn.c.conversation, {item.conversation for item in asked})
@@ -242,6 +246,8 @@ class Erasure:
     readers: list[int]
     counts: dict[str, int] = field(default_factory=dict[str, int])
     pages: ShownPages = ShownPages()
+    documents: int = 0
+    """Documents that the person added there, which stay."""
 
 
 def erase_by_plan(
@@ -254,6 +260,7 @@ def erase_by_plan(
     texts, summaries = _texts(connection, doomed, planned)
     readers = [look(connection, *doomed.conversations) for look in (index.readers, index.places_of)]
     known = selection.documents_of(plan)
+    staying = len(selection.documents_left(connection, plan, doomed.messages.values()))
     texts += passages.texts_of(connection, known)
     pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
     _keep_hashes(connection, doomed, erased_ids, now)
@@ -284,7 +291,7 @@ def erase_by_plan(
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
     mark_sweep_due(connection)
-    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages)
+    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying)
 
 
 def is_sweep_due(connection: Connection) -> bool:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, assert_never
 
 from sqlalchemy import Column, Connection, Row, and_, exists, func, select, update
@@ -26,6 +27,7 @@ from store.forgetting.selection import (
     questions_of,
     rows_in,
     schedules_from,
+    scratch_from,
     select_rows,
     unwatched,
     values_in,
@@ -199,6 +201,9 @@ def find_erasure_set(
     if not related:
         falling = {**messages, **doubtful}
         doubtful |= _with_derived(connection, retellings, retellings.below(falling).related, falling)
+    # Scratch values last for days at most: those of a turn whose reply only may repeat something go, too.
+    replies = (item for item in messages.values() if item.author == Author.BOT)
+    scratch |= scratch_from(connection, chain(replies, doubtful.values()))
     return ErasureSet(
         messages,
         turns=turns | named.turns,

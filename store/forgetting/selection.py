@@ -5,12 +5,12 @@ entries about them.
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select, true
 
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
@@ -28,6 +28,7 @@ from store.search.search import speaks_of, topic_of
 from store.search.text import holds
 from store.sign_ins import installation, sign_in, tool_account
 from store.turn_tables import turn
+from store.working_sets import working_item
 
 # Ids in batches. Pure.
 
@@ -140,6 +141,15 @@ def schedules_from(connection: Connection, messages: Mapping[int, ForgottenMessa
     found = rows_in(connection, made.where(_BY_PERSON), message.c.turn, answered)
     derived = {row.id for row in found if not fact_store.is_covered_by(row.words, row.text)}
     return frozenset(derived | {row.id for row in rows_in(connection, made, message.c.id, messages.keys())})
+
+
+def scratch_from(connection: Connection, messages: Iterable[ForgottenMessage]) -> frozenset[int]:
+    """The scratch values that the turns of these messages made, unless the question's own words say the same."""
+    asked = select(working_item.c.id, working_item.c.value, message.c.text).join(
+        message, message.c.id == working_item.c.message
+    )
+    found = rows_in(connection, asked, message.c.turn, {item.turn for item in messages})
+    return frozenset(row.id for row in found if not fact_store.is_covered_by(row.value, row.text))
 
 
 _BY_PERSON: Final = message.c.author == Author.PERSON
@@ -267,6 +277,37 @@ def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
             )
         case _:
             return false()
+
+
+BESIDE: Final = timedelta(hours=1)  # A document is added so soon after the words that brought it
+
+
+def documents_left(
+    connection: Connection, plan: plans.ForgettingPlan, messages: Collection[ForgottenMessage]
+) -> list[str]:
+    """The names of the documents that the plan's person added with what it erases, and that it leaves: they belong to
+    their place. `messages`: those that it erases. A document knows its channel and its time, not its message.
+    """
+    match plan:
+        case plans.Everything(person=who) | plans.AboutTopic(person=who):
+            where = true()
+        case plans.During(person=who, period=period):
+            where = and_(document.c.time >= period.since, document.c.time < period.until)
+        case plans.OneThread(person=who):
+            times = [item.time for item in messages if item.person == who]
+            channels = {item.channel for item in messages if item.person == who}
+            if not times:
+                return []
+            meanwhile = and_(document.c.time >= min(times), document.c.time < max(times) + BESIDE)
+            where = and_(document.c.channel.in_(sorted(channels)), meanwhile)
+        case plans.Deleted() | plans.OneReply() | plans.Gone() | plans.Expired():
+            return []
+        case _:
+            assert_never(plan)
+    own = select(document.c.name).where(document.c.person == who, document.c.state != passages.GONE)
+    names = connection.execute(own.where(where, ~documents_of(plan)).order_by(document.c.id)).scalars().all()
+    topic = topic_of(plan.words) if isinstance(plan, plans.AboutTopic) else None
+    return [name for name in names if topic is None or speaks_of(name, topic)]
 
 
 def of_sources(column: ColumnElement[str], sources: Collection[str]) -> ColumnElement[bool]:

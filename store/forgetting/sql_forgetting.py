@@ -248,7 +248,10 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
         row[0][:LINE_CHARS] for row in selection.rows_in(connection, own, schedule.c.id, doomed.related_schedules)
     ]
     related = plans.Sample(related.count + len(doomed.related_schedules), (*related.lines, *may_repeat)[:LINES])
-    return plans.Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed), retold, related)
+    left = selection.documents_left(connection, plan, doomed.messages.values())
+    documents = plans.Sample(len(left), tuple(name[:LINE_CHARS] for name in left[:LINES]))
+    shown = tuple(line[:LINE_CHARS] for line in lines)
+    return plans.Preview(counts, shown, _name(doomed), retold, related, documents)
 
 
 def _sample(messages: Collection[selection.ForgottenMessage], person: str) -> plans.Sample:
@@ -406,7 +409,8 @@ class SqlForgetting(SqlStore):
         wiped = await self._wiped(receipt, erasure.texts, erasure.summaries)
         pages, doomed = erasure.pages, erasure.doomed
         elsewhere = len(doomed.related) + len(doomed.related_schedules)
-        return replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral, related=elsewhere)
+        shown = replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral)
+        return replace(shown, related=elsewhere, documents=erasure.documents)
 
     async def forget_entries(self, plan: plans.EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         erasure, counts = await self.database.write_alone(_erase_entries, plan)

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview, Sample
 from agent.memory.periods import TimeSpan
+from agent.records import Receipt
 from bot.texts import memory_texts
 
 MORNING = TimeSpan(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))
@@ -40,3 +41,11 @@ def test_where_nothing_is_kept_it_says_so() -> None:
 def test_moments_are_those_of_the_persons_own_clock() -> None:
     nothing = memory_texts.nothing_to_forget(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
     assert "from Saturday 2026-11-21 18:00 to Saturday 2026-11-21 20:30 (Asia/Tokyo)" in nothing
+
+
+def test_documents_that_stay_are_named_before_and_counted_after() -> None:
+    preview = Preview({"messages": 1, "conversations": 1}, (), "name", documents=Sample(2, ("rules.pdf", "map.pdf")))
+    asked = memory_texts.forget_question(Everything("ann"), preview, UTC)
+    assert asked.endswith("2 documents that you added stay; `/knowledge` removes them:\n- rules.pdf\n- map.pdf")
+    receipt = Receipt({"messages": 1, "conversations": 1}, 0, bytes_gone=True, documents=1)
+    assert "1 document that you added stays; `/knowledge` removes it." in memory_texts.receipt_text(receipt)

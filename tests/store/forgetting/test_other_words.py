@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import AboutTopic, OneThread
+from agent.memory.layers import WorkingItem
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.records import Closing, Incoming, Receipt
@@ -323,6 +324,10 @@ class Life:
         assert isinstance(written, Written)
         self.facts.append(written.fact.id)
         await self._remind(incoming, number, made)
+        kept_until = incoming.time + timedelta(days=30)
+        note = WorkingItem(f"note{number:03}of", f"note{number:03}plum", incoming.time, kept_until, claim.message)
+        await self.store.working_set.store_item(conversation, audience, note)
+        self.came_of[note.value] = made
 
     async def _remind(self, incoming: Incoming, number: int, made: str) -> None:
         """In every turn a reminder is made, in words of its own."""
