@@ -52,6 +52,7 @@ MAX_UNESCAPED: Final = 4  # How often a text is unescaped; one that could be sti
 SCHEDULE: Final = "schedule"  # The tool whose argument `check` is a call that will be made later, unasked
 
 _DOT: Final = ".\u3002\uff0e\uff61"  # As names of hosts may have them
+# A host is known without a scheme, too, by a last part of letters: messengers make links of those.
 _HOST: Final = re.compile(
     rf"(?<![\w{_DOT}-])(?:\d{{1,3}}(?:\.\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
     rf"(?![\w-])"

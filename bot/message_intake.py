@@ -31,6 +31,7 @@ _ANYONE: Final = re.compile(
 )
 # A person or a channel is mentioned, or another person's words are quoted.
 _ADDRESSED: Final = re.compile(r"<[@!#]|(?<![\w@])@\w|\A\s{0,9}>|```")
+# "Ann, can you …" and "Hi Ann - …" are for Ann alone, so nobody else should answer.
 _GREETED: Final = re.compile(
     r"\A\s{0,9}(?:(?:hi|hey|hello|hallo|moin|servus|bonjour|salut|hola|ciao|olá|oi|cześć|hej|привет)[\s,!]{1,5})?"
     r"(?P<name>[^\W\d_]{2,20})\s?(?:[,:]\s|[-–—]\s)",

@@ -29,6 +29,7 @@ _HOURS_MINUTES: Final = re.compile(r"(\d{1,3})\s?h\s?(\d{1,2})(?!\d)", re.IGNORE
 _YMD: Final = re.compile(r"((?:19|20|21)\d{2})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _DMY: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})(?:\2|\s?,\s?)((?:19|20|21)\d{2}|\d{2})(?!\d|\s?[:：hH])")
 _DM: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})(\.?)(?!\d|[-/.:：]\d)")
+# "UTC+2", "GMT-03:30" and "UTC ±0"; a letter behind it would make it another word.
 _OFFSET: Final = re.compile(
     r"(?:UTC|GMT)\s?([+\-\u2212\u00b1]|\+/-)\s?(\d{1,2})(?::?(\d{2}))?(?!\d)\s?h?(?![a-z])", re.IGNORECASE
 )

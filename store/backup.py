@@ -72,6 +72,7 @@ _COUNTED: Final = {
     "facts": fact,
     "documents": document,
 }
+# Connections carry the program's name, so another process of the bot is seen before its database is replaced.
 _OTHERS: Final = text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE application_name = 'cogency' AND datname = current_database() AND pid <> pg_backend_pid()"

@@ -84,6 +84,7 @@ _LOCK_MIGRATIONS: Final = text(
     "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
     f"pg_advisory_xact_lock({LOCK_SPACE}, 2), set_config('lock_timeout', '{TABLE_S:g}s', true)"
 )
+# NULL where the search path names no schema that exists: that is no right, either.
 _MAY_CREATE: Final = text(
     "SELECT NOT pg_is_in_recovery() AND coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 )

@@ -234,15 +234,18 @@ BOOKED: Final = timedelta(hours=1)  # How long a queue is kept after its last pl
 SWEPT: Final = 20
 _MICRO: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
+# The update changes nothing: it locks the row and returns it, whether it was there or not, in one statement.
 _FOUND: Final = sa.text(
     "INSERT INTO shared_rate (name, made, next, until) VALUES (:name, '', 0, :until) "
     "ON CONFLICT (name) DO UPDATE SET next = shared_rate.next RETURNING made, next"
 )
+# Reading and booking have to be one statement: two processes would otherwise take the same moment.
 _BOOKED: Final = sa.text(
     "INSERT INTO shared_rate (name, made, next, until) VALUES (:name, '', :first, :until) "
     "ON CONFLICT (name) DO UPDATE SET until = excluded.until, "
     "next = CASE WHEN shared_rate.next > :now THEN shared_rate.next + :gap ELSE :first END RETURNING next"
 )
+# The later of two pauses holds, whichever process writes last.
 _HELD: Final = sa.text(
     "INSERT INTO shared_rate (name, made, next, until) VALUES (:name, '', :next, :until) ON CONFLICT (name) DO UPDATE "
     "SET until = excluded.until, next = CASE WHEN shared_rate.next > :next THEN shared_rate.next ELSE :next END"

@@ -225,6 +225,7 @@ RELOCATED: Final = compile_later(
         r"搬|迁|移り|移転|引っ越し",
     )
 )
+# A person lives at one place, whatever a model calls the key.
 HOME: Final = compile_later(
     _any_of(
         r"home|city|town|address|residence|wohnort|wohnung|adresse|domicile|ville|domicilio|ciudad|vivienda"

@@ -241,27 +241,32 @@ _A_DRAFT: Final = compile_later(r"\b(?:the|a|an|my|our|your|this|that) drafts?\b
 _UNCERTAIN: Final = compile_later(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = compile_later(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
 _DRAFTED: Final = compile_later(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)
+# A supposition goes on through later messages only if its sentence opens it, as "let's imagine" does.
 _OPENS: Final = compile_later(
     r"\b(?:let's|let us|we(?:'re| are) (?:just|only)|this is (?:just|only|purely)|just|start(?:ing)?)\b", re.IGNORECASE
 )
 _ASSUMES: Final = compile_later(rf"\b(?:{_HYPOTHESIS}|{_DRAFT})\b", re.IGNORECASE)
 _SENTENCE: Final = compile_later(r"[^.!?]+")
+# What is said after these is meant again: people seldom say that a supposition is over.
 _ENDS: Final = compile_later(
     r"\b(?:enough|end of|done with|stop(?:ping)?|out of)\b|\b(?:for real|in reality|seriously|real (?:world|life|thing"
     r"|plans?|commitments?|decisions?)|final(?:ly|ised|ized)?|decided|agreed|official(?:ly)?)\b",
     re.IGNORECASE,
 )
+# Only at the beginning: "wait" within a sentence is a verb.
 _INTERRUPTS: Final = compile_later(
     r"^\W*(?:hold on|hang on|wait|one (?:moment|second|sec)|sorry|excuse me|quick (?:question|detour|aside)|by the way"
     r"|btw|unrelated|off[- ]topic|something else|urgent|meanwhile|before (?:that|we go on)|interrupt\w*|brb)\b",
     re.IGNORECASE,
 )
+# Ends an interruption, so that what follows belongs to the scope from before.
 _RESUMES: Final = compile_later(
     r"\b(?:back to|return(?:ing)? to|resum(?:e|ing)|continu(?:e|ing)|where were we|as i was saying|carry on)\b",
     re.IGNORECASE,
 )
 
 
+# Suppositions only at the beginning of a message: in its middle these words seldom concern the whole of it.
 _SAYS_SCOPE: Final = (
     (
         Scope.HYPOTHETICAL,

@@ -48,6 +48,7 @@ BARE_TOKENS: Final = 8  # A value with more is a sentence
 BARE_WORDS: Final = 5  # A value with more may name its subject
 # What is no content of a sentence
 _MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS)
+# A hyphen separates clauses only between blanks; conjunctions only where a new clause is likelier than a list.
 _CLAUSE: Final = compile_later(
     r"[,;:()–—，；、。]+|\s-\s|\b(?:and|but|so|und|aber|sondern|et|mais|donc|y|pero|sino|e|mas|и|но|а)\b"
 )

@@ -153,6 +153,8 @@ SPEAKERS_VERBS: Final = _words(
     "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
     "abito abitiamo lavoro lavoriamo usiamo parlo mangio bevo preferisco",
 )
+# Chinese has no blanks, so a verb of one character needs its neighbors excluded: in "有效" and "费用" it is part of
+# a noun.
 STATE_CJK: Final = compile_later(
     rf"(?:{_TURNED}|只剩下?|剩下|共?有(?![效关限利趣名用])|叫做?|住在|定在|定于|(?<![费信作应利专适采常])使?用(?![户途品])"
     r"|(?<!最)喜欢|需要|に住|で働)"
@@ -181,6 +183,7 @@ PLACED: Final = compile_later(
     + _signs(r"(?<!现)在(?!线|[^，。；]{1,20}有)|にあります")
 )
 
+# "new" needs a blank behind it, or "New-York" would be a change.
 NEW: Final = compile_later(
     r"\b(?:new(?=\s)|(?:neue[nmrs]?|nuev[oa]s?|nouve(?:au|lle|l)s?|nov[oa]s?|nuov[oaie]|nieuwe?|нов(?:ый|ая|ое|ые|ого"
     r"|ой))\b)" + _signs(r"新しい|新的")
@@ -244,6 +247,7 @@ ADDS: Final = compile_later(
     + _signs(r"也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて")
     + r"|[\w\ue000-\uf8ff]も(?!う)"
 )
+# A return to what held before, as "after all", which contradicts the last statement without naming it.
 RESTORES: Final = compile_later(
     r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b"
 )
@@ -268,6 +272,8 @@ ENDED: Final = compile_later(
         r"不再|已经?不|没有再|不(?!过(?!敏)|[但仅错久少断管论如同想能会要])(?=[^，。；、]{2,14}了)|もう(?=.{0,80}(?:ない|ません))"
     )
 )
+# "no" and "ne" are also interjections and pronouns, and the signs parts of many words ("不过", "没问题"): each needs
+# its neighbors.
 NEGATED: Final = compile_later(
     r"\b(?:(?:not|never|cannot|no longer|nicht|kein(?:e[nmrs]?)?|nie|niemals|nunca|jamás|tampoco|jamais|não|non|niet"
     r"|geen|nooit"
@@ -326,6 +332,7 @@ DECIDES: Final = compile_later(
     r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
     r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})"
 )
+# What was so once contradicts nothing that holds now.
 PAST: Final = compile_later(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
@@ -333,11 +340,14 @@ PAST: Final = compile_later(
     r"|comprato|pagato|speso|incontrato|gisteren|vorige|gekocht|betaald|gastei|comprei|paguei|вчера|купил[аи]?"
     r"|заплатил[аи]?)\b" + _signs(r"昨天|前天|去年|上周|上个月|[买去花吃看见跑走写打卖]了|見た|ました|先週|昨日")
 )
+# What happens again and again stays true when it happens otherwise once.
 HABIT: Final = compile_later(
     r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los|chaque|toujours|todos? os?|ogni|elke?|iedere?"
     r"|кажд(?:ый|ую|ое|ые)|всегда)\b" + _signs(r"每(?!(?:月|年|天|周|人|小时)\s?\d)|毎(?!日会)")
 )
 
+# The name of what is replaced: up to four words, of which the further ones begin with a capital, since no rule says
+# where a name ends.
 _DISPLACED: Final = (
     compile_later(
         r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de"
@@ -414,6 +424,7 @@ UNIQUE: Final = compile_later(
         r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先|上司|担当|大家|主治医|パスワード"
     )
 )
+# Of these a person has several: a second name is another one, not a new one.
 MANY: Final = compile_later(
     r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?"
     r"|customers?"
@@ -521,6 +532,7 @@ _MONTHS_ABROAD: Final = (
     r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro"
     r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)"
 )
+# In this order, because the first kind that matches takes the text: an amount of money is no mere number.
 KINDS: Final = tuple(
     (kind, compile_later(pattern))
     for kind, pattern in (
@@ -693,15 +705,18 @@ SWITCHES: Final = compile_later(
 NUMBERED: Final = compile_later(
     r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$"
 )
+# A limit from above is broken only by a larger number.
 AT_MOST: Final = compile_later(
     r"\b(?:max(?:imum|\.)?|at most|no more than|not more than|up to|capped|cap|limit|below|under|less than|höchstens"
     r"|maximal|nicht mehr als|bis zu|unter|como máximo|máximo|no más de|hasta)\b"
     + _signs(r"最多|不超过|最大|以内|以下|まで")
 )
+# A limit from below is broken only by a smaller number.
 AT_LEAST: Final = compile_later(
     r"\b(?:min(?:imum|\.)?|at least|no less than|not less than|above|more than|over|mindestens|wenigstens"
     r"|al menos|mínimo)\b" + _signs(r"至少|不少于|最低|以上")
 )
+# What stands behind these is why, and no part of what is stated.
 REASON: Final = compile_later(
     r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a|parce que|à cause de|por causa de"
     r"|perché|poiché|a causa di|omdat|vanwege"

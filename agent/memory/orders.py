@@ -43,6 +43,7 @@ _VERBS: Final = (
     r"|写|寫|说(?!过)|說|给我|列出|回答|解释|翻译|重复|总结|介绍|用[^，。]{1,12}(?:介绍|回答|解释))"
 )
 _ORDER: Final = compile_later(rf"{_LEAD}{_VERBS}")
+# Japanese has the verb at the end, so an order is known there and not at the beginning.
 _JAPANESE: Final = compile_later(
     r"(?:書い|言っ|答え|説明し|翻訳し|教え|列挙し|要約し|繰り返し)て(?:ください|下さい|くれ|ほしい)?[。！!\s]*$"
 )
@@ -55,6 +56,7 @@ _TAKES_OVER: Final = compile_later(
     r"|\bfrom now on,? (?:you|answer|reply|respond|say|write|speak|call)\b|\b(?:developer|jailbreak|god) mode\b"
     r"|\bdu (?:bist (?:jetzt|nun|ab)|antwortest|sagst|schreibst)\b|\bsystem prompt\b|忽略.{0,20}(?:指令|指示|提示)"
 )
+# A sentence about its writer is a fact that may be learned, also where it begins like an order.
 _OF_THEMSELVES: Final = compile_later(
     r"\b(?:i|i['’](?:m|ve|d|ll)|we|my|our|mine|ich|wir|mein\w{0,2}|unser\w{0,2}|je|j['’]\w{1,20}|nous|mon|ma|mes|notre|nos|yo"
     r"|mis?|nuestr[oa]s?|eu|meus?|minhas?|nosso|я|мы|мо[йяёи]|мою|наш\w{0,3})\b|我(?!写|说)|私|僕|俺"

@@ -53,6 +53,7 @@ _MONTH_NAMES: Final = (
     *("july", "august", "september", "october", "november", "december"),
 )
 _MONTHS: Final = tuple(name[:3] for name in _MONTH_NAMES)
+# The forms in which models write dates; people's own wordings are read elsewhere.
 _DATE: Final = compile_later(
     rf"\b\d{{4}}-\d\d-\d\d\b|\b(?:19|20)\d\d\b|\b(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.? \d{{1,2}}\b", re.IGNORECASE
 )
@@ -89,6 +90,7 @@ _NO_NEGATION: Final = compile_later(
     r"|だけ(?:で(?:は|も)?|じゃ)なく|かもしれ(?:ない|ません)|に違い(?:ない|ありません)|少ない|危ない|もったいない|つまらない"
     r"|なければ|ないと|しかない"
 )
+# "nt" without its apostrophe is how people type; "no" counts only before a word, for it is also an answer.
 _NEGATION: Final = compile_later(
     r"\b(?:not|never|cannot|neither|nobody|none|nicht|kein(?:e[nmrs]?)?|nie|niemals|niemand|weder"
     r"|nunca|jamás|tampoco|nadie|ning[uú]n[oa]?|(?:do|does|did|is|are|was|ca|wo|have|has)nt)\b"
@@ -119,6 +121,7 @@ REQUESTS: Final = compile_later(
 _CONJUNCTION: Final = (
     r"but|however|although|though|because|since|whereas|while|yet|aber|sondern|obwohl|weil|denn|pero|sino|aunque|porque"
 )
+# "and" joins clauses only before a subject: in "tea and milk" it joins a list.
 _CLAUSE: Final = compile_later(
     rf"[,;:()—–，；：、]+|\s-\s|(?=\b(?:if|whether|unless|falls|wenn|ob)\b)|\b(?:{_CONJUNCTION})\b"
     r"|\b(?:and|und|y)\b(?= (?:i|we|he|she|it|they|my|our|the|ich|wir|er|sie|mein\w{0,2}|yo|mi|no|do|don['’]t|not)\b)"
@@ -140,11 +143,13 @@ _NO_ITEM: Final = frozenset(
 )
 _SENTENCE: Final = compile_later(r"[^.!?。！？\n]*(?:\.(?=\w)[^.!?。！？\n]*)*(?P<end>[.!?。！？]*)")
 _LEAD: Final = r"^\W*(?:(?:and|or|so|well|hey|hi|ok|okay|then|now|but|und|also|na|y|o|e|entonces)\b\W*){0,3}"
+# A verb before its subject asks in English and German, also where the question mark is missing.
 _ASKS: Final = compile_later(
     rf"{_LEAD}(?:(?:am|are|is|was|were|do|does|did|have|has|had|should|shall|may|might|must|can|could|would|will"
     r"|isn['’]t|aren['’]t|wasn['’]t|don['’]t|doesn['’]t|didn['’]t) (?:i|we|he|she|it|they|my|our|the|this|that|there)\b"
     r"|(?:bin|war|hab|habe|kann|muss|soll|darf) ich\b|(?:sind|waren|haben|können|müssen) wir\b)"
 )
+# These begin statements as well, and need the question mark to ask.
 _ASKS_BY_ITS_MARK: Final = compile_later(
     rf"{_LEAD}(?:(?:what|who|whose|when|where|which|how)\b|(?:am|are|is|was|were|do|does|did|has|have)\b"
     r"|(?:was|wer|wem|wann|wo|wohin|welche\w?|wie|ist|sind|war|waren|hat|haben|habe|bin|wird)\b"
@@ -153,6 +158,7 @@ _ASKS_BY_ITS_MARK: Final = compile_later(
     r"|[吗嗎]\W*$|是不是|有没有|会不会|(?:です|ます|でした|ました|ません|の|だろう)か\W*$"
 )
 _ASKS_WITHOUT: Final = compile_later(r"[吗嗎]\W*$|(?:です|ます|でした|ました|ません)か\W*$")
+# Only at the beginning of a clause: "si" and "ob" are other words elsewhere.
 _SUPPOSES: Final = compile_later(
     rf"{_LEAD}(?:(?:even |as |only |what )?(?:if|whether|unless)|suppos(?:e|ing)|assum(?:e|ing)|imagine|in case"
     r"|provided"
@@ -160,6 +166,7 @@ _SUPPOSES: Final = compile_later(
     r"|sofern|si"
     r"|supong(?:amos|o)|imagina|en caso|a menos que|ojalá)\b|^\W*(?:如果|要是|假如|假设|倘若|万一|もしも?(?!か)|仮に)"
 )
+# Who says it has to be a name or a third person: what "I said" is the person's own.
 _REPORTS: Final = compile_later(
     r"^\W*(?P<who>[A-ZÄÖÜÁÉÍÓÚÑ][\w’'-]{1,30}(?: [A-ZÄÖÜÁÉÍÓÚÑ][\w’'-]{1,30})?"
     r"|[Hh]e|[Ss]he|[Tt]hey|[Ee]r|[ÉEée]l|[Ee]lla)"
@@ -172,12 +179,14 @@ _REPORTS: Final = compile_later(
 _NO_REPORTER: Final = frozenset(
     {"i", "we", "you", "ich", "wir", "yo", "nosotros", "it", "this", "that", "what", "who", "nobody", "私", "僕", "俺"}
 )
+# The whole message: "yes, but …" agrees to something else.
 _YES: Final = compile_later(
     r"^\W*(?:yes|yep|yeah|correct|exactly|ja|genau|stimmt|sí|exacto|correcto|是的?|对的?|はい|ええ)\W*$"
 )
 _DIGITS: Final = compile_later(r"\d+")
 _UNSPACED: Final = compile_later("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]+")
 _KANA_ENDINGS: Final = compile_later("[\u3041-\u309f]+")
+# Endings that only deny, ask or are polite: they say nothing about what a sentence is about.
 _NO_PAIRS: Final = compile_later(
     r"[不没沒吗嗎]|ではありません|じゃない|ありません|ません|なかった|ない|でした|ました|です|ます|か\W*$"
 )

@@ -41,6 +41,8 @@ _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _BEFORE_MONTH: Final = r"(?P<led>\b(?:in|of|since|during|last|this|early|mid|late|until|by|from)\s+)?"
 
+# The most exact form first: a day with its month, then a month alone, then a year alone, as each would match within the
+# one before.
 _PATTERNS: Final = tuple(
     compile_later(pattern)
     for pattern in (

@@ -25,6 +25,8 @@ RANDOM_BITS: Final = 3.3
 # below 0.2 in CamelCase.
 RANDOM_CHANGES: Final = 0.3
 
+# Vendors give their keys prefixes so that scanners find them; each has the least length that its vendor issues, so that
+# words do not match.
 _PREFIXES: Final = compile_later(
     r"""\b(?:
       sk-[A-Za-z0-9_-]{16,} | (?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,} | whsec_[A-Za-z0-9]{16,}
@@ -41,6 +43,7 @@ _PREFIXES: Final = compile_later(
 # from each of its parts.
 _SIGNED: Final = compile_later(r"(?<![\w-])(?P<first>[\w-]{11,}+)\.[\w-]{8,}+\.[\w-]*+", re.ASCII)
 _SIGNED_BEGINNING: Final = compile_later(r"\beyJ[\w-]{8}", re.ASCII)
+# Without its end, too: a message that was cut still shows the key.
 _PRIVATE_KEY: Final = compile_later(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -50,6 +53,7 @@ _NAMES: Final = (
     r"passwort|kennwort|mot\ de\ passe|contraseña|senha|wachtwoord|пароль"
 )
 _NAMES_WITHOUT_BLANKS: Final = "パスワード|暗証番号|密码|密碼|口令|비밀번호"
+# A value is a secret by the name before it. What was removed already ("[secret …") is not taken for a value again.
 _NAMED: Final = compile_later(
     rf"(?:(?<![^\W_])(?:{_NAMES})|{_NAMES_WITHOUT_BLANKS})(?:\ (?:for|of|to)\ [\w.-]+(?:\ [\w.-]+)?)?\s*"
     r"(?:(?P<sign>[:=：＝])|\bis\b|\bist\b|\best\b|\bes\b|は|是)"
@@ -59,6 +63,7 @@ _NAMED: Final = compile_later(
 _WORD: Final = compile_later(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
 # No scheme in use is longer; without a bound a long text of dots and dashes takes seconds.
 _ADDRESS: Final = compile_later(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s<>\"']+", re.IGNORECASE)
+# Passwords before "@", and parameters that carry keys: the rest of the address is worth keeping.
 _IN_ADDRESS: Final = compile_later(
     r"(?<=://)[^/\s:@]*:(?!\[secret)(?P<password>[^/\s@]+)@"
     r"|[?&#;](?:[\w-]*(?:token|key|secret|passw(?:or)?d|signature)|sig|pwd|code)=(?!\[secret)(?P<value>[^&#\s]{6,})",
@@ -182,6 +187,7 @@ def _grouped(words: Sequence[str]) -> str:
 
 
 _SENSITIVE: Final = compile_later(rf"\b(?:{_grouped(_WORDS.split())})\b|{'|'.join(_CJK.split())}", re.IGNORECASE)
+# Who asks for something sensitive to be remembered gets it remembered.
 _ASKED: Final = compile_later(
     r"\b(?:remember|memori[sz]e|don'?t forget|do not forget|keep in mind|make a note|note down|note that"
     r"|merk\w* dir|vergiss nicht|recuerda|no olvides|acuérdate|retiens|souviens-toi|n'oublie pas|ricorda|lembre|onthoud"

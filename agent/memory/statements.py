@@ -37,6 +37,7 @@ _ABBREVIATED: Final = "|".join(
     rf"(?<=\b{short})" for short in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "Sr", "Sra", "Nr", "Hr", "Fr")
 )
 _ORDINAL: Final = r"(?<=\d)[.](?=\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))"  # German: "am 12. Juli".
+# A period ends a sentence only before a blank, and not after an abbreviation or a German ordinal.
 _SENTENCE: Final = compile_later(
     rf"[^.!?\n。！？]*(?:(?:[.](?=\S)|(?:{_ABBREVIATED})[.](?=\s\S)|{_ORDINAL})[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)"
 )
@@ -45,6 +46,7 @@ _SENTENCE: Final = compile_later(
 _ELISION: Final = compile_later(
     r"(?<!\w)([cdjlmnst]|qu|jusqu|lorsqu|puisqu|(?:de|ne|a|da|su)ll|un)['’](?=[^\W\d_]{2})", re.IGNORECASE
 )
+# Longer endings first, and three letters must remain, or short words would lose their stem.
 _CYRILLIC_ENDING: Final = compile_later(
     r"(?<=[а-яё]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|ешь|ишь|ает|ют|ут|ов|ев|ей|ой|ый|ий|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям"
     r"|ах|ях|[аеёиоуыэюяйь])$"
@@ -67,6 +69,7 @@ _TOKEN: Final = compile_later(
 _HIRAGANA: Final = compile_later(r"[\u3040-\u309f]+")
 _KANA: Final = compile_later(r"[\u3040-\u309f]")
 _HAN: Final = compile_later(r"[\u3400-\u9fff々]")
+# Japanese endings that carry no content; the longest chain of them is removed at once.
 _PARTICLES: Final = compile_later(
     r"^(?:[はがをにでとのもへや]|から|まで|より|には|では|とは|です|ます|でした|ました|ません|でし|だ|さん|して|しています|いて|います"
     r"|している|いる|する|します|した|ない|なりました|なった|なり|ある|あります|こと|もの|ので|ため|もう|まだ|また)+"
@@ -74,6 +77,7 @@ _PARTICLES: Final = compile_later(
 _CJK_FUNCTION: Final = frozenset("的了吗呢吧就都被把将已也和与个们从每")
 _SPACES: Final = compile_later(r"[\s,]+")
 _THOUSANDS: Final = compile_later(r"k$")
+# Month and day in either order: three letters tell a month in all languages here.
 _DATE: Final = compile_later(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
@@ -85,11 +89,13 @@ _NO_WORD: Final = compile_later(r"[_\W]+")
 _LAST_WORD: Final = compile_later(r"(?<!\w)(\w++)\s?$")
 _FIRST_WORD: Final = compile_later(r"\s?([^\W\d_]+)")
 _LETTERS: Final = compile_later(r"[^\W\d_]+")
+# "the lead" is one definite thing, where a name without an article is a person or a product.
 _DETERMINER: Final = compile_later(
     r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+"
     r"|le|les|mon|ma|mes|notre|nos|votre|vos|o|os|meu|minha|noss[oa])\b",
     re.IGNORECASE,
 )
+# Behind "is", an article or possessive makes it a role: "Ann is the lead", but not "Ann is late".
 _ROLE: Final = compile_later(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
@@ -98,6 +104,7 @@ _FROM: Final = compile_later("从[^从，。；]{1,30}$")  # Chinese: the origin
 _WORK: Final = "工作"
 _AT_WORK: Final = compile_later(rf"(?P<where>(?!家)[^，。；\ue000-\uf8ff]{{1,20}}?)(?:{_WORK}|上班|任职|就职)了?\W*$")
 _AS_OF_NOW: Final = compile_later(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
+# Only with a determiner before the thing: "changed from A to B" has no object.
 _OBJECT_MOVED: Final = compile_later(
     r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"
     r"(?P<what>(?:the|my|our|your|his|her|their)\s[^.,\ue000-\uf8ff]{1,60}?)(?:\s+from\s[^.]{1,40}?)?\s+(?:to|until|till|by)\b"

@@ -461,6 +461,7 @@ olá ola obrigado obrigada
 hoi bedankt dank je
 """
 _WORDS: Final = frozenset(_TEXT.split())
+# Greetings and thanks, also several in one: these scripts put no blanks between them.
 _CJK: Final = re.compile(
     r"(?:你好|您好|大家好|早上好|晚上好|早安|晚安|谢谢|謝謝|多谢|感谢|再见|再見|拜拜|好的|您|你|啊|了"
     r"|こんにちは|こんばんは|おはよう|ございます|ありがとう|どうも|さようなら|おやすみ|なさい|了解|です|안녕하세요|안녕|감사합니다)+"

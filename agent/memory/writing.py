@@ -40,6 +40,7 @@ from agent.memory.supersession import different_subjects, gives_as_reason
 
 JUDGED: Final = 16  # Facts that one write is judged against: more than are about one thing
 POLICY_AUTHORITY: Final = Authority.MANAGER  # The least that may write constraints (seed 003, "Ignoring Authority")
+# A word of prohibition or of a limit: without one a manager's sentence is a fact like others.
 _BINDS: Final = re.compile(
     r"\b(?:never|at most|at the latest|no more than|not more than|no later than|must not|mustn't|may not|not allowed"
     r"|forbidden|prohibited|max(?:imum|\.)?|limit(?:ed)? (?:is|to|of)|cap(?:ped)? (?:is|at)|up to"
@@ -48,6 +49,7 @@ _BINDS: Final = re.compile(
     r"|最多|不得|禁止|不超过|从不|最晚|絶対に|最大|以内|してはいけない|してはならない|以下とする",
     re.IGNORECASE,
 )
+# In this order: a budget "at the latest in May" is a budget.
 _BINDS_WHAT: Final = (
     (
         ConstraintType.BUDGET,

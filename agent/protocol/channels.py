@@ -35,12 +35,14 @@ _BEGINS: Final = regex.compile(
 )
 _NEXT: Final = regex.compile(r"assistant(?P<channel>analysis|commentary|final)(?P<call>[ ]to=)?")
 _NEXT_CHARS: Final = len("assistantcommentary to=")
+# Labels of ReAct and of agents that write code, known at the beginning of a line only: prose has these words, too.
 _LABEL: Final = regex.compile(
     r"^(?:(?P<answer>(?:Final Answer|AI)[ ]?:[ ]?)|(?P<action>Action[ ]?:)"
     r"|(?P<code><code>|(?:Code[ ]?:\s{0,4})?```(?:py|python)?[ ]{0,4}\n))",
     regex.MULTILINE,
 )
 _CODE_ENDS: Final = regex.compile(r"</code>|\n```(?:[ ]{0,4}<end_code>)?|<end_code>")
+# The answer of an agent that writes code is an argument: what is shown is the text in the quotation marks.
 _FINAL_ANSWER: Final = regex.compile(
     r"^\s*final_answer\(\s*f?(?P<quote>\"\"\"|'''|\"|')(?P<text>.*?)(?P=quote)\s*\)\s*$", regex.S
 )

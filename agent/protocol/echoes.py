@@ -41,6 +41,7 @@ _AFTER_RUN: Final = re.compile(r"[ \t]*[.,;:!?…)\]\"'”*`>}]*[ \t]*\n?")
 _TITLE: Final = "|".join(TITLES)
 _ANY_TITLE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:")
 _TITLE_ALONE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:\s*\Z")
+# The line in which the system numbers the rounds, whose numbers change from one prompt to the next.
 _ROUND: Final = regex.compile(
     r"EXECUTION\s?:\s?(?:round \d{1,4} of \d{1,4}\.?|This is the last round\b)", regex.IGNORECASE
 )

@@ -29,6 +29,8 @@ NAME_KEYS: Final = ("name", "tool", "tool_name", "function", "recipient_name", "
 
 # Quotation marks that are tokens of their own: Gemma's.
 _QUOTES: Final = re.compile(r"<\|[\"']\|>|<escape>|</escape>")
+# All forms in one, because templates mix them: tokens between bars, tags with or without attributes, capitals in
+# brackets, fences.
 _MARKER: Final = re.compile(
     rf"</?[{BARS}][^<>\n]{{0,160}}>|</?[^\W\d][\w.:▁-]{{0,63}}[{BARS}]?(?:[\s=][^<>\n]{{0,160}}|/)?>|\[/?[A-Z_]{{3,32}}\]|```\w*"
 )
@@ -45,6 +47,8 @@ _ELEMENT: Final = re.compile(
     r"(?:\s+(?:name|key)\s*=\s*[\"']?(?P<name>[\w.-]{1,128})[\"']?|=[\"']?(?P<value>[\w.-]{1,128})[\"']?)?(?P<rest>[^<>\n]{0,400})>"
 )
 _ATTRIBUTES: Final = re.compile(r"""([\w.-]{1,64})\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""")
+# GLM's form. The value is read up to its own closing tag, possessively: it may hold any other tag, and a long one must
+# not be tried again.
 _KEYS: Final = re.compile(
     r"<(?:\w{1,24}[:_])?arg_key>(?P<key>[^<]{1,200})</(?:\w{1,24}[:_])?arg_key>\s{0,16}"
     r"<(?:\w{1,24}[:_])?arg_value>(?P<value>[^<]*+(?:<(?!/(?:\w{1,24}[:_])?arg_value>)[^<]*+)*+)(?:</(?:\w{1,24}[:_])?arg_value>)?"

@@ -170,6 +170,7 @@ _NAME_PREFIX = "|".join(
 _FIRST_LETTERS = "".join(sorted({name[0] for name in TAG_NAMES}))
 _TAG_MAY_BEGIN = compile_later(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:[{_FIRST_LETTERS}]|\Z)", _ANY_CASE)
 _TAG = compile_later(rf"<[{BLANKS}]*+(/?)[{BLANKS}]*+({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
+# What can still become a tag of ours when more text arrives; only this much is held back.
 _TAG_PREFIX = compile_later(
     rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_PREFIX})?\Z", _ANY_CASE
 )
@@ -179,18 +180,22 @@ _PROSE = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
 _PROSE_PREFIX = compile_later(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
 _REST_OF_LINE = compile_later(rf"[{BLANKS}]*(\n|\Z)")
 
+# A call as the first thing in code, after an assignment, print or await at most: later ones may be examples.
 _CALL_IN_CODE = compile_later(
     rf"[{BLANKS}\n]*+(?:(?:`{{3,}}|~{{3,}})\w*+[{BLANKS}\n]*+)?+(?:\w{{1,64}}\s?=\s?|(?:print|await)[\s(])?([\w-]{{1,128}})\("
 )
+# What can still become such a call.
 _CALL_IN_CODE_PREFIX = compile_later(
     rf"[{BLANKS}\n]*+[`~]*+\w{{0,64}}[{BLANKS}\n]*+(?:\w{{1,64}}\s?[=(]?\s?)?[\w-]{{0,128}}\Z"
 )
+# A tag in the middle of a sentence is spoken about: small letters follow, or a mark of punctuation.
 _GOES_ON = compile_later(
     rf"[{BLANKS}]+(?!(?:{'|'.join(WORKSPACE_FIELDS)}|secure)\b)[a-z]+(?:[{BLANKS}]+[^{BLANKS}\n:=]|[.,;!?)\n])|[.,;:!?)'\"`]"
 )
 _NOTES_END = compile_later(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
 _FIRST_KEY = compile_later(r"""([\[{\s]*["'“]?)(\w*)""")
 _COLON = compile_later(r"""["'”]?\s*(:|\Z)""")
+# Typographic quotation marks, too: models that write prose write them in JSON.
 _FIRST_NAME = compile_later(
     r"""\b(?:name|tool|tool_name|function|action|recipient_name)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]"""
 )

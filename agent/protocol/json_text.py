@@ -143,6 +143,8 @@ def _reason(error: json.JSONDecodeError) -> str:
     return f"{error.msg[0].lower()}{error.msg[1:]}, near {sane_text(near)!r}"
 
 
+# Every character belongs to one alternative, so that the text is read once; runs of numbers are one token, or lists of
+# them would take seconds.
 _TOKEN = re.compile(
     r"""
       (?P<space>[\s\u200b\u200c\u200d\u2060\ufeff]+)

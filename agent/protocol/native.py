@@ -97,6 +97,7 @@ _BARE_TOKEN: Final = re.compile(_BARE_NAMES)
 _BARE_TOKENS: Final = re.compile(rf"(?:(?:<{_BARE_NAMES}>|\[\|\w{{1,24}}\|\])\s{{0,4}})+")
 _NAME_END: Final = re.compile(r"[\s=/]")
 _TAG_NAME: Final = re.compile(rf"[^\W\d][\w.:▁-]{{0,{_NAME_CHARS - 1}}}")
+# Capitals in brackets are common in prose ("[TODO]"): only with a word that names calls or thoughts they are a marker.
 _BRACKETS: Final = regex.compile(
     r"\[/?(?:[A-Z]{3,12}_)?(?:TOOL|CALL|ARGS|THINK|FUNCTION)[A-Z]{0,12}(?:_[A-Z]{2,12}){0,2}\]|\[\|\w{1,24}\|\]"
     r"|\[(?:BEGIN|END) FINAL RESPONSE\]"
@@ -108,6 +109,7 @@ _EDGES: Final = frozenset({"begin", "start", "open", "prefix", "end", "stop", "c
 _CLOSING_EDGES: Final = frozenset({"end", "stop", "close", "suffix"})
 # Part of the name of a tag that holds calls, or of one that holds thoughts.
 _CALLISH: Final = re.compile(r"tool|func|invoke|call|plugin|action|skill", re.IGNORECASE | re.ASCII)
+# Part of the name of a tag that holds thoughts: models invent such names freely.
 _THOUGHTFUL: Final = re.compile(
     r"think|thought|reason|reflection|monologue|scratch_?pad|analysis", re.IGNORECASE | re.ASCII
 )
@@ -125,6 +127,7 @@ _STOPS: Final = frozenset(
 _BEFORE_MESSAGE: Final = frozenset({"im", "header id", "of text", "bos", "s"})
 _BEGINS_MESSAGE: Final = frozenset({"start", "channel", "im_start"})
 _JSON_BEGINS: Final = regex.compile(r"[\[{]\s{0,8}(?:[\[{]\s{0,8}){0,3}[\"'“]")
+# A tool is named as the value of a key, or is itself the key of its arguments.
 _JSON_NAME: Final = re.compile(
     r"""["'“](?:name|tool|tool_name|function|recipient_name|action)["'”]\s{0,4}:\s{0,4}["'“]([^"'“”\n]{1,128})["'”]"""
     r"""|["'“]([\w.-]{1,128})["'”]\s{0,4}:\s{0,4}\{"""

@@ -122,6 +122,7 @@ class Endpoint:
         return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
 
 
+# No service says which of its models think before they answer, so it is read from their names.
 _REASONERS = re.compile(
     r"(?:^|[/_:-])(?:o\d|gpt-(?:[5-9]|oss)|codex|gemini-(?:2\.5|[3-9])|claude-[a-z]{2,9}-[5-9]|grok-[4-9]|grok-3-mini"
     r"|deepseek-(?:r\d|reasoner)|qwq|qwen3|magistral)|think|reason"

@@ -128,6 +128,7 @@ _TOO_LARGE = (
     r"(?:too (?:long|large|many)|exceed\w*|longer than|greater than|overflow\w*|larger than|surpass\w*"
     r"|reduce the (?:length|size|number)|cannot fit|does(?: not|n't) fit)"
 )
+# The thing measured and "too large" stand in either order, near each other and within one sentence.
 _TOO_LONG = re.compile(
     rf"context[ _-]?(?:length|window|size|limit)|too many (?:input |prompt )?tokens|exceed_context|tokens_limit_reached"
     rf"|maximum (?:prompt|input|model|context) length|model token limit|request (?:body )?too large"

@@ -123,6 +123,7 @@ _USES = compile_later(rf"{_POLITE}use\s+(?P<name>[\w.-]{{1,100}})\s+(?P<args>\{{
 _REPEATS = compile_later(_LAST, _FLAGS)
 _KNOWN_PASSAGE = compile_later(r"\[D\d+\] ([^\n]*):\n(>.*)", re.DOTALL)
 _MESSAGE = compile_later(r"^(?!>).*(?:\n>.*)*", re.MULTILINE)
+# Just enough to show reminders in the demo: other times are a real model's work.
 _REMINDS = compile_later(
     rf"""{_POLITE}{_COULD_YOU}remind\s+me\s+(?:in\s+(?P<many>\d{{1,3}}|an?)\s+(?P<unit>minute|hour|day)s?
     |tomorrow\s+at\s+(?P<hour>[01]?\d|2[0-3])(?::(?P<minute>[0-5]\d))?)\s+(?:to|of|that|about)\s+(?P<what>\S.*)""",
@@ -131,6 +132,7 @@ _REMINDS = compile_later(
 _NOW = compile_later(r"^ENVIRONMENT: \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
 _CODE = compile_later(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
 _LEADING = compile_later(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
+# What a question says about the asking and not about its subject would be searched for as words.
 _TRAILING = compile_later(
     r"(?<![\s?!.,;:\"'“”])(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$",
     re.IGNORECASE,

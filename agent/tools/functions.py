@@ -230,6 +230,7 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
 
 # The description for the model: the docstring's text, and its lines about arguments in Google's or Sphinx's form.
 
+# A heading of Google's style, or Sphinx's field: each ends the description before it.
 _SECTION: Final = re.compile(
     r"(Args|Arguments|Parameters|Returns?|Raises|Yields?|Examples?|Notes?)\s*:\s*$|:(param|returns?|rtype|raises)\b"
 )

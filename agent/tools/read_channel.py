@@ -170,6 +170,7 @@ QUESTION_CHARS: Final = 1_000
 
 _CITED: Final = re.compile(r"\[([\d\s,;–-]+)\]")
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
+# Times back as models write them: "2h", "last 3 days", "an hour ago".
 _AGO: Final = re.compile(
     r"(?:the\s+)?(?:last\s+|past\s+)?(\d{1,4}|an?|one)\s*(minute|min|hour|day|week|[hdw])s?(?:\s+ago)?"
 )

@@ -37,6 +37,8 @@ IS_SCRIPT: Final = "This is a program. It is not run here, and was not."
 FILES: Final = "Its other files, which `file` reads: {files}"
 MORE_FILES: Final = "{files}, and more"
 PAGE: Final = "Page {page} of {pages}."
+# Skills come with programs for an agent that can run them; where one is listed, the model is told that nothing runs
+# here.
 _PROGRAM: Final = re.compile(
     r"(?:^|/)scripts/|\.(?:py|sh|bash|zsh|js|mjs|cjs|ts|rb|pl|php|ps1|bat|cmd|exe|jar|lua|r)$", re.IGNORECASE
 )

@@ -317,6 +317,8 @@ def _cents(digits: str | None) -> int:
     return int((digits or "").ljust(2, "0"))
 
 
+# Both halves are optional: "/budget", "/budget channel" and "/budget me 5000 tokens" are all requests. Digits are
+# bounded before `int`.
 _REQUEST: Final = re.compile(
     r"(?:person:(?P<person>[^\s]+)|channel:(?P<channel>[^\s]+)|workspace:(?P<workspace>[^\s]+)"
     r"|(?P<word>me|channel|workspace|everyone))?"

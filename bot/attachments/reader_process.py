@@ -124,6 +124,7 @@ def read_pdf(data: bytes, output: DocumentOutput, first: int, max_pages: int) ->
 
 _OPEN_DOCUMENT = b"application/vnd.oasis.opendocument."
 _CONTENT_TYPES = "[Content_Types].xml"
+# A slideshow is a presentation by another type, which the reading library refuses to open.
 _SHOWS = re.compile(
     rb"openxmlformats-officedocument\.presentationml\.(?:slideshow|template)\.main|"
     rb"ms-powerpoint\.(?:slideshow|template)\.macroEnabled\.main"

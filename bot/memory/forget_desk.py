@@ -50,12 +50,14 @@ _UNITS: Final = {
     "week": timedelta(weeks=1),
 }
 _NUMBERS: Final = {"": 1, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+# Whether "hours" has an s or "last" before it decides between "the last hour" and an unclear "hour".
 _LAST: Final = re.compile(
     r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
     r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
 )
 # A person who is asked what to forget may repeat the command in the reply.
 _COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
+# In these scripts two signs are a word, where two letters would match far too much.
 _CJK_WORD: Final = re.compile(
     rf"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{{{MIN_CJK_CHARS}}}"
 )

@@ -119,6 +119,7 @@ class TokenBuckets:
 
 
 _EMOJI: Final = "\u2190-\u2bff\U0001f000-\U0001faff\ufe0f"
+# Emoji are joined by signs that are unseen anywhere else: between emoji these stay as they are.
 _UNSEEN: Final = re.compile(
     f"(?<=[{_EMOJI}])\u200d(?=[{_EMOJI}])|(?<=[{_EMOJI}0-9#*])\ufe0f|([{STEERING}]|{UNSEEN.pattern})"
 )

@@ -28,6 +28,8 @@ ROW_CHARS = 300
 TABLE_INFO = "table"  # Of a fence with aligned columns, as `bot.reply.tables` writes it; nobody highlights it
 HEAD_LINES = 2
 
+# A fence may stand in lists and quotations. The info of one of backticks holds none: that would be inline code
+# (CommonMark 4.5).
 _OPENING = regex.compile(
     r"(?P<prefix>(?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*+)"
     r"(?:(?P<marker>`{3,}+)(?P<info>[^`]*+)|(?P<marker>~{3,}+)(?P<info>.*+))"
@@ -59,6 +61,7 @@ _SPAN_BEGUN = regex.compile(
     """,
     regex.VERBOSE | regex.DOTALL,
 )
+# What can still become an opening line: it is held back, or the page would show it as text for a moment.
 _OPENING_BEGUN = regex.compile(
     r"(?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*+"
     r"(?:`{3}|~{3}|(?:`{0,2}+|~{0,2}+|[-*+]|\d{1,9}[.)]?)\Z)"
@@ -426,6 +429,7 @@ _LEADS_OUT = regex.compile(
 )
 _BREAKS = regex.compile(r"[\t\r\n]")  # Browsers leave them out of an address
 _ESCAPED = regex.compile(r"\\(?=[!-/:-@\[-`{-~])")
+# Bounded, as it is held back: of a link that never ends 250 characters wait, and no more.
 _LINK_BEGUN = regex.compile(
     r"""
     (?: \] (?: [(:] \s*+ (?: <[^<>\n]{0,250}+ | (?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+ ) )?+

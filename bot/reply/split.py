@@ -38,6 +38,8 @@ MIN_LAST_CHARS = 200  # Of the last page: two or three lines. A shorter one look
 _LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
 _GRAPHEME = regex.compile(r"\X")
 _SURROGATES = regex.compile("[\ud800-\udbff][\udc00-\udfff]")
+# Chinese and Japanese are cut between any two signs, except before closing marks; never before a sign that belongs to
+# the one in front.
 _WORD = regex.compile(
     r"(?:(?<=\s)(?=\S)|(?<=[\p{Han}\p{Hiragana}\p{Katakana}、。，．！？：；」』）】])(?=[\p{Han}\p{Hiragana}\p{Katakana}「『（【]))"
     r"(?![\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}])"

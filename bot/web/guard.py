@@ -62,6 +62,7 @@ _BARE: Final = re.compile(r"[^\s/?#:@]+\.[^\s/?#:@.]{2,}(?::\d+)?(?:[/?#].*)?")
 _AMBIGUOUS: Final = re.compile(r"[\x00-\x20\x7f-\xa0\\\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3000\ufeff<>\"]")
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?")
 _NAMED: Final = re.compile(r"([^:\[\]]+)(?::(\d{0,5}))?")
+# Lengths of RFC 1035; the underscore is not allowed there, but in use.
 _NAME: Final = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*"
 )

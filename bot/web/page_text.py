@@ -32,6 +32,7 @@ RAW_CHARS: Final = 20  # Characters of markup that are read for each character o
 _LOOK: Final = 2_048
 _BREAK: Final = re.compile(r"</?(?:br|div|h[1-6]|li|ol|p|td|tr|ul)\b[^<>]{0,1000}>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z!][^<>]{0,1000}>")
+# Servers name HTML as plain text: the beginning tells, behind a comment too.
 _HTML: Final = re.compile(
     r"\s{0,100}(?:<!--.{0,1000}?-->\s{0,100})?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )

@@ -27,10 +27,13 @@ CHECK_S: Final = 0.01  # Between two checks: a replica nearby is some millisecon
 BEHIND_S: Final = 1.0  # A replica that was behind is not checked again for this time
 AWAY_S: Final = 30.0  # A replica that was away is not checked again for this time
 SEARCH_S: Final = 3.0  # Time limit of a search on the replica; after that the primary does it
+# A position in the log alone says nothing: after a failover it may be one of another line, and a replica may be of
+# another database.
 _WRITTEN: Final = text(
     "SELECT pg_current_wal_insert_lsn()::text AS upto, left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) AS line,"
     " system_identifier AS system, current_database() AS name FROM pg_control_system()"
 )
+# The same system, database and line first; only then the two positions can be compared.
 _DONE: Final = text(
     "SELECT pg_is_in_recovery() AND s.system_identifier = :system AND current_database() = :name"
     " AND lpad(upper(to_hex(c.timeline_id)), 8, '0') = :line AS same,"

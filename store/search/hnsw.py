@@ -84,6 +84,8 @@ class VectorSupport(Enum):
     MISSING = "missing"
 
 
+# Who may install the extension: a superuser, anyone where it is marked so, or who may create in this database where it
+# is trusted.
 _SUPPORT: Final = text("""
     SELECT coalesce(installed_version, default_version),
       installed_version IS NOT NULL OR bool_or(known.superuser IS FALSE OR role.rolsuper
@@ -136,6 +138,7 @@ _SETUP: Final = (
 )
 _NUMBERS: Final = text("SELECT length(vector) / 4 FROM embedding WHERE model = :model ORDER BY message DESC LIMIT 1")
 _COUNT: Final = text("SELECT count(*) FROM embedding WHERE model = :model")
+# Vectors of another length, from before the model changed, are read too, as NULL: the position has to move past them.
 _NEXT: Final = text("""
     SELECT message, CASE WHEN length(vector) = 4 * :numbers THEN vector END AS vector FROM embedding
     WHERE model = :model AND message > :after ORDER BY message LIMIT :at_once
@@ -148,10 +151,12 @@ _FILL: Final = text(f"""
 """).bindparams(  # noqa: S608 -- of constants
     bindparam("messages", type_=ARRAY(Integer)), bindparam("written", type_=ARRAY(Text))
 )
+# Also those that are not valid: a build that broke off leaves one behind, which has to be dropped.
 _INDEXES: Final = text("""
     SELECT name.relname, made.indisvalid FROM pg_index AS made JOIN pg_class AS name ON name.oid = made.indexrelid
     WHERE made.indrelid = to_regclass(:table) AND NOT made.indisprimary
 """)
+# An estimate from the catalog, since counting the entries would read the whole index.
 _INDEXED: Final = text("""
     SELECT name.reltuples FROM pg_index AS made JOIN pg_class AS name ON name.oid = made.indexrelid
     WHERE name.oid = to_regclass(:index) AND made.indisvalid
@@ -160,6 +165,7 @@ _BY_INDEX: Final = {
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.scan_mem_multiplier": "8",
 }
+# Another process may be building it: two builds at once would wait for each other.
 _UNDER_WAY: Final = text("""
     SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass(:table))
 """)

@@ -322,6 +322,7 @@ def _time(text: str) -> datetime:
 #
 # Rule: polite phrases ("can you tell me …") do not count.
 
+# Their verbs ("tell", "show") are content words elsewhere, so they are removed as phrases.
 _POLITE: Final = re.compile(
     r"\b(?:(?:can|could|would|will) you|do you (?:know|remember|recall)|(?:tell|remind|show|give|send|help|let) me)\b"
 )

@@ -9,6 +9,7 @@ from typing import Final
 from agent.progress import decode
 from agent.turn_kinds import TurnKind
 
+# The forms that ids had before a turn's kind was a column; the last part says what the turn was for.
 _SCHEDULED: Final = re.compile(
     r"scheduled:(?P<number>[0-9]{1,19}|budget):.*?(?P<rest>:work|:told|:ended|)", re.ASCII | re.DOTALL
 )

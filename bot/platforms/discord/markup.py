@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from agent.memory.own_words import mention
 
+# All forms of Discord's reference of markup; what matches none is text that somebody typed.
 _TOKEN = re.compile(
     r"<(?:@!?(?P<user>\d{1,20})|@&(?P<role>\d{1,20})|#(?P<channel>\d{1,20})|a?:(?P<emoji>\w+):\d{1,20}"
     r"|/(?P<command>[^:<>]+):\d{1,20}|t:(?P<time>-?\d{1,11})(?::[a-zA-Z])?)>",

@@ -25,6 +25,7 @@ _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
 _LEADING_USER = re.compile(r"\s*<@([^<>|\s]+)(?:\|[^<>]*)?>[\s,:]*")
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)\|?>")
+# A message's time stamp stands in its link without the dot; the root of its thread only if it is a reply.
 _PERMALINK = re.compile(
     r"https?://[^\s<>|/]{1,255}/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
     r"(?:\?[^\s<>|]{0,99}?thread_ts=(?P<root>\d{10}\.\d{6}))?"
@@ -32,6 +33,8 @@ _PERMALINK = re.compile(
 _AT = r"@|&commat;|&#0{0,5}64;|&#x0{0,4}40;"
 _CALL = r"!|&excl;|&#0{0,5}33;|&#x0{0,4}21;"
 _GROUP = r"channel|here|everyone|group|subteam"
+# Slack decodes entities before it looks for mentions, so each spelling of "<" and "!" counts, with a backslash or
+# without.
 _OPENING = re.compile(
     rf"(?:<|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?=\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))", re.IGNORECASE
 )
