@@ -10,7 +10,9 @@ It works like the bot without a platform: the same context, protocol, loop and t
 Rules
   Every dependency is an argument with a default. Without a store, memory ends with the process.
   Without a conversation, each question begins one; in a conversation, questions are answered one after the other.
-  `effects` lists what tools may do without consent; a tool with another effect is refused by the constructor.
+  `effects` is the policy: what tools may do without consent, by default read and write here. The constructor refuses a
+  tool with another effect, and one that declares none. Nobody is asked later: unlike in the bot, a tool whose effect is
+  allowed also runs where a text that the model has read wants it, with whatever arguments.
   Nothing is learned about people: only the bot does that.
 """
 
@@ -116,7 +118,8 @@ class Agent:
     ) -> None:
         """`model`: "rehearsal", which needs no service, "provider:name", or your own Provider, which is not closed.
 
-        `store`: the result of `store.open_store`, which is not closed. `effects`: what tools may do without consent.
+        `store`: the result of `store.open_store`, which is not closed. `effects`: what tools may do without consent;
+        with more than the default, a text that a tool brings can have the model act.
         `api_key` and `base_url`: of the model's service; without them the environment variables are read.
         Raises SettingsError for an unknown model or a tool that may not be offered.
         """

@@ -246,6 +246,7 @@ OAUTH_NOT_REGISTERED = (
     "it does not register me. My operator has to do so there, and to write the `client_id` into mcp.json."
 )
 OAUTH_BAD_ADDRESS = "it names an address that is not safe to ask. Please tell my operator."
+OAUTH_INSIDE = "it names an address in my own network. Nothing was sent there; please tell my operator."
 OAUTH_UNREADABLE = "its answer cannot be understood. Please try again, and tell my operator if it stays so."
 OAUTH_REFUSED = "it refuses: {why}. Please try again with a new link."
 OAUTH_ENDED = "it says: {why}. Please sign in again."

@@ -6,6 +6,8 @@ process ends, and renews without regard to other processes. So only its parts ar
 Rules.
 - An address that a server names is requested only by https, without redirects, and its answer is limited in size.
   (Plain http is allowed for a server on this machine only.)
+- A server of the public web leads neither the bot nor a person's browser into the operator's own network: names are
+  resolved before each request. Who changes a name in between gains nothing, since its certificate does not fit.
 - PKCE is always used. Metadata that name another issuer or resource are refused.
 - Of an error, only the server's message is shown to a person, short and on one line.
 """
@@ -14,11 +16,12 @@ import asyncio
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Final, TypeVar
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx2
@@ -35,6 +38,8 @@ from bot.tools.mcp_config import HttpReach, OAuthClientConfig, is_plain_loopback
 from bot.tools.mcp_listing import one_line
 from bot.tools.mcp_transport import certificates
 
+# Returns the addresses that a name resolves to. Raises OSError.
+Resolve: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 MAX_ANSWER_BYTES: Final = 262_144  # Metadata and tokens take a few thousand
 TIMEOUT_S: Final = 15.0  # Of each request: a person waits for it
 MAX_TOKEN_CHARS: Final = 16_384
@@ -138,9 +143,12 @@ def authorization_url(grant: OAuthGrant, state: str, challenge: str) -> str:
 class OAuthHttp:
     """Requests to one MCP server, and to the authorization server that it names."""
 
-    def __init__(self, reach: HttpReach, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, reach: HttpReach, transport: httpx2.AsyncBaseTransport | None = None, resolve: Resolve | None = None
+    ) -> None:
         self._reach = reach
         self._transport = transport
+        self._resolve = resolve or resolve_name
         self._may_be_plain = is_plain_loopback(reach.url)
 
     # Signing in.
@@ -172,6 +180,10 @@ class OAuthHttp:
         scope = sdk.union_scopes(config.scope or scopes, wants) or ""
         scope = scope if _SCOPE.fullmatch(scope) else ""
         information = await self._client(client, config, metadata, scope)
+        for endpoint in filter(
+            None, (metadata.authorization_endpoint, metadata.token_endpoint, metadata.revocation_endpoint)
+        ):
+            await self._admit(self._safe(str(endpoint)))
         return OAuthGrant(
             issuer=str(metadata.issuer),
             authorize_url=self._safe(str(metadata.authorization_endpoint)),
@@ -343,6 +355,7 @@ class OAuthHttp:
     ) -> httpx2.Response:
         """Raises OAuthFailed if there is no answer in time, or it is too large."""
         address = self._safe(url)
+        await self._admit(address)
         sent = {"accept": "application/json", **headers, "accept-encoding": "identity"}
         try:
             client = httpx2.AsyncClient(transport=self._transport, verify=certificates())
@@ -359,6 +372,25 @@ class OAuthHttp:
         kept = {name: answer.headers[name] for name in ("www-authenticate",) if name in answer.headers}
         return httpx2.Response(answer.status_code, headers=kept, content=body, request=request)
 
+    async def _admit(self, url: str) -> None:
+        """Raise OAuthFailed if an address is in the operator's own network, and the server itself is not."""
+        own, host = urlsplit(self._reach.url).hostname or "", urlsplit(url).hostname or ""
+        if host == own or not await self._is_inside(host):
+            return
+        if not await self._is_inside(own):
+            raise OAuthFailed(tool_texts.OAUTH_INSIDE)
+
+    async def _is_inside(self, host: str) -> bool:
+        """Return whether a host is outside of the public web. A name that only a proxy can resolve is not."""
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                addresses = await self._resolve(host)
+            return not all(map(_is_public, addresses))
+        except (OSError, TimeoutError, UnicodeError):
+            return False
+        except ValueError:
+            return True
+
     def _safe(self, url: str) -> str:
         """Return the address. Raises OAuthFailed if it must not be requested or shown."""
         try:
@@ -369,6 +401,23 @@ class OAuthHttp:
         except ValueError:
             pass
         raise OAuthFailed(tool_texts.OAUTH_BAD_ADDRESS)
+
+
+async def resolve_name(name: str) -> list[str]:
+    """Return the IP addresses of a name. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(name, None)
+    return [str(info[4][0]) for info in found]
+
+
+_NAT64: Final = ip_network("64:ff9b::/96")  # Stands for an address of IPv4, which may be any
+
+
+def _is_public(address: str) -> bool:
+    """Return whether an IP address is in the public web. Raises ValueError."""
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv6Address) and (inner := ip.ipv4_mapped or ip.sixtofour) is not None:
+        ip = inner
+    return ip.is_global and not ip.is_multicast and ip not in _NAT64
 
 
 def missing_scope(answer: httpx2.Response) -> str:

@@ -224,6 +224,16 @@ def test_a_tool_that_acts_outward_is_refused_unless_the_program_allows_it() -> N
     Agent(tools=[send], effects=set(ToolEffect))
 
 
+def test_a_tool_that_declares_no_effect_counts_as_one_that_acts() -> None:
+    @tool
+    def pay(to: str) -> str:
+        """Pay somebody."""
+        return f"paid {to}"
+
+    with pytest.raises(SettingsError, match="pay has the effect “acts outward”"):
+        Agent(tools=[pay])
+
+
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(SettingsError, match="weather"):
         Agent(tools=[weather, weather])

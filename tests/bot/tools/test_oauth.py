@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -46,11 +46,15 @@ ASKS = {"www-authenticate": f'Bearer resource_metadata="{SERVER}/metadata", scop
 PLAIN = OAuthClientConfig()
 
 
+PUBLIC = "8.8.8.8"
+
+
 class World:
     """`answers`: by address; other addresses are not found."""
 
     def __init__(self, **metadata: Any) -> None:
         self.asked: list[httpx2.Request] = []
+        self.names: dict[str, list[str]] = {}  # What names resolve to; all others are in the public web
         self.answers: dict[str, Callable[[httpx2.Request], httpx2.Response]] = {
             SERVER: lambda _: httpx2.Response(401, headers=ASKS),
             f"{SERVER}/metadata": lambda _: httpx2.Response(200, json=RESOURCE),
@@ -67,7 +71,10 @@ class World:
             self.asked.append(request)
             return self.answers.get(str(request.url), lambda _: httpx2.Response(404))(request)
 
-        return OAuthHttp(HttpReach(url), httpx2.MockTransport(answer))
+        async def resolve(name: str) -> list[str]:
+            return self.names.get(name, [PUBLIC])
+
+        return OAuthHttp(HttpReach(url), httpx2.MockTransport(answer), resolve)
 
     async def grant(self, config: OAuthClientConfig = PLAIN, *, document: bool = True) -> OAuthGrant:
         return await self.http().discover(BotClient(REDIRECT, DOCUMENT if document else ""), config)
@@ -137,6 +144,50 @@ async def test_metadata_of_another_resource_are_refused() -> None:
     world.answers[f"{SERVER}/metadata"] = lambda _: httpx2.Response(200, json=other)
     with pytest.raises(OAuthFailed, match="another service"):
         await world.grant()
+
+
+INSIDE = {
+    "10.0.0.7": ["10.0.0.7"],
+    "[::1]": ["::1"],
+    "[fd00:ec2::254]": ["fd00:ec2::254"],
+    "169.254.169.254": ["169.254.169.254"],
+    "0x7f000001": ["127.0.0.1"],
+    "inside.example": ["192.168.1.7"],
+    "mixed.example": [PUBLIC, "10.0.0.7"],
+    "mapped.example": ["::ffff:10.0.0.7"],
+    "zoned.example": ["fe80::1%eth0"],
+    "translated.example": ["64:ff9b::a00:7"],
+    "tunnel.example": ["2002:a00:7::1"],
+}
+
+
+@pytest.mark.parametrize("host", INSIDE)
+@pytest.mark.parametrize(
+    "endpoint", ["authorization_endpoint", "token_endpoint", "revocation_endpoint", "registration_endpoint", "metadata"]
+)
+async def test_a_server_of_the_public_web_names_no_address_of_the_own_network(endpoint: str, host: str) -> None:
+    world = World(**({} if endpoint == "metadata" else {endpoint: f"https://{host}/x"}))
+    world.names = {host.strip("[]"): INSIDE[host], "127.0.0.1": ["127.0.0.1"]}
+    if endpoint == "metadata":
+        inside = {"www-authenticate": f'Bearer resource_metadata="https://{host}/metadata"'}
+        world.answers[SERVER] = lambda _: httpx2.Response(401, headers=inside)
+    with pytest.raises(OAuthFailed, match="my own network"):
+        await world.grant()
+    assert host not in {request.url.netloc.decode() for request in world.asked}
+
+
+async def test_a_token_is_not_sent_to_a_name_that_leads_into_the_own_network_later() -> None:
+    world = World()
+    grant = await world.grant()
+    world.names = {urlsplit(grant.token_url).hostname or "": ["10.0.0.7"]}
+    with pytest.raises(OAuthFailed, match="my own network"):
+        await world.http().exchange(grant, "code", "verifier", "name", datetime(2026, 11, 24, tzinfo=UTC))
+
+
+async def test_a_server_of_the_own_network_may_name_others_of_it() -> None:
+    world = World()
+    world.names = {"wiki.example": ["10.0.0.7"], "login.example": ["10.0.0.8"]}
+    assert (await world.grant()).client_id == "made"
 
 
 async def test_metadata_are_not_fetched_from_within_by_plain_http() -> None:
