@@ -34,7 +34,7 @@ def main() -> int:
         begun = time.monotonic()  # noqa: TID251 -- how long it took
         command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if chosen.quick else [])]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        seconds = time.monotonic() - begun  # noqa: TID251 -- as above
+        seconds = time.monotonic() - begun  # noqa: TID251 -- how long it took
         if ran.returncode:
             sys.stderr.write(f"{name} failed:\n{ran.stderr}")
             return 1

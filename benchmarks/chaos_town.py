@@ -172,7 +172,7 @@ class Town:
         for envelope in envelopes:
             sockets = self.slack.sockets_for(envelope)
             await self.slack.deliver(envelope, chance.randrange(max(1, len(sockets))))
-        while not self.slack.acks.keys() & ids:  # noqa: ASYNC110 -- as below
+        while not self.slack.acks.keys() & ids:  # noqa: ASYNC110 -- it happens in other processes
             await asyncio.sleep(0.05)
         conversation.waited |= CLOCK.monotonic() - started >= ACK_S
 

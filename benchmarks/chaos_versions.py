@@ -169,7 +169,7 @@ class TakeOver:
         """Wait until there were some more such requests. If there are none, `faults` reports it."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STEP_S):
-                while self.figures()[figure] < SOME:  # noqa: ASYNC110 -- as above
+                while self.figures()[figure] < SOME:  # noqa: ASYNC110 -- in others' processes
                     await asyncio.sleep(LOOK_S)
 
     @property

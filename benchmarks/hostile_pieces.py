@@ -46,13 +46,13 @@ def _pieces_of(tree: Any, before: str) -> Iterator[tuple[str, str]]:  # noqa: AN
     yield "", before[:-1]
 
 
-def _edges(tree: Any) -> Iterable[str]:  # noqa: ANN401 -- as above
+def _edges(tree: Any) -> Iterable[str]:  # noqa: ANN401 -- the parser's own types are private
     """Return letters that a repeated part matches: each kind of them once, and those that end a word."""
     letters = [letter for op, value in tree if str(op) == "IN" for letter in _letters_in(value)]
     return dict.fromkeys([*letters[:1], *(letter for letter in letters if not letter.isalnum())][: 1 + _VARIANTS])
 
 
-def _inside(name: str, value: Any) -> Iterable[Any]:  # noqa: ANN401 -- as above
+def _inside(name: str, value: Any) -> Iterable[Any]:  # noqa: ANN401 -- the parser's own types are private
     if name == "BRANCH":
         return value[1]
     if name == "SUBPATTERN":
@@ -64,11 +64,11 @@ def _inside(name: str, value: Any) -> Iterable[Any]:  # noqa: ANN401 -- as above
     return [value[2]] if name in _REPEATS else []
 
 
-def _sample(tree: Any, variant: int) -> str:  # noqa: ANN401 -- as above
+def _sample(tree: Any, variant: int) -> str:  # noqa: ANN401 -- the parser's own types are private
     return "".join(_one(str(op), value, variant) for op, value in tree)
 
 
-def _one(name: str, value: Any, variant: int) -> str:  # noqa: ANN401 -- as above
+def _one(name: str, value: Any, variant: int) -> str:  # noqa: ANN401 -- the parser's own types are private
     """Return a string that this part of an expression matches."""
     if name == "LITERAL":
         return chr(value)
@@ -90,18 +90,18 @@ def _one(name: str, value: Any, variant: int) -> str:  # noqa: ANN401 -- as abov
     return ""
 
 
-def _letters_in(members: Any) -> str:  # noqa: ANN401 -- as above
+def _letters_in(members: Any) -> str:  # noqa: ANN401 -- the parser's own types are private
     named = [chr(number) for op, value in members for number in _numbers(str(op), value)]
     spelled = "".join(_spelled(str(op), value) for op, value in members)
     fits = re.compile(f"[{spelled}]")
     return "".join(dict.fromkeys(one for one in chain(named, _LETTERS) if fits.match(one))) or "a"
 
 
-def _numbers(name: str, value: Any) -> Iterable[int]:  # noqa: ANN401 -- as above
+def _numbers(name: str, value: Any) -> Iterable[int]:  # noqa: ANN401 -- the parser's own types are private
     return [value] if name == "LITERAL" else value if name == "RANGE" else []
 
 
-def _spelled(name: str, value: Any) -> str:  # noqa: ANN401 -- as above
+def _spelled(name: str, value: Any) -> str:  # noqa: ANN401 -- the parser's own types are private
     if name == "NEGATE":
         return "^"
     if name == "LITERAL":

@@ -337,7 +337,7 @@ class MethodRate:
         return self.wait(who, now)
 
     def wait(self, who: str, now: float) -> float:
-        """The same as `ask`, without other processes."""
+        """Return 0.0 to call now, which is counted, or the seconds to wait, as far as this process alone knows."""
         now = self._refresh(who, now)
         wait = self._free_at(who, now) - now
         if wait > 0:
@@ -368,7 +368,7 @@ class MethodRate:
         self._blocked_until = max(self._blocked_until, now + retry_after_s)
 
     async def hold(self, now: float, retry_after_s: float) -> None:
-        """The same in all processes; calls that another one has already taken are still made."""
+        """Allow no call for `retry_after_s` seconds in all processes, but for those that one has already taken."""
         self.block_for(now, retry_after_s)
         if self.replicas is not None:
             await self.replicas.hold(self.name, retry_after_s)
@@ -491,7 +491,7 @@ class MethodQueue:
         self._next = max(self._next, now + retry_after_s + self._early_s)
 
     async def hold(self, now: float, retry_after_s: float) -> None:
-        """The same in all processes."""
+        """Allow no call for `retry_after_s` seconds in all processes."""
         self.block_for(now, retry_after_s)
         if self.replicas is not None:
             await self.replicas.hold(self.name, retry_after_s + self._early_s)

@@ -100,7 +100,7 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
 async def _init(_: Settings, *, yes: bool) -> Exit:
     from bot.app.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- as above
+    dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- the only place that reads the environment
     if yes:
         findings, names = await set_up_from(environ, dotenv)
         write_out(sys.stdout, finding_lines(findings))
@@ -129,7 +129,7 @@ async def _init(_: Settings, *, yes: bool) -> Exit:
 
 async def _chat(settings: Settings) -> Exit:
     from bot.app.chat import chat_at_once  # noqa: PLC0415 -- a settings error is reported before it loads
-    from bot.platforms.terminal.run import open_window  # noqa: PLC0415 -- as above
+    from bot.platforms.terminal.run import open_window  # noqa: PLC0415 -- a settings error is reported before it loads
 
     zone = local_time_zone(Path("/etc/localtime"))
 
@@ -145,8 +145,8 @@ async def _chat(settings: Settings) -> Exit:
 
 
 async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
-    from bot.app.platforms import open_terminal  # noqa: PLC0415 -- as above
-    from bot.platforms.terminal.run import (  # noqa: PLC0415 -- as above
+    from bot.app.platforms import open_terminal  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.platforms.terminal.run import (  # noqa: PLC0415 -- a settings error is reported before it loads
         answer_as_json,
         ask_once,
         open_window,
@@ -168,12 +168,12 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
 
 
 async def _play(settings: Settings, *, keep: Path | None, port: int | None, browser: bool) -> Exit:
-    from bot.app.platforms import play  # noqa: PLC0415 -- as above
+    from bot.app.platforms import play  # noqa: PLC0415 -- a settings error is reported before it loads
 
     def show_address(address: str) -> None:
         write_out(sys.stdout, f"{setup_texts.PLAY_AT.format(address=address)}\n")
         if browser:
-            asyncio.get_running_loop().run_in_executor(None, open_browser, address, os.environ)  # noqa: TID251 -- as above
+            asyncio.get_running_loop().run_in_executor(None, open_browser, address, os.environ)  # noqa: TID251 -- the only place that reads the environment
 
     await _until_ended(play(settings, keep, port, local_time_zone(Path("/etc/localtime")), show_address), signal.SIGINT)
     return Exit.OK
@@ -181,7 +181,7 @@ async def _play(settings: Settings, *, keep: Path | None, port: int | None, brow
 
 def open_browser(address: str, environ: Mapping[str, str]) -> bool:
     """Return whether there was a browser with a window; one in the terminal would take it over."""
-    import webbrowser  # noqa: PLC0415 -- as above
+    import webbrowser  # noqa: PLC0415 -- a settings error is reported before it loads
 
     has_windows = sys.platform in ("darwin", "win32") or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
     try:
@@ -203,7 +203,7 @@ async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Si
 
 
 async def _run(settings: Settings) -> Exit:
-    from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- as above
+    from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- a settings error is reported before it loads
 
     log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
     if warning := shared_modules(sys.path):
@@ -213,7 +213,7 @@ async def _run(settings: Settings) -> Exit:
 
 
 async def _migrate(settings: Settings, *, back: str | None, file: Path | None, yes: bool) -> Exit:
-    from bot.app.operator import migrate, migrate_back  # noqa: PLC0415 -- as above
+    from bot.app.operator import migrate, migrate_back  # noqa: PLC0415 -- a settings error is reported before it loads
 
     log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
     if back is None and (file or yes):
@@ -229,9 +229,9 @@ async def _migrate(settings: Settings, *, back: str | None, file: Path | None, y
 
 
 async def _check_model(settings: Settings) -> Exit:
-    from agent.providers.catalog import ToolsForm  # noqa: PLC0415 -- as above
-    from bot.app.operator import charge, open_checking  # noqa: PLC0415 -- as above
-    from bot.models import check  # noqa: PLC0415 -- as above
+    from agent.providers.catalog import ToolsForm  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.app.operator import charge, open_checking  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.models import check  # noqa: PLC0415 -- a settings error is reported before it loads
 
     verdicts: dict[ToolsForm, list[check.ProbeVerdict]] = {}
     calls: list[ModelCall] = []
@@ -264,7 +264,7 @@ async def _check_model(settings: Settings) -> Exit:
 
 
 async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
-    from bot.app.operator import examine  # noqa: PLC0415 -- as above
+    from bot.app.operator import examine  # noqa: PLC0415 -- a settings error is reported before it loads
 
     with waiting() as tell:
         findings = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
@@ -276,8 +276,8 @@ async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bo
 
 
 async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:
-    from bot.access.budgets import report_json, report_text  # noqa: PLC0415 -- as above
-    from bot.app.operator import spent  # noqa: PLC0415 -- as above
+    from bot.access.budgets import report_json, report_text  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.app.operator import spent  # noqa: PLC0415 -- a settings error is reported before it loads
 
     totals, period = await spent(settings, days, by)
     write_out(sys.stdout, f"{report_json(totals, period, by)}\n" if as_json else report_text(totals, period, by))
@@ -285,10 +285,10 @@ async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exi
 
 
 async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -> Exit:
-    from bot.app.operator import audited  # noqa: PLC0415 -- as above
-    from bot.audit import as_json as call_json  # noqa: PLC0415 -- as above
-    from bot.audit import as_line  # noqa: PLC0415 -- as above
-    from bot.texts import tool_texts  # noqa: PLC0415 -- as above
+    from bot.app.operator import audited  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.audit import as_json as call_json  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.audit import as_line  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.texts import tool_texts  # noqa: PLC0415 -- a settings error is reported before it loads
 
     is_empty = True
     async with aclosing(audited(settings, since)) as pages:
@@ -301,7 +301,7 @@ async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -
 
 
 async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -> Exit:
-    from bot.app.operator import operator_link, operator_sessions, sign_operators_out  # noqa: PLC0415 -- as above
+    from bot.app.operator import operator_link, operator_sessions, sign_operators_out  # noqa: PLC0415 -- a settings error is reported before it loads
 
     if sign_out_all:
         text = await sign_operators_out(settings)
@@ -312,7 +312,7 @@ async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -
 
 
 async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> Exit:
-    from bot.app.subject_requests import Kind, find_similar, found_line  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Kind, find_similar, found_line  # noqa: PLC0415 -- a settings error is reported before it loads
 
     people = await find_similar(settings, Kind(kind), words)
     if as_json:
@@ -331,7 +331,7 @@ async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> 
 async def _export(
     settings: Settings, *, kind: str, of: str, file: str | None, force: bool, operator: str | None
 ) -> Exit:
-    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- a settings error is reported before it loads
 
     return await _export_data(settings, Order(OperatorAct.EXPORT, Kind(kind), of), operator, file, force=force)
 
@@ -339,7 +339,7 @@ async def _export(
 async def _export_data(
     settings: Settings, order: "Order", operator: str | None, file: str | None, *, force: bool
 ) -> Exit:
-    from bot.app.subject_requests import Operator, ask, file_name, needs_another, open_export, private_file  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Operator, ask, file_name, needs_another, open_export, private_file  # noqa: PLC0415 -- a settings error is reported before it loads
 
     requester = Operator(operator or account_name(), account_name())
     if needs_another(settings, order):
@@ -364,14 +364,14 @@ async def _erase(
     related: bool,
     operator: str | None,
 ) -> Exit:
-    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- a settings error is reported before it loads
 
     order = Order(OperatorAct.ERASE, Kind(kind), of, replies, related)
     return await _erase_data(settings, order, operator, yes=yes)
 
 
 async def _erase_data(settings: Settings, order: "Order", operator: str | None, *, yes: bool) -> Exit:
-    from bot.app.subject_requests import Operator, ask, erase, erased_text, look, needs_another, preview_text  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Operator, ask, erase, erased_text, look, needs_another, preview_text  # noqa: PLC0415 -- a settings error is reported before it loads
 
     requester = Operator(operator or account_name(), account_name())
     write_out(sys.stdout, f"{preview_text(await look(settings, order.kind, order.of))}\n")
@@ -409,7 +409,7 @@ def _report_request(order: "Order") -> Exit:
 async def _confirm(
     settings: Settings, *, kind: str, number: int, file: str | None, force: bool, yes: bool, operator: str | None
 ) -> Exit:
-    from bot.app.subject_requests import Kind, Operator, open_request  # noqa: PLC0415 -- as above
+    from bot.app.subject_requests import Kind, Operator, open_request  # noqa: PLC0415 -- a settings error is reported before it loads
 
     confirming = Operator(operator or account_name(), account_name())
     order = await open_request(settings, Kind(kind), number, confirming, CLOCK)
@@ -419,7 +419,7 @@ async def _confirm(
 
 
 async def _budget(settings: Settings, *, words: list[str]) -> Exit:
-    from bot.app.operator import budget  # noqa: PLC0415 -- as above
+    from bot.app.operator import budget  # noqa: PLC0415 -- a settings error is reported before it loads
 
     answer = await budget(settings, f"terminal:{user_name()}", " ".join(words))
     if answer.refused:
@@ -430,7 +430,7 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
 
 
 async def _plugins_add(settings: Settings, *, path: Path) -> Exit:
-    from bot.app.operator import add_plugin  # noqa: PLC0415 -- as above
+    from bot.app.operator import add_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
 
     is_used, sentences = add_plugin(settings, path)
     write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
@@ -438,8 +438,8 @@ async def _plugins_add(settings: Settings, *, path: Path) -> Exit:
 
 
 async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
-    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- as above
-    from bot.tools.plugins import as_json as plugins_json  # noqa: PLC0415 -- as above
+    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.tools.plugins import as_json as plugins_json  # noqa: PLC0415 -- a settings error is reported before it loads
 
     plugins = plugins_in_use(settings)
     if as_json:
@@ -453,10 +453,10 @@ async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
 
 
 async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool, as_json: bool) -> Exit:
-    from bot.app.operator import examine_servers  # noqa: PLC0415 -- as above
-    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- as above
-    from bot.tools.plugins import as_json as plugins_json  # noqa: PLC0415 -- as above
-    from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- as above
+    from bot.app.operator import examine_servers  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.tools.plugins import as_json as plugins_json  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.tools.plugins import load_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
 
     plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
     for plugin in () if as_json else plugins:
@@ -484,7 +484,7 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
 
 
 async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
-    from bot.app.operator import back_up  # noqa: PLC0415 -- as above
+    from bot.app.operator import back_up  # noqa: PLC0415 -- a settings error is reported before it loads
 
     with progress() as tell:
         text = await back_up(settings, file, tell, replace=replace)
@@ -493,7 +493,7 @@ async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
 
 
 async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
-    from bot.app.operator import restore_backup  # noqa: PLC0415 -- as above
+    from bot.app.operator import restore_backup  # noqa: PLC0415 -- a settings error is reported before it loads
 
     with progress() as tell:
         sentences = await restore_backup(settings, file, tell, replace=replace)
@@ -502,7 +502,7 @@ async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
 
 
 async def _copy(settings: Settings, *, source: str | None, target: str, replace: bool) -> Exit:
-    from bot.app.operator import copy_database  # noqa: PLC0415 -- as above
+    from bot.app.operator import copy_database  # noqa: PLC0415 -- a settings error is reported before it loads
 
     with progress() as tell:
         text = await copy_database(settings, source, target, tell, replace=replace)
@@ -511,7 +511,7 @@ async def _copy(settings: Settings, *, source: str | None, target: str, replace:
 
 
 async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
-    from bot.app.operator import remove_plugin  # noqa: PLC0415 -- as above
+    from bot.app.operator import remove_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
 
     is_removed, sentence = remove_plugin(settings, name)
     if not is_removed:
@@ -531,7 +531,7 @@ async def _slack_manifest(
     name: str,
     as_json: bool,
 ) -> Exit:
-    from bot.app.from_settings import manifest_text  # noqa: PLC0415 -- as above
+    from bot.app.from_settings import manifest_text  # noqa: PLC0415 -- a settings error is reported before it loads
 
     write_out(sys.stdout, manifest_text(settings, features, prefix, http, app or "", name, as_json=as_json))
     return Exit.OK
@@ -540,7 +540,7 @@ async def _slack_manifest(
 async def _discord_invite(
     settings: Settings, *, features: frozenset[discord.DiscordFeature], application: str | None
 ) -> Exit:
-    from bot.app.operator import discord_application  # noqa: PLC0415 -- as above
+    from bot.app.operator import discord_application  # noqa: PLC0415 -- a settings error is reported before it loads
 
     write_out(sys.stdout, discord.invite_text(application or await discord_application(settings), features))
     return Exit.OK

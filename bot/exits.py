@@ -140,7 +140,7 @@ def write_out(stream: TextIO, text: str) -> None:
 def progress() -> Generator[Callable[[str, int, int], None]]:
     """Show a progress bar for each step on standard error, if that is a terminal."""
     from rich.console import Console  # noqa: PLC0415 -- few commands take long
-    from rich.progress import Progress, TaskID  # noqa: PLC0415 -- as above
+    from rich.progress import Progress, TaskID  # noqa: PLC0415 -- few commands take long
 
     steps: dict[str, TaskID] = {}
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
@@ -156,7 +156,7 @@ def progress() -> Generator[Callable[[str, int, int], None]]:
 @contextmanager
 def waiting() -> Generator[Callable[[Sequence[str]], None]]:
     """Show a status line with what is being examined on standard error, if that is a terminal."""
-    from rich.console import Console  # noqa: PLC0415 -- as above
+    from rich.console import Console  # noqa: PLC0415 -- few commands take long
 
     console = Console(stderr=True)
     if not console.is_terminal:

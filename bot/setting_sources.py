@@ -211,7 +211,7 @@ def from_keychain(name: str, value: str, keychain: Keychain) -> str:
 def system_keychain(service: str, name: str) -> str | None:
     try:
         import keyring  # noqa: PLC0415 -- only needed for secrets in the keychain
-        from keyring.errors import KeyringError  # noqa: PLC0415 -- as above
+        from keyring.errors import KeyringError  # noqa: PLC0415 -- only needed for secrets in the keychain
     except ImportError:
         raise SettingsError(setup_texts.NO_KEYCHAIN.format(name=name)) from None
     try:

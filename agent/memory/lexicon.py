@@ -49,7 +49,7 @@ FUNCTION_WORDS: Final = _words(
     should so some t than that the their them then there these they this those to too under until up us ve very was we
     were what when where which while who whom whose why will with would yes you your"""
 )
-# The same for the other languages with blanks between words.
+# Words without content of their own in the other languages with blanks between words.
 OTHER_FUNCTION_WORDS: Final = _words(
     """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
     meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei

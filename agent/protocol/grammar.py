@@ -215,7 +215,7 @@ _ANY_FIRST = _FIRST_LETTERS + _FIRST_LETTERS.upper()
 NO_TAG_BEGINS: Final = (
     rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
 )
-# The same of all markers: tags of any name, and tokens.
+# A `<` that begins no tag of any name and no token, and can be skipped at once.
 NO_MARKER_BEGINS: Final = rf"<(?![/{BLANKS}]{{0,9}}+(?:[A-Za-z_|｜‖❘∣￨]|\Z))"
 _NATIVE_NAME = (
     r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"

@@ -351,7 +351,7 @@ def _kind(annotation: Any, where: str, within: tuple[object, ...] = ()) -> _Kind
         return _Kind({"type": "array", "items": item.schema}, lambda value: [item.read(part) for part in value])
     if origin is dict and parts[0] is str:
         item = kind(parts[1])
-        read: Read = lambda value: {key: item.read(part) for key, part in value.items()}  # noqa: E731 -- as its siblings
+        read: Read = lambda value: {key: item.read(part) for key, part in value.items()}  # noqa: E731 -- every kind's reader is an expression
         return _Kind({"type": "object", "additionalProperties": item.schema}, read)
     if origin in (Union, UnionType):
         return _either([kind(part) for part in parts])

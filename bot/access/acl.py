@@ -154,7 +154,10 @@ def refusal(rules: AccessRules, incoming: Incoming) -> str | None:
 
 
 def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str | None:
-    """The same for a person who has not written yet; without a channel, the channel rules are not applied."""
+    """Return why a person may not ask, as `refusal` does, also before they have written anything.
+
+    Without a channel, the channel rules are not applied.
+    """
     if rules.is_operator(who.person):
         return None
     # A denial holds whatever else allows them; only operators cannot lock themselves out.

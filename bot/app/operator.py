@@ -662,7 +662,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
         shared, token = slack_settings(settings), settings.slack_config_token
         checks_found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
     if discord is not None:
-        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
+        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
         checks_found["Discord"] = partial(of_discord.examine, discord, CLOCK)
     if distribution is not None:

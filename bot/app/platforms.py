@@ -152,7 +152,7 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
 
             listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
         if settings.operator_page is not None:
-            from bot.pages.views import Recent  # noqa: PLC0415 -- as above
+            from bot.pages.views import Recent  # noqa: PLC0415 -- an extra
 
             recent = Recent(parts.CLOCK)
             listeners.append(recent)
@@ -175,10 +175,10 @@ async def _operator_page(
         yield
         return
     from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
-    from bot.pages.reports import report_views  # noqa: PLC0415 -- as above
-    from bot.pages.serving import serving  # noqa: PLC0415 -- as above
-    from bot.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- as above
-    from store.oversight import SqlOversight  # noqa: PLC0415 -- as above
+    from bot.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.pages.serving import serving  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
+    from store.oversight import SqlOversight  # noqa: PLC0415 -- loaded only where the page is served
 
     host, port = settings.operator_page
 
@@ -410,8 +410,8 @@ async def _serve_installed(
     """Serve Slack's apps, and the one that workspaces install themselves. Raises SettingsError without cryptography."""
     if find_spec("cryptography") is None:
         raise SettingsError(setup_texts.SLACK_DISTRIBUTION_MISSING)
-    from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- as above
-    from bot.platforms.slack.installed import DistributedApp  # noqa: PLC0415 -- as above
+    from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- a bot without Slack does not load its libraries
+    from bot.platforms.slack.installed import DistributedApp  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
     distributed = DistributedApp(distribution, store.installations, parts.account_keys(settings), new_secret)
     _keep_loaded()
@@ -442,7 +442,7 @@ async def _serve_play(
     keep: Path, port: int | None, zone: str, opened: Callable[[str], None], host: Host, _: Telemetry
 ) -> None:
     from bot.platforms.play.run import PlaySettings, serve  # noqa: PLC0415 -- a bot without the page does not load its libraries
-    from bot.platforms.play.surface import MessageFile, MessageLog  # noqa: PLC0415 -- as above
+    from bot.platforms.play.surface import MessageFile, MessageLog  # noqa: PLC0415 -- a bot without the page does not load its libraries
 
     with closing(MessageFile(keep.with_name(f"{keep.name}.messages"))) as file:
         token = file.name("token", new_secret)

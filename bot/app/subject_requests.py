@@ -494,7 +494,7 @@ async def _no_answer(*_: object) -> None:
 
 
 async def _no_question(*_: object) -> bool:
-    """Withdraw nothing, as above."""
+    """Withdraw nothing: this process has posted no question."""
     return False
 
 

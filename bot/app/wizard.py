@@ -47,7 +47,7 @@ class Dialogue(Protocol):
         ...
 
     def ask_unseen(self, question: str) -> str:
-        """Return a secret that the user types without echo. Raises EOFError as above."""
+        """Return a secret that the user types without echo. Raises EOFError at the end of the input."""
         ...
 
     def open_page(self, address: str) -> bool:

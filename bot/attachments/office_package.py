@@ -145,7 +145,7 @@ class OfficePackage:
         with suppress(Stop), self._archive.open(self._entries[_plain(part)]) as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 parser.Parse(chunk, False)  # noqa: FBT003 -- expat takes no names
-            parser.Parse(b"", True)  # noqa: FBT003 -- as above
+            parser.Parse(b"", True)  # noqa: FBT003 -- expat takes no names
 
     def read_if_sound(self, part: str, reader: PartReader) -> bool:
         """Read a part as far as it can be read; return whether that was to its end."""

@@ -53,7 +53,7 @@ class PdfForms:
                 author = _text(annotation.get("/T"))
                 yield f"[{NOTES[subtype]}{f' by {author}' if author else ''}] {words}"
 
-    def _field(self, widget: Any) -> Iterator[str]:  # noqa: ANN401 -- as above
+    def _field(self, widget: Any) -> Iterator[str]:  # noqa: ANN401 -- pypdf's, which is loaded late
         chain = [*_chain(widget)]
         name = ".".join(filter(None, (_text(field.get("/T")) for field in reversed(chain))))
         if name in self._named:
@@ -67,7 +67,7 @@ class PdfForms:
             yield f"[field] {_text(_inherited(chain, '/TU')) or name or 'without a name'}: {value}"
 
     @staticmethod
-    def not_read(reader: Any) -> str:  # noqa: ANN401 -- as above
+    def not_read(reader: Any) -> str:  # noqa: ANN401 -- pypdf's, which is loaded late
         """Return one line for each thing that is not read; "" for none."""
         lines = list[str]()
         form = reader.trailer["/Root"].get("/AcroForm")
@@ -80,7 +80,7 @@ class PdfForms:
         return "".join(f"\n{line}" for line in lines)
 
 
-def _chain(field: Any) -> Iterator[Any]:  # noqa: ANN401 -- as above
+def _chain(field: Any) -> Iterator[Any]:  # noqa: ANN401 -- pypdf's, which is loaded late
     """Yield a field and those that it belongs to, from which it inherits."""
     for _ in range(MAX_PARENTS):
         yield field
@@ -90,25 +90,25 @@ def _chain(field: Any) -> Iterator[Any]:  # noqa: ANN401 -- as above
         field = parent.get_object()
 
 
-def _inherited(chain: list[Any], key: str) -> Any:  # noqa: ANN401 -- as above
+def _inherited(chain: list[Any], key: str) -> Any:  # noqa: ANN401 -- pypdf's, which is loaded late
     values = (field.get(key) for field in chain)
     found = next((value for value in values if value is not None), None)
     return None if found is None else found.get_object()
 
 
-def _choices(options: Any) -> dict[str, str]:  # noqa: ANN401 -- as above
+def _choices(options: Any) -> dict[str, str]:  # noqa: ANN401 -- pypdf's, which is loaded late
     """Return what people see of each choice, by its stored value, where these differ."""
     pairs = map(_objects, _objects(options))
     return {_text(pair[0]): _text(pair[1]) for pair in pairs if len(pair) > 1}
 
 
-def _objects(array: Any) -> list[Any]:  # noqa: ANN401 -- as above
+def _objects(array: Any) -> list[Any]:  # noqa: ANN401 -- pypdf's, which is loaded late
     """Return the first objects of an array; none of anything else."""
     found = None if array is None else array.get_object()
     return [one.get_object() for one in cast("list[Any]", found)[:MAX_ANNOTATIONS]] if isinstance(found, list) else []
 
 
-def _value(kind: str, flags: int, value: Any) -> str:  # noqa: ANN401 -- as above
+def _value(kind: str, flags: int, value: Any) -> str:  # noqa: ANN401 -- pypdf's, which is loaded late
     match kind:
         case "/Btn":
             if flags & _PUSH_BUTTON:
@@ -122,7 +122,7 @@ def _value(kind: str, flags: int, value: Any) -> str:  # noqa: ANN401 -- as abov
             return ", ".join(filter(None, map(_text, _objects(value) or [value])))
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 -- as above
+def _text(value: Any) -> str:  # noqa: ANN401 -- pypdf's, which is loaded late
     if value is None:
         return ""
     value = value.get_object() if hasattr(value, "get_object") else value

@@ -182,7 +182,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 async def _exchange(process: asyncio.subprocess.Process, data: bytes, output: _Output) -> None:
     assert process.stdin is not None  # noqa: S101 -- both are pipes
-    assert process.stdout is not None  # noqa: S101 -- as above
+    assert process.stdout is not None  # noqa: S101 -- both are pipes
     try:
         process.stdin.write(data)
         await process.stdin.drain()

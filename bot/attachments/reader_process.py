@@ -111,11 +111,11 @@ def read_pdf(data: bytes, output: DocumentOutput, first: int, max_pages: int) ->
         with suppress(Exception):  # whatever a library raises for a hostile page, the others are read
             text = reader.pages[number].extract_text()
         beside = list[str]()
-        with suppress(Exception):  # as above
+        with suppress(Exception):  # a damaged form does not take the page's text away
             beside += forms.lines(reader.pages[number])
         output.text("\n".join(filter(None, (text.rstrip(), *beside))))
     not_read = ""
-    with suppress(Exception):  # as above
+    with suppress(Exception):  # nor does a form that cannot be listed
         not_read = forms.not_read(reader)
     output.text(not_read)
 

@@ -47,7 +47,7 @@ MAX_BYTES: Final = {
     FileKind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
     FileKind.PICTURE: 5_000_000,  # what every vendor accepts; a photograph resized by a chat client is smaller
     FileKind.PDF: 20_000_000,  # a book with pictures
-    FileKind.OFFICE: 20_000_000,  # as above
+    FileKind.OFFICE: 20_000_000,  # a long document with pictures
     FileKind.HTML: 2_000_000,  # a page as browsers save it
     FileKind.SOUND: 25_000_000,  # what transcription services accept: twenty minutes or more
 }

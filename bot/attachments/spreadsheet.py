@@ -46,7 +46,7 @@ class _Workbook(PartReader):
         if tag == "sheet":
             self.sheets.append((attributes.get("name", ""), attributes.get("id", "")))
         elif tag == "workbookPr" and attributes.get("date1904") in {"1", "true", "on"}:
-            self.epoch = datetime(1904, 1, 1)  # noqa: DTZ001 -- as above
+            self.epoch = datetime(1904, 1, 1)  # noqa: DTZ001 -- sheets know no time zones
         elif tag == "calcPr":
             self.recalculates = attributes.get("fullCalcOnLoad") in {"1", "true", "on"}
 

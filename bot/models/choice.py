@@ -274,7 +274,7 @@ def open_model(
     if choice.endpoint is None:
         return RehearsalProvider(sleep=clock.sleep)
     from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- see the module's docstring
-    from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- as above
+    from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- see the module's docstring
 
     timeouts = ModelTimeouts(settings.first_token_timeout_s, settings.next_token_timeout_s)
     world = ProviderWorld(clock, chance, timeouts, RetryPolicy(settings.provider_retries))

@@ -51,7 +51,7 @@ def _listen(host: str, port: int) -> socket.socket:
 @cache
 def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
     """Return the server class, created at first use, so that uvicorn is loaded only where a page is served."""
-    from uvicorn import Config, Server  # noqa: PLC0415 -- as above
+    from uvicorn import Config, Server  # noqa: PLC0415 -- loaded only where a page is served
 
     class InLoop(Server):
         """A server in the bot's event loop, which leaves signal handling to the bot."""
@@ -86,7 +86,7 @@ def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
 
 @cache
 def _protocol(head_s: float) -> "type[H11Protocol]":
-    from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 -- as above
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 -- loaded only where a page is served
 
     class Impatient(H11Protocol):
         """Closes a connection without a first request in time; uvicorn would wait without end."""

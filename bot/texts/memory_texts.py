@@ -15,7 +15,7 @@ from bot.texts.formatting import counted, literal, shortened
 
 # How the line below an answer begins that says what was kept.
 REMEMBERED = "*Remembered: "
-# The same for what was learned in the background since the last answer.
+# How the line begins that says what was learned in the background since the last answer.
 LEARNED_EARLIER = "*Learned from your earlier messages: "
 SCHEDULED = "*At a time: "
 # What stands in its place once that is taken back.
@@ -60,7 +60,7 @@ LEARNS = (
 )
 KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases it.*"
 AT_A_TIME = f"{SCHEDULED}{{when}}*"  # Below the answer of the question that wanted it
-# The same where there are no buttons.
+# Where there are no buttons, the line says what to type.
 AT_A_TIME_HOW = f"{SCHEDULED}{{when}}. `/schedules edit {{id}} NEW TIME` changes it, `cancel {{id}}` ends it.*"
 KEPT = f"{REMEMBERED}{{facts}}*"
 LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"

@@ -262,7 +262,7 @@ def reads(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
 
 
 def reads_long(work: Callable[Concatenate[Connection, P], T]) -> "_Method[P, T]":
-    """The same for work that computes for long."""
+    """A method that runs `work`, which computes for long, on one snapshot."""
 
     async def run(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
         return await store.database.read_long(work, *args, **options)

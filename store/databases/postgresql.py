@@ -115,7 +115,7 @@ class _PooledConnection(asyncpg.Connection):
 
     async def execute(self, query: str, *args: object, **options: Any) -> str:  # noqa: ANN401 -- the driver's own
         whole = query + _SET_LIMITS if query.startswith("BEGIN") else query
-        return await super().execute(whole, *args, **options)  # pyright: ignore[reportUnknownMemberType]  # as above
+        return await super().execute(whole, *args, **options)  # pyright: ignore[reportUnknownMemberType]  # asyncpg leaves it untyped
 
 
 async def connect(
@@ -457,7 +457,7 @@ def _is_conflict(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _CONFLICTS
 
 
-# Notifications between all processes on one PostgreSQL. See the port Notifier.
+# Notifications between all processes on one PostgreSQL: an implementation of the port Notifier.
 #
 # Rule: a notification may get lost while the server is away; the workers poll the ledger, and then the log says that it
 # is away. Behind a pooler by transaction LISTEN cannot be used, because the connection soon serves another client: then

@@ -170,7 +170,7 @@ def take_back(connection: Connection, to: str, migrations: Migrations) -> None:
 
 async def make_indexes(database: Database) -> None:
     """Make the indexes that migrations have recorded. Raises StoreError."""
-    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as below
+    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- importing it takes longer than the rest of the store's start
 
     due = await database.read(_indexes_due)
     if not due or not isinstance(database, PostgresDatabase):

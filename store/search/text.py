@@ -399,7 +399,7 @@ def indexed_text(text: str, *, stemmed: bool) -> IndexedText:
 
 
 def indexed_words(text: str, words: Sequence[str], *, stemmed: bool) -> IndexedText:
-    """The same for a text whose index words are known."""
+    """Return the index entry of a text whose index words are known. `stemmed`: English words are stemmed here."""
     terms: Iterable[str] = entry_terms(words)
     distinct = dict.fromkeys(map(stem, terms) if stemmed else terms)
     return IndexedText(text, len(words), tuple(dict.fromkeys(words)), tuple(distinct))

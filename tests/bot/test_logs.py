@@ -146,7 +146,7 @@ def test_no_secret_is_left_in_a_json_line_and_each_line_is_valid(secrets: list[s
 def test_a_json_line_contains_foreign_text_without_control_characters(stream: io.StringIO) -> None:
     as_json(stream)
     try:
-        raise ValueError("bad \x1b]0;owned\x07\n{}")  # noqa: TRY301 -- as above
+        raise ValueError("bad \x1b]0;owned\x07\n{}")  # noqa: TRY301 -- as deep in a library
     except ValueError:
         logging.getLogger("bot.b").exception("failed: \x1b[2J\u202e")
     (line,) = stream.getvalue().splitlines()

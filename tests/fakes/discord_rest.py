@@ -115,20 +115,20 @@ class FakeRest(Requests):
     async def _me(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return user(BOT)
 
-    async def _my_guilds(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+    async def _my_guilds(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- all handlers have one signature
         counts: Payload = {"approximate_member_count": self.members} if "with_counts" in request.query else {}
         names = self.world.guilds.items()
         return [{"id": number, "name": name, "permissions": self.world.bot_may, **counts} for number, name in names]
 
-    async def _gateway(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _gateway(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return {"url": self.gateway_url, "shards": self.shards_recommended, "session_start_limit": self.session_starts}
 
-    async def _application(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _application(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         about: Payload = {"id": BOT, "name": "cogency", "description": "", "icon": None, "summary": "", "team": None}
         about |= {"bot_public": True, "bot_require_code_grant": False, "verify_key": "00", "flags": 0}
         return {**about, "owner": user(ANN), **self.application}
 
-    async def _put_commands(self, request: web.Request, body: Any) -> list[Payload]:  # noqa: ARG002 -- as above
+    async def _put_commands(self, request: web.Request, body: Any) -> list[Payload]:  # noqa: ARG002 -- all handlers have one signature
         common: Payload = {
             "version": "1",
             "type": 1,
@@ -139,27 +139,27 @@ class FakeRest(Requests):
         self.commands = [{**common, **command, "id": self.world.new_id(), "application_id": BOT} for command in body]
         return self.commands
 
-    async def _get_commands(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+    async def _get_commands(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- all handlers have one signature
         """Return commands; translations only if requested; default values are omitted, as Discord does."""
         whole = request.query.get("with_localizations") == "true"
         return [_read_back(command, whole=whole) for command in self.commands]
 
-    async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         person = str(body["recipient_id"])
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
 
-    async def _get_user(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_user(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         if (person := request.match_info["person"]) in self.world.without_account:
             raise Refused(404, 10013, "Unknown User")
         return user(person)
 
-    async def _get_guild(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_guild(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return self._guild(request)
 
-    async def _get_channels(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+    async def _get_channels(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- all handlers have one signature
         return self._guild(request)["channels"]
 
-    async def _get_threads(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_threads(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return {"threads": self._guild(request)["threads"], "members": []}
 
     def _guild(self, request: web.Request) -> Payload:
@@ -167,25 +167,25 @@ class FakeRest(Requests):
             raise Refused(404, 10004, "Unknown Guild")
         return self.world.guild(guild)
 
-    async def _leave(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+    async def _leave(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         guild = request.match_info["guild"]
         if self.world.guilds.pop(guild, None) is None:
             raise Refused(404, 10004, "Unknown Guild")
         await self._tell("GUILD_DELETE", {"id": guild})
 
-    async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         guild, person = request.match_info["guild"], request.match_info["member"]
         if person in self.world.absent or (person, guild) in self.world.absent_from:
             raise Refused(404, 10007, "Unknown Member")
         return member(BOT, roles=["31"]) if person == BOT else self.world.member(person)
 
-    async def _get_thread_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_thread_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         person, thread = request.match_info["member"], self._channel(request)
         if person not in self.world.in_thread.get(thread["id"], ()):
             raise Refused(404, 10007, "Unknown Member")
         return {"id": thread["id"], "user_id": person, "join_timestamp": "2026-01-01T00:00:00+00:00", "flags": 0}
 
-    async def _get_channel(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_channel(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return self._channel(request)
 
     async def _change_channel(self, request: web.Request, body: Payload) -> Payload:
@@ -200,10 +200,10 @@ class FakeRest(Requests):
         state["archived"] = body.get("archived", state["archived"])
         return thread
 
-    async def _type(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+    async def _type(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         return None
 
-    async def _history(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+    async def _history(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- all handlers have one signature
         messages = self.world.said_in(request.match_info["channel"], newest_first=True)
         before, after = int(request.query.get("before", 1 << 63)), int(request.query.get("after", 0))
         seen = [
@@ -214,7 +214,7 @@ class FakeRest(Requests):
         in_server = request.match_info["channel"] not in DM_OF.values()
         return page if self.message_content or not in_server else [_without_words(message) for message in page]
 
-    async def _get_message(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _get_message(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return self._message(request)
 
     async def _send(self, request: web.Request, body: Payload) -> Payload:
@@ -264,7 +264,7 @@ class FakeRest(Requests):
             raise Refused(400, 50083, "Thread is archived")
         return self._changed(message, body)
 
-    async def _delete(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+    async def _delete(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         del self.world.messages[self._message(request)["id"]]
 
     async def _start_thread(self, request: web.Request, body: Payload) -> Payload:
@@ -319,7 +319,7 @@ class FakeRest(Requests):
         self._keep_files(message, body)
         return message
 
-    async def _read_answer(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+    async def _read_answer(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers have one signature
         return self._answer_of(request)
 
     async def _edit_answer(self, request: web.Request, body: Payload) -> Payload:
@@ -342,7 +342,7 @@ class FakeRest(Requests):
             self.world.edit(message, body["content"] or "")
         return message
 
-    async def _delete_answer(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+    async def _delete_answer(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
         del self.world.messages[self._answer_of(request)["id"]]
 
     def _keep_files(self, message: Payload, body: Payload) -> None:

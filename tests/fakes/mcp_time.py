@@ -20,7 +20,7 @@ def get_current_time(timezone: str) -> str:
 @server.tool()
 def convert_time(source_timezone: str, time: str, target_timezone: str) -> str:
     """Convert time between timezones."""
-    day = datetime.now(ZoneInfo(source_timezone)).date()  # noqa: TID251 -- as above
+    day = datetime.now(ZoneInfo(source_timezone)).date()  # noqa: TID251 -- a server reads the real clock
     there = datetime.combine(day, time_of_day.fromisoformat(time), ZoneInfo(source_timezone))
     return json.dumps({"target": there.astimezone(ZoneInfo(target_timezone)).isoformat(timespec="seconds")})
 

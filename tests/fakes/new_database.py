@@ -19,7 +19,7 @@ async def new_database(path: Path) -> str:
     url = f"sqlite:///{path}"
     if not _made and not path.exists():  # noqa: ASYNC240 -- a test may wait for its disk
         await (await open_store(url)).close()
-        _made.append(path.read_bytes())  # noqa: ASYNC240 -- as above
+        _made.append(path.read_bytes())  # noqa: ASYNC240 -- a test may wait for its disk
     else:
         _lay(path)
     return url

@@ -9,5 +9,5 @@ class NoQuestions:
     async def answer(self, person: str, words: str) -> QuestionAnswer | None:  # noqa: ARG002 -- no tool asks
         return None
 
-    async def window(self, person: str, words: str) -> AskedWindow:  # noqa: ARG002 -- as above
+    async def window(self, person: str, words: str) -> AskedWindow:  # noqa: ARG002 -- no tool asks
         raise Refused(command_texts.QUESTION_OVER)

@@ -11,5 +11,5 @@ class NothingScheduled:
     async def change_words(self, answered: Answered, person: str) -> str:  # noqa: ARG002 -- required by the port
         raise Refused(schedule_texts.NOT_ANY_MORE)
 
-    async def take_back(self, answered: Answered, person: str) -> str:  # noqa: ARG002 -- as above
+    async def take_back(self, answered: Answered, person: str) -> str:  # noqa: ARG002 -- required by the port
         return schedule_texts.NOT_ANY_MORE

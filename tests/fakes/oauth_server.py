@@ -204,7 +204,7 @@ async def tool_service(*scopes: str) -> AsyncGenerator[ToolService]:
         return f"the notes of {user}: {', '.join(service.notes.get(user, []))}"
 
     @server.tool(structured_output=False)
-    async def wait() -> str:  # pyright: ignore[reportUnusedFunction] -- as above
+    async def wait() -> str:  # pyright: ignore[reportUnusedFunction] -- the server calls it
         """Never end."""
         service.waiting.set()
         await asyncio.Event().wait()

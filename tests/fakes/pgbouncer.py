@@ -97,7 +97,7 @@ def pgbouncer() -> tuple[Path, str]:
 def keeps_statements() -> bool:
     """Return whether it supports prepared statements: Debian's of 2023 does not, Ubuntu's of 2024 and later does."""
     program, libraries = pgbouncer()
-    output = subprocess.check_output([program, "--version"], env={"LD_LIBRARY_PATH": libraries}, timeout=PATIENCE_S)  # noqa: S603 -- as above
+    output = subprocess.check_output([program, "--version"], env={"LD_LIBRARY_PATH": libraries}, timeout=PATIENCE_S)  # noqa: S603 -- our own command
     found = re.search(rb"PgBouncer (\d+)\.(\d+)", output)
     assert found is not None, output
     return (int(found[1]), int(found[2])) >= KEEPS_SINCE

@@ -234,11 +234,11 @@ def _become(  # as `python -c` sets it up
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(folder)
     os.environ.clear()  # noqa: TID251 -- the environment of a new process
-    os.environ.update(environ)  # noqa: TID251 -- as above
+    os.environ.update(environ)  # noqa: TID251 -- the environment of a new process
     sys.argv = ["-c", *arguments]
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 -- open until the process ends
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 -- as above
-    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115 -- as above
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 -- open until the process ends
+    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115 -- open until the process ends
     try:
         exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 -- a test's own program
     except SystemExit as ended:

@@ -136,7 +136,7 @@ def prepare(folder: Path) -> None:
     repository = folder / "repository"
     git = ["git", "-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
     subprocess.run([*git[:1], "init", "-q", str(repository)], check=True)  # noqa: S603 -- the machine's own
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Paint the boat"], check=True, cwd=repository)  # noqa: S603 -- as above
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Paint the boat"], check=True, cwd=repository)  # noqa: S603 -- the machine's own
 
 
 @asynccontextmanager

@@ -348,7 +348,7 @@ async def test_an_app_that_is_taken_away_stops_everywhere_and_forgetting_begins(
 
 async def _is_removed(world: InstallWorld) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while (await world.rows())[0].removed is None:  # noqa: ASYNC110 -- as above
+        while (await world.rows())[0].removed is None:  # noqa: ASYNC110 -- nobody tells
             await asyncio.sleep(0.01)
 
 

@@ -237,12 +237,12 @@ class Menus:
 
         @tree.context_menu(name=command_texts.FORGET_THIS)
         @interactions.everywhere
-        async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+        async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             await self._forget(interaction, message)
 
         @tree.context_menu(name=SUMMARISE.onwards.label)
         @interactions.everywhere
-        async def summarise(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+        async def summarise(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             question = SUMMARISE.onwards.question.format(link=message.jump_url)
             await self._commands.ask(interaction, RequestedAnswer(question, private=True))
 

@@ -199,21 +199,21 @@ def _text(display: components.TextDisplay, depth: int) -> Iterator[str]:  # noqa
     yield display.content
 
 
-def _button(button: discord.Button, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _button(button: discord.Button, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     label = button.label or (str(button.emoji) if button.emoji is not None else "")
     yield _link(button.url, label) if button.url else f"(button: {label})" if label else ""
 
 
-def _menu(menu: discord.SelectMenu, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _menu(menu: discord.SelectMenu, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     chosen = ", ".join(option.label for option in menu.options if option.default) or menu.placeholder or ""
     yield f"(menu: {chosen})" if chosen else ""
 
 
-def _thumbnail(picture: components.ThumbnailComponent, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _thumbnail(picture: components.ThumbnailComponent, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _picture(picture.description)
 
 
-def _gallery(gallery: components.MediaGalleryComponent, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _gallery(gallery: components.MediaGalleryComponent, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield from (_picture(item.description) for item in gallery.items)
 
 
@@ -221,11 +221,11 @@ def _picture(about: str | None) -> str:
     return f"(picture: {about})" if about else "(picture)"
 
 
-def _file(file: components.FileComponent, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _file(file: components.FileComponent, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield f"(file: {file.name})" if file.name else "(a file)"
 
 
-def _nothing(component: discord.Component, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _nothing(component: discord.Component, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield from ()
 
 
@@ -233,14 +233,14 @@ def _label(label: components.LabelComponent, depth: int) -> Iterator[str]:
     yield " ".join(filter(None, (label.label, label.description, *_components([label.component], depth))))
 
 
-def _field(field: components.TextInput, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _field(field: components.TextInput, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     words = ": ".join(filter(None, (field.label, field.value or field.placeholder)))
     yield f"(field: {words})" if words else ""
 
 
 def _options(
     group: components.RadioGroupComponent | components.CheckboxGroupComponent,
-    depth: int,  # noqa: ARG001 -- as above
+    depth: int,  # noqa: ARG001 -- the form of a reader
 ) -> Iterator[str]:
     for option in group.options:
         yield f"[{'x' if option.default else ' '}] {option.label}"

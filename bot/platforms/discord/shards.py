@@ -472,7 +472,7 @@ class LeasedClient(ShardedClient):
         guild = await self._load(number)
         if guild is None and event == "GUILD_DELETE":
             unavailable = self._cache._get_or_create_unavailable_guild(number)  # noqa: SLF001 -- without it the event is dropped
-            self._cache._add_guild(unavailable)  # noqa: SLF001 -- as above
+            self._cache._add_guild(unavailable)  # noqa: SLF001 -- without it the event is dropped
         elif guild is not None and event == "CHANNEL_DELETE" and guild.get_channel(int(data["id"])) is None:
             self._connection.parsers["CHANNEL_CREATE"](data)  # it was deleted before its server was loaded
 

@@ -181,7 +181,7 @@ class MessageLog:
             self._drop_oldest()
         return message
 
-    def change(self, message: str, **fields: Any) -> PlayMessage | None:  # noqa: ANN401 -- as above
+    def change(self, message: str, **fields: Any) -> PlayMessage | None:  # noqa: ANN401 -- fields of the message
         """Return the changed message; None if it was deleted."""
         if (before := self.of(message)) is None:
             return None
@@ -364,7 +364,7 @@ class PlaySurface:
     def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- a process that continues the turn shows its own status
         self._log.status(self._asked.event_id, self._address.channel, self._address.thread, "")
 
-    def _add(self, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- as above
+    def _add(self, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message
         return self._log.add(self._address.channel, BOT, thread=self._address.thread, **fields)
 
     def _key(self, key: PageKey) -> str:

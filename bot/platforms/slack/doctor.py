@@ -167,7 +167,7 @@ def app(facts: SlackFacts) -> list[Finding]:
             return found or [good("the app is set up as its manifest says")]
 
 
-def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
+def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- all in COMPARED are called in one way
     subscribed = frozenset(api.texts(api.fields(manifest, "settings", "event_subscriptions"), "bot_events"))
     found: list[Finding] = []
     if required := sorted(events(()) - subscribed):
@@ -200,7 +200,7 @@ def app_delivery(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     return [] if by_socket else _request_urls(manifest, app)
 
 
-def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- as the others
+def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- all in COMPARED are called in one way
     features, home = api.fields(manifest, "features"), api.fields(manifest, "features", "app_home")
     found: list[Finding] = []
     if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):

@@ -262,7 +262,7 @@ class EventsListener:
     def _connected(self) -> RequestHandler:
         """Make the handler of a new connection."""
         assert self._runner is not None  # noqa: S101 -- it listens
-        assert self._runner.server is not None  # noqa: S101 -- as above
+        assert self._runner.server is not None  # noqa: S101 -- it listens
         # Later: several may be accepted together, and none is in the server's list before its connection is made.
         asyncio.get_running_loop().call_later(0, self._close_oldest, self._runner.server)
         return self._runner.server()

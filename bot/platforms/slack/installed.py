@@ -208,7 +208,7 @@ class _OAuthClient(Protocol):
 
 def _code(error: SlackApiError) -> str:
     """Return Slack's error code if it has the form of one, since it is shown on a page."""
-    response = cast("_Answer", error.response)  # pyright: ignore[reportUnknownMemberType] -- as above
+    response = cast("_Answer", error.response)  # pyright: ignore[reportUnknownMemberType] -- slack_sdk leaves it untyped
     code = text(response.data, "error") if isinstance(response.data, dict) else ""
     return code if _ERROR.fullmatch(code) else "unknown_error"
 

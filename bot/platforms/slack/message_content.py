@@ -278,11 +278,11 @@ def _only_text(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 
     yield _object(at(block, "text"))
 
 
-def _markdown(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _markdown(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _MENTION.sub(r"<\1>", _plain(text(block, "text")))
 
 
-def _image(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _image(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _picture(_object(at(block, "title")) or _plain(text(block, "alt_text")))
 
 
@@ -303,17 +303,17 @@ def _input(block: JsonObject, depth: int) -> Iterator[str]:
     yield " ".join(filter(None, (label, *_elements([fields(block, "element")], depth))))
 
 
-def _file(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _file(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     name = first_text(fields(block, "file"), "title", "name")
     yield f"(file: {_plain(name)})" if name else "(a remote file that I cannot read)"
 
 
-def _call(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _call(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     call = fields(block, "call", "v1")
     yield f"(call: {_link(text(call, 'join_url'), _plain(text(call, 'name')) or 'join')})"
 
 
-def _video(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _video(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     title = _object(at(block, "title")) or _plain(text(block, "alt_text"))
     yield f"(video: {_link(first_text(block, 'title_url', 'video_url'), title)})"
     yield _object(at(block, "description"))
@@ -338,7 +338,7 @@ def _data_table(block: JsonObject, depth: int) -> Iterator[str]:
     yield from _table(block, depth)
 
 
-def _chart(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _chart(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     """Yield the numbers of a chart: one line for each slice, or for each series."""
     chart = fields(block, "chart")
     labels = (text(chart, "axis_config", "x_label"), text(chart, "axis_config", "y_label"))
@@ -378,7 +378,7 @@ def _plan(block: JsonObject, depth: int) -> Iterator[str]:
     yield from _blocks(({"type": "task_card", **task} for task in items(block, "tasks")), depth)
 
 
-def _alert(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _alert(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     level = text(block, "level")
     level = _plain(level) if level not in ("", "default") else ""
     yield ": ".join(filter(None, (level, _object(at(block, "text")))))
@@ -404,7 +404,7 @@ def _carousel(block: JsonObject, depth: int) -> Iterator[str]:
     yield from _blocks(({"type": "card", **card} for card in items(block, "elements")), depth)
 
 
-def _auth_provider(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _auth_provider(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     names = ("name", "description", "connected_identity", "connected_context")
     yield ", ".join(filter(None, (_object(at(block, name)) for name in names)))
 
@@ -437,7 +437,7 @@ def _rich_preformatted(element: JsonObject, depth: int) -> Iterator[str]:
 _STYLES: Final = {"code": "`", "strike": "~", "italic": "_", "bold": "*"}
 
 
-def _rich_words(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_words(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _styled(element, _plain(text(element, "text")))
 
 
@@ -447,24 +447,24 @@ def _styled(element: JsonObject, words: str) -> str:
     return words.replace(core, f"{marks[::-1]}{core}{marks}", 1) if core and marks else words
 
 
-def _rich_channel(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_channel(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _token("#", text(element, "channel_id"))
 
 
-def _rich_user(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_user(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _token("@", text(element, "user_id"))
 
 
-def _rich_emoji(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_emoji(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield f":{_plain(text(element, 'name'))}:"
 
 
-def _rich_link(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_link(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     url = text(element, "url")
     yield _styled(element, _link(url, _plain(text(element, "text")) or _plain(url)))
 
 
-def _rich_reference(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_reference(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     """Yield what an element refers to: an object in Slack or in an app, by its words and address."""
     words = _plain(first_text(element, "text", "title", "label", "name", "fallback"))
     user = _token("@", text(element, "user_id"))
@@ -472,24 +472,24 @@ def _rich_reference(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: 
     yield _link(text(element, "url"), words or user or kind) if text(element, "url") else words or user or f"({kind})"
 
 
-def _rich_team(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_team(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield f"@{_plain(text(element, 'team_id'))}"
 
 
-def _rich_group(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_group(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     group = text(element, "usergroup_id")
     yield _token("!subteam^", f"{group}|@{group}" if group.isalnum() else "")
 
 
-def _rich_date(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_date(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _plain(text(element, "fallback")) or _date(number(element, "timestamp"))
 
 
-def _rich_broadcast(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_broadcast(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _token("!", text(element, "range"))
 
 
-def _rich_color(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _rich_color(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _plain(text(element, "value"))
 
 
@@ -504,12 +504,12 @@ def _date(seconds: int) -> str:
         return str(seconds)
 
 
-def _button(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _button(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     label, url = _object(at(element, "text")), text(element, "url")
     yield (_link(url, label) if url else f"(button: {label})") if label else ""
 
 
-def _menu(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _menu(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     """Yield what is chosen in a menu or a field, or else what it asks for."""
     chosen = [fields(element, "initial_option"), *items(element, "initial_options")]
     names = [_object(at(option, "text")) for option in chosen if option]
@@ -518,7 +518,7 @@ def _menu(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- 
     yield f"(field: {words})" if words else ""
 
 
-def _choices(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _choices(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     """Yield all options of boxes, which Slack shows beside each other; those that are ticked are marked."""
     ticked = [fields(element, "initial_option"), *items(element, "initial_options")]
     values = {text(option, "value") for option in ticked if option}
@@ -526,7 +526,7 @@ def _choices(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 
         yield f"[{'x' if text(option, 'value') in values else ' '}] {_object(at(option, 'text'))}"
 
 
-def _url_source(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- as above
+def _url_source(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
     yield _link(text(element, "url"), _plain(text(element, "text")) or _plain(text(element, "url")))
 
 

@@ -62,7 +62,7 @@ class TerminalModels:
     async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- there is one user
         return ModelMenu(self.choice.name, "", sentence=self.choice.sentence)
 
-    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
+    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- there is one user
         await self.choice.choose(name or reply_texts.USUAL)
 
 

@@ -205,11 +205,11 @@ def strings(value: object) -> Iterator[str]:
             yield value
         case dict():
             for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] -- any event's field
-                yield from strings(key)  # pyright: ignore[reportUnknownArgumentType] -- as above
-                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType] -- as above
+                yield from strings(key)  # pyright: ignore[reportUnknownArgumentType] -- any event's field
+                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType] -- any event's field
         case list() | tuple():
-            for item in value:  # pyright: ignore[reportUnknownVariableType] -- as above
-                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType] -- as above
+            for item in value:  # pyright: ignore[reportUnknownVariableType] -- any event's field
+                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType] -- any event's field
         case _:
             for name in getattr(value, "__slots__", ()):
                 yield from strings(getattr(value, name))

@@ -51,7 +51,7 @@ async def test_a_hostile_one_costs_bounded_time_and_gives_a_reason(make: Callabl
     data = make()
     began = time.monotonic()  # noqa: TID251 -- how long the process really takes is what is tested
     told = await Reader(seconds=1.0).text(ReadAs.PDF, data)
-    assert time.monotonic() - began < 8.0  # noqa: TID251 -- as above
+    assert time.monotonic() - began < 8.0  # noqa: TID251 -- how long the process really takes is what is tested
     assert told.text == ""
     assert told.why in {kinds.BROKEN, kinds.LATE, kinds.SCANNED}
 
