@@ -55,7 +55,10 @@ from agent.protocol.grammar import (
     OpenElement,
     OpenFence,
     ParserLimits,
+    Tag,
+    ends_line,
     is_cut_tag,
+    read_tag,
     skip_blanks,
 )
 from agent.protocol.json_text import SaneStream
@@ -63,6 +66,9 @@ from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token, re
 
 # In the middle of a line, "[TOOL_CALLS]", "[|endofturn|]" and "[END FINAL RESPONSE]" are markers as well.
 _TEXT = re.compile(rf"(?:[^\n<\[]|{NO_MARKER_BEGINS}|\[(?=[^TBE|]|T[^O]|B[^E]|E[^N]))++(\n)?|(\n)")
+
+
+_CALLING = (BlockKind.EXECUTE, BlockKind.WORKSPACE)
 
 
 class _Mode(Enum):
@@ -250,6 +256,14 @@ class Parser:
         end = read_stray(text, start, is_whole=self._openings.is_whole)
         return self._drop(end) if isinstance(end, int) else end
 
+    def _begins_answer(self, text: str, end: int) -> bool:
+        """Return whether a tag that ends at `end` stands alone on its line, right before the first word of the answer:
+        small models begin a block and go on in prose.
+        """
+        is_first = self._mode is _Mode.LINE_START and not self._output.has_visible_text
+        inside = skip_blanks(text, end, f"{BLANKS}\n")
+        return is_first and text[inside : inside + 1].isalpha() and ends_line(text, end, self._limits) is True
+
     def _drop(self, end: int) -> int:
         self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "frame"))
         self._output.gap = openings.Gap.IN_LINE if self._mode is _Mode.TEXT else openings.Gap.OWN_LINE
@@ -260,6 +274,8 @@ class Parser:
         """Act on the decision about what begins; there may be blanks between `position` and the beginning."""
         match beginning:
             case openings.Text(end, about):
+                if about in _CALLING and self._begins_answer(text, end):
+                    return self._drop(end)
                 if about:
                     self._mentioned.add(about)
                 return self._write_text(text, position, end)
@@ -454,7 +470,13 @@ class Parser:
     def _end_of_text(self, rest: str) -> None:
         """Write the text that was held back, which began no block. A tag that the stream's end cut off is not shown."""
         at_line_start = self._mode is _Mode.LINE_START
-        if (at_line_start or not self._output.last[-1:].isspace()) and is_token(rest):
+        tag = read_tag(rest, skip_blanks(rest, 0), self._limits)
+        if isinstance(tag, Tag) and not tag.closing and tag.kind in _CALLING and self._begins_answer(rest, tag.end):
+            self._held_back = ""
+            self._run(rest[self._drop(tag.end) :].lstrip("\n"))
+            if self._held_back:
+                self._end_of_text(self._held_back)
+        elif (at_line_start or not self._output.last[-1:].isspace()) and is_token(rest):
             self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "token"))
         elif is_cut_tag(rest, self._limits, at_line_start=at_line_start):
             self._output.emit(ViolationFound(Violation.BLOCK_UNCLOSED, "tag"))

@@ -204,6 +204,13 @@ async def test_results_that_the_model_invents_are_asked_again(answers: tuple[str
     assert QUESTION in done.requests[-1][-1].text
 
 
+@pytest.mark.parametrize("tags", ["<execute>", "<execute> </execute>", "<tool_call> </tool_call>", "<workspace>"])
+async def test_prose_in_a_block_that_begins_the_answer_is_shown_without_its_tags(tags: str) -> None:
+    opening, _, closing = tags.partition(" ")
+    done = await answered([*f"{opening}\nUnderstood, five ropes it is.\n{closing}"])
+    assert done.shown.strip() == "Understood, five ropes it is."
+
+
 async def test_two_rounds_without_an_answer_end_in_a_plain_sentence() -> None:
     done = await answered("<stop/>", f"{SUMMARY}\n<stop/>")
     assert done.ended == TurnEnded(Outcome.REFUSED, texts.NO_ANSWER, done.ended.usage)
