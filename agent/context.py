@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import assert_never
 
 from agent.admission_terms import Authority
+from agent.incoming import Person, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import Fact, Scope
 from agent.memory.layers import (
@@ -45,8 +46,8 @@ from agent.progress import retells
 from agent.protocol import render
 from agent.protocol.echoes import Instructions
 from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON, teach, teach_native
-from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
+from agent.stored_messages import Author, StoredMessage
 from agent.summary import summary_digest
 
 SECURITY = (

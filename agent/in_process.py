@@ -14,6 +14,8 @@ from itertools import count
 from typing import Final, Self
 
 from agent.admission_terms import Terms
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.memory import writing
 from agent.memory.audience import WIDE, drawn_from, label
 from agent.memory.facts import FACTS_KEPT, Fact
@@ -21,20 +23,10 @@ from agent.memory.layers import WorkingItem
 from agent.memory.profile import UserProfile
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import as_it_looks
-from agent.records import (
-    Accepted,
-    Author,
-    Claim,
-    Claiming,
-    Closing,
-    Hit,
-    Incoming,
-    Job,
-    Known,
-    RecallQuery,
-    StoredMessage,
-)
+from agent.recall_query import Hit, RecallQuery
 from agent.state import LastActions, SituationSummary
+from agent.stored_messages import Author, StoredMessage
+from agent.turn_records import Accepted, Claim, Claiming, Closing, Known
 
 MAX_MESSAGES: Final = 10_000  # With a thousand letters each: some 20 MB, and some 60 ms for a search
 MAX_READ_CHARS: Final = 4_000  # Searched characters of one message: as many as are quoted of it

@@ -33,6 +33,7 @@ from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, ContextBudget, Perso
 from agent.errors import LeaseLost, ProviderError, SettingsError, StoreError
 from agent.events import AgentEvent, Outcome, TurnEnded
 from agent.in_process import InProcessStore
+from agent.incoming import Incoming, Person
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
@@ -41,13 +42,13 @@ from agent.progress import Progress, decode, encode
 from agent.providers.catalog import ENDPOINTS, Mode
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
-from agent.records import Claim, Claiming, Closing, Incoming, Person
 from agent.state import SituationSummary
 from agent.toolbox.registry import UNASKED, FixedTools, Toolbox
 from agent.toolbox.tool_search import RESERVED
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
+from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import ContextConfig, asker_of, closed, known_context, loop_of
 
 # The prefix of the sources and people of programs. Each question has its own source, so no agent claims another's.

@@ -28,9 +28,9 @@ from agent.protocol.echoes import EchoFilter, Instructions
 from agent.protocol.grammar import TAG_NAMES, BlockKind
 from agent.protocol.parser import Parser
 from agent.protocol.render import neutralise
-from agent.records import Waiting
 from agent.repetition import RepetitionWatch
 from agent.toolbox.registry import Registry
+from agent.turn_records import Waiting
 
 # Text and reasoning together: about 125,000 tokens, the most that vendors let a model write at once. A small model that
 # repeats itself would never end.

@@ -33,8 +33,9 @@ from agent.messages import (
     ToolResult,
     Usage,
 )
-from agent.records import Author, StoredMessage, Waiting
 from agent.state import ActionRecord, Workspace
+from agent.stored_messages import Author, StoredMessage
+from agent.turn_records import Waiting
 
 AWAITED = Consent.AWAITED
 MAX_RECORDED_CHARS = 1_000  # Length of one result in an action record (seed 002)

@@ -19,10 +19,11 @@ from typing import Final, Protocol, TypeAlias
 from zoneinfo import ZoneInfo
 
 from agent.cron_rules import comes_too_often, is_hourly, parse_rule, rule_in_words, single_rules
+from agent.incoming import Incoming, platform_of
 from agent.memory.audience import Place
-from agent.records import Accepted, Incoming, platform_of
 from agent.texts import duration_in_words
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Accepted
 
 
 class ScheduleKind(StrEnum):

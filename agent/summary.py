@@ -18,8 +18,8 @@ from typing import Final
 from agent.memory.secrets import without_secrets
 from agent.memory.synthesizer import after_thoughts, object_in
 from agent.messages import Message, Role, estimate_tokens, is_too_deep
-from agent.records import Author, StoredMessage
 from agent.state import SituationSummary, telling_terms, without_earlier
+from agent.stored_messages import Author, StoredMessage
 
 SUMMARY: Final = "summary"  # The kind of the jobs that summarise, and of their model calls
 DUE_SHARE: Final = 0.6  # Share of the window: when uncovered messages fill more, a summary is made

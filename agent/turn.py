@@ -40,8 +40,8 @@ from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep
 from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
 from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step
-from agent.records import Waiting
 from agent.state import Workspace
+from agent.turn_records import Waiting
 
 
 @dataclass(frozen=True, slots=True)

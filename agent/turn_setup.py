@@ -15,6 +15,7 @@ from agent.citations import ReferenceNumbers, references_of
 from agent.context import REMINDED, Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import ProviderError
 from agent.events import Outcome
+from agent.incoming import Incoming, Quoted, platform_of
 from agent.loop import Afford, Arrived, AskPerson, Emit, Ends, Loop, Save
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope, assumed_in, reading_scopes
@@ -22,14 +23,16 @@ from agent.memory.past_threads import PastMessage
 from agent.messages import Image, Provenance
 from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
 from agent.progress import Progress, action_records, sources, tool_sources, turn_drawn_from, whose_words
-from agent.records import Author, Claim, Closing, Incoming, Quoted, RecallQuery, StoredMessage, platform_of
+from agent.recall_query import RecallQuery
 from agent.state import Execution, Workspace
+from agent.stored_messages import Author, StoredMessage
 from agent.summary import summary_due, visible_from
 from agent.tool_policy import TurnWords
 from agent.toolbox.registry import Registry
 from agent.tools.recall import query_about
 from agent.tools.share_file import shared_files
 from agent.turn import Turn, TurnLimits
+from agent.turn_records import Claim, Closing
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from sqlmodel import Field
 from agent.errors import LeaseLost
 from agent.messages import Json, ModelCall, Usage
 from agent.ports import AuditedCall, CallEnd
-from agent.records import Claim
 from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.tool_policy import DecidedBy
+from agent.turn_records import Claim
 from store import preferences, rows
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, row_id, writes
 from store.message_tables import person

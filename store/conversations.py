@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from agent.incoming import Incoming
 from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.memory.own_words import FILES_NOTE
-from agent.records import AttachedMessage, Author, Incoming, StoredMessage, Thread
 from agent.schedules import occurrence_id
 from agent.state import LastActions
+from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import rows
 from store.databases.database import SqlStore, reads, writes
 from store.memory_tables import fact, profile

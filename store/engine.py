@@ -15,10 +15,11 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from agent import ports, texts
 from agent.errors import StoreError
+from agent.jobs import Job
 from agent.machine import sqlite_path
 from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, FoundPassage, NewDocument
 from agent.memory.statements import READER
-from agent.records import Hit, Job, RecallQuery
+from agent.recall_query import Hit, RecallQuery
 from agent.schedules import Schedules
 from store.calls import SqlSpending, SqlToolAudit
 from store.conversations import SqlConversations

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlmodel import Field
 
-from agent.records import Incoming
+from agent.incoming import Incoming
 from store.databases.database import StorableText, UtcDateTime
 from store.schema import TableRow, metadata
 

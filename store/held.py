@@ -27,8 +27,8 @@ from agent.memory.audience import (
 )
 from agent.memory.own_words import FILES_NOTE
 from agent.messages import Json
-from agent.records import Author
 from agent.spending import NANO
+from agent.stored_messages import Author
 from store import calls
 from store.backup import is_connected_to
 from store.calls import model_call, tool_call

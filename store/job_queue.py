@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Index, Select, and_, bindparam, delete, exist
 from sqlmodel import Field
 
 from agent.errors import LeaseLost
-from agent.records import Job
+from agent.jobs import Job
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, writes
 from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.turn_tables import RUNNING, WAITING

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy import Index
 from sqlmodel import Field
 
-from agent.records import Answered, Author, ReplyVerdict
+from agent.shown_replies import Answered, ReplyVerdict
+from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads
 from store.message_tables import message

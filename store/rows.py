@@ -14,13 +14,15 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from agent.admission_terms import Authority
 from agent.events import Outcome
+from agent.incoming import Attachment, Incoming, Person, Quoted
 from agent.memory.audience import WIDE, Place, audience_of
 from agent.memory.documents import LOOK_EVERY, Document, LinkedPage
 from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
-from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
+from agent.stored_messages import Author, StoredMessage, Thread
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim, Closing
 from store.databases.database import storable
 
 # JSON columns: read, searched and rewritten without building the objects that were stored. Pure.

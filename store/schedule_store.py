@@ -33,9 +33,9 @@ from sqlalchemy import (
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import Place, audience_of, label
 from agent.progress import Progress, encode
-from agent.records import Accepted, Incoming
 from agent.schedules import (
     MAX_AT_WORK,
     CheckKind,
@@ -55,6 +55,7 @@ from agent.schedules import (
     with_end,
 )
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Accepted
 from store import rows
 from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, o
 from sqlmodel import Field
 
 from agent.ports import Installation, OperatorSession
-from agent.records import SealedSignIn
+from agent.ports.tool_accounts import SealedSignIn
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
 from store.schema import TableRow, metadata
 

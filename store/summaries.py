@@ -12,9 +12,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from agent.incoming import Incoming
 from agent.memory.audience import NOWHERE
-from agent.records import Incoming, StoredMessage
 from agent.state import SituationSummary
+from agent.stored_messages import StoredMessage
 from agent.summary import SUMMARY, Uncovered
 from store import job_queue, rows
 from store.databases.database import SqlStore, in_order

@@ -5,7 +5,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from agent.records import Author, LastSeen
+from agent.stored_messages import Author, LastSeen
 from store.message_tables import message
 from store.schema import meta
 from store.turn_tables import turn

@@ -178,8 +178,8 @@ def test_every_port_and_each_of_its_methods_says_what_it_is_for(module: Path) ->
     assert [f"{one.name}.{each.name}" for one, each in methods if not ast.get_docstring(each)] == []
 
 
-def test_the_form_of_every_id_stands_where_the_records_are() -> None:
-    tree = ast.parse((ROOT / "agent" / "records.py").read_text(encoding="utf-8"))
+def test_the_form_of_every_id_stands_with_incoming_messages() -> None:
+    tree = ast.parse((ROOT / "agent" / "incoming.py").read_text(encoding="utf-8"))
     table = ast.get_docstring(tree) or ""
     explained = {*re.findall(r"^ +(\w+)(?:, (\w+))?  ", table, re.MULTILINE)}
     names = {name for pair in explained for name in pair if name}

@@ -14,7 +14,7 @@ OUR_OWN: Final = {
     "agent/memory/forgetting_plans.py": "a plan that this program stored",
     "agent/progress.py": "a turn's progress that this program stored",
     "agent/providers/rehearsal.py": "results that this program rendered; arguments are checked",
-    "agent/records.py": "an address that this program stored",
+    "agent/shown_replies.py": "an address that this program stored",
     "agent/providers/wire_responses.py": "items that were parsed before, encoded just before",
     "agent/tools/functions.py": "what a tool of the operator returned, encoded just before",
     "agent/toolbox/arguments.py": "a schema, encoded just before",

@@ -161,3 +161,29 @@ class EntriesPlan:
     """Ids of profile entries."""
     facts: frozenset[str] = frozenset()
     """Ids of facts. The facts derived from them are erased, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What forgetting erased, and what the search for proof found afterwards.
+
+    `erased` counts rows by kind ("messages", "facts", …) and the "conversations" in which something was erased, as a
+    preview does. `found_again` counts what a search for the erased texts still found: 0 is the proof. `bytes_gone`:
+    the database files hold none of the erased bytes. `kept_by_server`: a database server holds the files, so this
+    process cannot check them: its files, its log and its backups follow the operator's vacuum and retention.
+    """
+
+    erased: dict[str, int]
+    found_again: int
+    bytes_gone: bool
+    kept_by_server: bool = False
+    replies: int = 0
+    """Pages of the bot's replies that are being deleted on the platform."""
+    kept: int = 0
+    """Those that stay there, because that was chosen."""
+    ephemeral: int = 0
+    """Those that stay there until their reader dismisses them: no platform lets the bot delete them."""
+    related: int = 0
+    """Messages that are kept and may have been derived from what is gone."""
+    documents: int = 0
+    """Documents that the person added there, which belong to their place: they stay."""

@@ -22,7 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
-from typing import Final
+from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.admission_terms import Authority
@@ -30,6 +30,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, a
 from agent.memory.facts import Fact, Scope, age, plain_key, same_key
 from agent.memory.marking import Superseded, Wordings, superseded, withhold
 from agent.memory.past_threads import Outdated, PastMessage, Reading, find_outdated, quote_thread
+from agent.memory.profile import ProfileEntry
 from agent.memory.statements import QUESTION_CHARS, head_and_tail, read_statement, sentences
 from agent.memory.supersession import overrules, replaces, taken_back
 from agent.messages import estimate_tokens
@@ -419,3 +420,6 @@ def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:
             fitting.append((item, line))
             tokens_left -= tokens
     return _section("WORKING SET", [line for _, line in reversed(fitting)]), [item for item, _ in reversed(fitting)]
+
+
+Remembered: TypeAlias = Fact | ProfileEntry  # One entry of what is known about a person, as it is shown to them

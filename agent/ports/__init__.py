@@ -10,7 +10,10 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers
+from agent.consents import ConsentOutcome, Undecided
+from agent.embeddings import Embedded, Unembedded
 from agent.errors import FailureReason
+from agent.incoming import Person
 from agent.memory.audience import Audience, Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
@@ -58,9 +61,10 @@ from agent.ports.storage import (
     TurnLedger,
     WorkingSet,
 )
+from agent.ports.tool_accounts import SealedSignIn
 from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
-from agent.records import Claim, ConsentOutcome, Embedded, Person, SealedSignIn, Undecided, Unembedded
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim
 
 
 class Halt(StrEnum):

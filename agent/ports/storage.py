@@ -1,6 +1,6 @@
 """The ports of the store: memory and forgetting, the durable lists of turns and jobs, and the notification of workers.
 
-Ids have the forms of `agent.records`; `audiences` are labels ("team:slack:T0123"); the `owner` of a turn or a job is a
+Ids have the forms of `agent.incoming`; `audiences` are labels ("team:slack:T0123"); the `owner` of a turn or a job is a
 worker's id. Every call of the store may raise StoreError, and StoreUnavailable if the same may work later.
 """
 
@@ -8,25 +8,30 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent import records
 from agent.admission_terms import Terms
 from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.memory.audience import Place
 from agent.memory.facts import Fact
-from agent.memory.forgetting_plans import EntriesPlan, ForgettingPlan, Preview, Wish
+from agent.memory.forgetting_plans import EntriesPlan, ForgettingPlan, Preview, Receipt, Wish
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
 from agent.memory.writing import Announced, NewFact, WriteRefused, Written
 from agent.messages import ModelCall
+from agent.recall_query import Hit, RecallQuery
+from agent.shown_replies import Answered, ReplyVerdict, ShownPage
 from agent.spending import By, SpendingPeriod, Total
 from agent.state import SituationSummary
+from agent.stored_messages import LastSeen, StoredMessage, Thread
 from agent.summary import Uncovered
+from agent.turn_records import Accepted, Claim, Claiming, Closing, Known, Load, Waiting
 
 
 class ThreadHistory(Protocol):
     """The messages of a conversation, and a person's latest conversation."""
 
-    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[records.StoredMessage]:
+    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
         """Return the last `limit` messages of turns before `before_turn`, oldest first, each question followed by its
         answer.
         """
@@ -40,9 +45,7 @@ class ThreadHistory(Protocol):
 class Conversations(ThreadHistory, Protocol):
     """The messages by conversation and by person, and the watermark of each platform."""
 
-    async def threads(
-        self, person: str, *, limit: int, audiences: frozenset[str] | None = None
-    ) -> list[records.Thread]:
+    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
         """Return the conversations in which the person wrote, the latest first, by messages to these audiences only."""
         ...
 
@@ -62,7 +65,7 @@ class Conversations(ThreadHistory, Protocol):
 
     async def messages_of(
         self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
-    ) -> list[records.StoredMessage]:
+    ) -> list[StoredMessage]:
         """Return the person's messages and the answers to them, to these audiences: the last `limit` before the message
         with the id `before` (None: of all), the newest first.
         """
@@ -72,7 +75,7 @@ class Conversations(ThreadHistory, Protocol):
         """Return the time of the last message in this conversation; None if it is unknown."""
         ...
 
-    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[records.LastSeen]:
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         """Return a platform's conversations in which a person wrote since then, the latest first."""
         ...
 
@@ -89,8 +92,8 @@ class Knowledge(Protocol):
     """The stored input of a turn's context, as one snapshot."""
 
     async def for_turn(
-        self, incoming: records.Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
-    ) -> records.Known:
+        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> Known:
         """Return what the store has for the context of a turn, as one snapshot.
 
         The last `messages` of the conversation; facts and profile as `Facts.readable` and `Profiles.readable` select
@@ -111,7 +114,7 @@ class Summaries(Protocol):
         ...
 
     async def save(
-        self, conversation: str, before: Uncovered, made_of: Sequence[records.StoredMessage], summary: SituationSummary
+        self, conversation: str, before: Uncovered, made_of: Sequence[StoredMessage], summary: SituationSummary
     ) -> bool:
         """Store the summary, which covers the messages `made_of`, too.
 
@@ -199,11 +202,11 @@ class WorkingSet(Protocol):
 class Memories(Protocol):
     """The search of past threads."""
 
-    async def search(self, query: records.RecallQuery) -> list[records.Hit]:
+    async def search(self, query: RecallQuery) -> list[Hit]:
         """Search the person's past threads, best hit first. Any text is a valid query; none raises."""
         ...
 
-    async def index_more(self, job: records.Job) -> bool:
+    async def index_more(self, job: Job) -> bool:
         """Run the next step of a job of the kind `INDEXING`, which makes more messages searchable. False: all done."""
         ...
 
@@ -295,7 +298,7 @@ class Forgetting(Protocol):
 
     async def forget(
         self, plan: ForgettingPlan, now: datetime, *, replies: bool = ..., related: bool = ..., limit: int | None = ...
-    ) -> records.Receipt:
+    ) -> Receipt:
         """Erase what the plan names in one transaction, then search for proof. `limit`: see `retire`.
 
         `replies`: also delete the erased replies of the bot on the platform, by jobs (`DELETE_REPLY`). `related`: also
@@ -303,7 +306,7 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def titles(self, plan: ForgettingPlan, *, related: bool = False) -> list[records.ShownPage]:
+    async def titles(self, plan: ForgettingPlan, *, related: bool = False) -> list[ShownPage]:
         """Return where platforms show text that the plan would erase, beside the messages: the names of threads whose
         first questions are erased. `related`: with the messages that may repeat it.
         """
@@ -331,7 +334,7 @@ class Forgetting(Protocol):
         text: str,
         now: datetime,
         learn_at: datetime | None = None,
-        held: records.Job | None = None,
+        held: Job | None = None,
     ) -> bool:
         """Store the new text of an edited earlier message, and erase what was derived from the old one.
 
@@ -341,11 +344,11 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> records.Receipt:
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:
         """Erase single entries about a person. Their source messages stay, but are not learned from again."""
         ...
 
-    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> records.Receipt:
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
         """As `forget_entries`, but until then `undo` can restore them by this key: no bytes are gone yet.
 
         They are not shown or used meanwhile. Afterwards a job (`ERASE_ENTRIES`, with this key) must call `wipe`.
@@ -372,15 +375,15 @@ class TurnLedger(Protocol):
     """The part of the ledger for a process that answers only its own questions."""
 
     async def accept(
-        self, incoming: records.Incoming, terms: Terms | None = None, claiming: records.Claiming | None = None
-    ) -> records.Accepted:
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+    ) -> Accepted:
         """Store the message and its turn in one transaction, once; with `claiming`, also `claim` in it.
 
         Raises TermsNotMet, and stores nothing, if the message is new and `terms` do not hold.
         """
         ...
 
-    async def claim(self, claiming: records.Claiming) -> records.Claim | None:
+    async def claim(self, claiming: Claiming) -> Claim | None:
         """Claim a turn whose lease ran out, else a waiting one whose conversation has no running turn.
 
         Of the waiting turns, the team with the fewest running turns that was served longest ago comes first; its people
@@ -388,22 +391,22 @@ class TurnLedger(Protocol):
         """
         ...
 
-    async def renew(self, claim: records.Claim, now: datetime, lease: timedelta) -> None:
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         """Hold the turn until `now` + `lease`."""
         ...
 
-    async def save(self, claim: records.Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
         """Store the turn's progress, or the pages of its reply. Progress resets the count of attempts."""
         ...
 
-    async def finish(self, claim: records.Claim, closing: records.Closing, now: datetime) -> bool:
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
 
         Returns whether other turns wait, perhaps for this one.
         """
         ...
 
-    async def release(self, claim: records.Claim) -> None:
+    async def release(self, claim: Claim) -> None:
         """Release an unfinished turn, so that any worker may claim it. This claim does not count as an attempt."""
         ...
 
@@ -422,7 +425,7 @@ class TurnLedger(Protocol):
 class Ledger(TurnLedger, Protocol):
     """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
 
-    async def record_context_message(self, incoming: records.Incoming) -> records.Accepted:
+    async def record_context_message(self, incoming: Incoming) -> Accepted:
         """Store the message, once, as context of its conversation, with a turn that is already over."""
         ...
 
@@ -432,11 +435,11 @@ class Ledger(TurnLedger, Protocol):
         """
         ...
 
-    async def set_text(self, claim: records.Claim, text: str) -> None:
+    async def set_text(self, claim: Claim, text: str) -> None:
         """Replace the question's text by the transcription of its recording."""
         ...
 
-    async def put_aside(self, claim: records.Claim, until: datetime) -> None:
+    async def put_aside(self, claim: Claim, until: datetime) -> None:
         """Let an unfinished turn wait for its asker's decision (`Consents`), no longer than until then."""
         ...
 
@@ -458,14 +461,14 @@ class Ledger(TurnLedger, Protocol):
         """Return those of `stopping` whose question was deleted: their shown pages are to be deleted, too."""
         ...
 
-    async def waiting(self, claim: records.Claim) -> list[records.Waiting]:
+    async def waiting(self, claim: Claim) -> list[Waiting]:
         """Return the next messages of the same person in this turn's conversation, in order.
 
         It ends at a message of another person, for other readers, or with more than text.
         """
         ...
 
-    async def amend(self, channel: str, message_id: str, text: str, job: records.Job | None = None) -> bool:
+    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
         """Replace the text of an edited question that still waits; False if it does not. `job`: like `held` of
         `Forgetting.update_text`.
         """
@@ -486,7 +489,7 @@ class Ledger(TurnLedger, Protocol):
         """Return the pages of the reply to a turn that is over, () if it was forgotten; None while it is open."""
         ...
 
-    async def load(self) -> records.Load:
+    async def load(self) -> Load:
         """Return how many turns run and wait, in all processes together."""
         ...
 
@@ -501,29 +504,29 @@ class Ledger(TurnLedger, Protocol):
 class Replies(Protocol):
     """The replies that platforms show, as long as their questions and texts are kept."""
 
-    async def by_page(self, source: str, page_id: str, channel: str = "") -> records.Answered | None:
+    async def by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
         """Return the finished reply with this page, by the platform's ids; None if there is none (any more).
 
         `channel`: of the question, where page ids are unique only there.
         """
         ...
 
-    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> records.Answered | None:
+    async def running_by_page(self, source: str, page_id: str, channel: str = "") -> Answered | None:
         """Return the unfinished reply with this page, with its pages so far."""
         ...
 
-    async def by_turn(self, turn: int) -> records.Answered | None:
+    async def by_turn(self, turn: int) -> Answered | None:
         """Return the finished reply of a turn; None if none is shown (any more)."""
         ...
 
-    async def judge(self, turn: int, person: str, verdict: records.ReplyVerdict | None, now: datetime) -> bool:
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         """Store a person's verdict on a reply, in place of an earlier one; None deletes it.
 
         False if there is no such reply.
         """
         ...
 
-    async def verdicts(self, since: datetime) -> Mapping[records.ReplyVerdict, int]:
+    async def verdicts(self, since: datetime) -> Mapping[ReplyVerdict, int]:
         """Return the number of verdicts of each kind since then."""
         ...
 
@@ -549,19 +552,19 @@ class Jobs(Protocol):
         """Delete the waiting job. False if there is none."""
         ...
 
-    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> records.Job | None:
+    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
         """Claim the job of these kinds that was due first, or one whose worker's lease ran out."""
         ...
 
-    async def renew(self, job: records.Job, now: datetime, lease: timedelta) -> None:
+    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None:
         """Hold the job until `now` + `lease`."""
         ...
 
-    async def finish(self, job: records.Job) -> None:
+    async def finish(self, job: Job) -> None:
         """Delete the job, which is done."""
         ...
 
-    async def postpone(self, job: records.Job, run_at: datetime) -> None:
+    async def postpone(self, job: Job, run_at: datetime) -> None:
         """Try again later. If a newer job of its kind and key waits already, that one replaces both."""
         ...
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from agent.records import Claim
+from agent.turn_records import Claim
 
 
 class CallEnd(StrEnum):

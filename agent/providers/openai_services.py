@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2s
 from typing import Final
 
+from agent.embeddings import Embedded
 from agent.errors import ProviderError
 from agent.messages import ModelCall, Usage, estimate_tokens
 from agent.ports import Transcript
@@ -19,7 +20,6 @@ from agent.providers.catalog import Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 from agent.providers.http_client import Http, TransportError, Unreachable, Untrusted
 from agent.providers.wire import as_count, as_list, as_object, as_text, parse_json
-from agent.records import Embedded
 
 EMBED_TIMEOUT_S: Final = 60.0  # For a batch, and a local model that has to be loaded first
 LISTEN_TIMEOUT_S: Final = 45.0  # Twenty minutes of speech take a fast model half of that; the asker waits

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from agent import texts
+from agent.embeddings import Embedded
 from agent.errors import ProviderUnavailable
-from agent.records import Embedded
 
 PROVIDER: Final = "static"
 MODEL: Final = "use-multilingual-3"

@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator, SchemaError
 
 from agent.addresses import SCHEDULE, texts_of_schema
 from agent.citations import FETCH
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, label
 from agent.messages import Keep, ResultStatus, ToolCall, ToolResult, estimate_tokens
 from agent.ports import (
@@ -33,7 +34,6 @@ from agent.ports import (
     ToolSpec,
 )
 from agent.protocol.render import stands_in
-from agent.records import Person
 from agent.toolbox.arguments import (
     MAX_PROBLEMS,
     as_chosen,

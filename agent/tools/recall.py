@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 
 from agent.admission_terms import Authority
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.memory.audience import may_flow_from
 from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
@@ -42,7 +43,8 @@ from agent.patterns import compile_later
 from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
 from agent.progress import is_of, retells
 from agent.protocol.render import neutralise, one_line, speakers
-from agent.records import Author, Hit, Person, RecallQuery, StoredMessage
+from agent.recall_query import Hit, RecallQuery
+from agent.stored_messages import Author, StoredMessage
 
 # Measured: more whole messages cover more of the evidence (docs/recall.md), and 50 of people fit MAX_TOKENS.
 MAX_HITS = 50

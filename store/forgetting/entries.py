@@ -16,7 +16,8 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, ins
 from agent.memory.forgetting_plans import ERASE_ENTRIES, EntriesPlan
 from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
-from agent.records import Author, repeats_with
+from agent.repeats import repeats_with
+from agent.stored_messages import Author
 from store import calls, job_queue, rows
 from store.calls import tool_call
 from store.forgetting.erase import mark_sweep_due

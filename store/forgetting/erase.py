@@ -19,7 +19,8 @@ from sqlalchemy import Column, Connection, Row, and_, delete, exists, false, fun
 
 from agent.memory import forgetting_plans as plans
 from agent.memory.documents import SHARING
-from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Author, ShownPage, ShownReply
+from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownReply
+from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from store import calls, job_queue, rows, sign_ins
 from store.calls import tool_call

@@ -17,7 +17,7 @@ from typing import Any, Final, assert_never
 from sqlalchemy import Column, Connection, Row, and_, exists, func, select, update
 
 from agent.memory import forgetting_plans as plans
-from agent.records import Author
+from agent.stored_messages import Author
 from store.forgetting.retold import KnownErasures, Retellings
 from store.forgetting.selection import (
     ForgottenMessage,

@@ -37,7 +37,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Select, and_, select
 
-from agent.records import Author
+from agent.stored_messages import Author
 from store import rows
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
 from store.memory import fact_store, participants

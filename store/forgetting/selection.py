@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, ass
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, and_, exists, false, or_, select, true
 
+from agent.incoming import UNASKED
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
-from agent.records import UNASKED, Author
+from agent.stored_messages import Author
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message, person

@@ -31,11 +31,13 @@ from sqlalchemy import (
 )
 
 from agent.events import Outcome
+from agent.jobs import Job
 from agent.memory import forgetting_plans as plans
+from agent.memory.forgetting_plans import Receipt
 from agent.memory.profile import Partition
 from agent.messages import Consent
 from agent.progress import decode
-from agent.records import Author, Job, Receipt
+from agent.stored_messages import Author
 from store import calls, erased_ids, job_queue
 from store.calls import tool_call
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone

@@ -48,7 +48,7 @@ from agent.memory.writing import (
     fallen,
     removed,
 )
-from agent.records import Author
+from agent.stored_messages import Author
 from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
 from store.memory import fact_index
 from store.memory.fact_index import fact_term

@@ -6,8 +6,9 @@ none; and a user waits, for whom each further transaction costs more than a stat
 
 import sqlalchemy as sa
 
-from agent.records import Incoming, Known
+from agent.incoming import Incoming
 from agent.state import LastActions
+from agent.turn_records import Known
 from store import conversations, sharing, summaries, working_sets
 from store.databases.database import SqlStore, reads
 from store.memory import fact_store

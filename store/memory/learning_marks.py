@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from agent.admission_terms import Authority
 from agent.memory.audience import label
 from agent.memory.profile import LEARNING, Partition
-from agent.records import Author, Claim
+from agent.stored_messages import Author
+from agent.turn_records import Claim
 from store import job_queue
 from store.message_tables import message
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.records import Author, Incoming, Person
+from agent.incoming import Incoming, Person
+from agent.stored_messages import Author
 from store import sharing
 from store.databases.database import row_id
 from store.erased_ids import erased

@@ -41,8 +41,8 @@ from sqlalchemy import table as table_named
 from sqlalchemy.dialects import postgresql
 
 from agent import texts
+from agent.embeddings import Meaning
 from agent.errors import StoreError
-from agent.records import Meaning
 from store.databases.database import Database, in_order
 from store.databases.postgresql import PostgresDatabase
 from store.message_tables import embedding, message, participant

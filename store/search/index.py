@@ -41,7 +41,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as table_named
 
-from agent.records import INDEXING, Job
+from agent.jobs import INDEXING, Job
 from store import job_queue
 from store.databases.database import Database, StorableText, in_order, is_postgresql, run_in_thread
 from store.message_tables import embedding, message, participant, person

@@ -42,6 +42,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field
 
+from agent.jobs import INDEXING
 from agent.memory.documents import (
     LOOK_AGAIN,
     Document,
@@ -52,7 +53,6 @@ from agent.memory.documents import (
     NewDocument,
     Passage,
 )
-from agent.records import INDEXING
 from store import job_queue
 from store.databases.database import StorableText, UtcDateTime, is_postgresql, row_id
 from store.message_tables import person, place

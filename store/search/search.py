@@ -38,7 +38,8 @@ from sqlalchemy import (
 )
 
 from agent.memory.periods import TimeSpan
-from agent.records import Author, Hit, RecallQuery
+from agent.recall_query import Hit, RecallQuery
+from agent.stored_messages import Author
 from store import rows
 from store.conversations import stored_messages
 from store.databases.database import StorableText, is_postgresql

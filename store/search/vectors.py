@@ -34,7 +34,8 @@ from sqlalchemy import (
     select,
 )
 
-from agent.records import Author, Meaning, Unembedded
+from agent.embeddings import Meaning, Unembedded
+from agent.stored_messages import Author
 from store.databases.database import BitString, SqlStore, is_postgresql, reads, writes
 from store.message_tables import embedding, message, participant, person
 from store.rows import ids_in_parameter

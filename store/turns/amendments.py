@@ -28,10 +28,12 @@ from sqlalchemy import (
 )
 
 from agent.events import Outcome
+from agent.jobs import Job
 from agent.memory.forgetting_plans import EDIT, post_key
 from agent.progress import decode
-from agent.records import Author, Claim, Job
 from agent.schedules import ScheduleKind, ScheduleState
+from agent.stored_messages import Author
+from agent.turn_records import Claim
 from store import calls, job_queue, rows
 from store.calls import tool_call
 from store.message_tables import message

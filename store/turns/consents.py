@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Final
 import sqlalchemy as sa
 from sqlmodel import Field
 
+from agent.consents import ConsentOutcome, Undecided
 from agent.messages import Consent
 from agent.progress import decode
-from agent.records import Author, ConsentOutcome, Undecided
 from agent.schedules import asked_in
+from agent.stored_messages import Author
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads
 from store.message_tables import message
 from store.schema import TableRow, metadata, partial_index

@@ -13,8 +13,9 @@ from typing import Final
 from sqlalchemy import Connection, and_, exists, select, update
 
 from agent.memory.audience import label
-from agent.records import Author, Claim, Closing, Waiting
+from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim, Closing, Waiting
 from store import rows
 from store.message_tables import message
 from store.turn_tables import DONE, RUNNING, WAITING, turn

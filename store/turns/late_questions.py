@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, Select, and_, select, update
 
-from agent.records import Author
+from agent.stored_messages import Author
 from store import rows
 from store.message_tables import message
 from store.turn_tables import RUNNING, WAITING, turn

@@ -20,12 +20,16 @@ from cachetools import LRUCache
 from agent import texts
 from agent.admission_terms import Authority, BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost, StoreError
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
-from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, is_repeat, repeats_with
+from agent.repeats import is_repeat, repeats_with
 from agent.schedules import asked_in
 from agent.state import SituationSummary, Workspace
+from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store import calls, rows, sharing, summaries, working_sets
 from store.calls import tool_call
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes

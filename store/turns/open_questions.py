@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from sqlmodel import Field
 
 from agent.messages import AnswerOutcome, ElicitAction, OpenQuestion
-from agent.records import Author, Claim
+from agent.stored_messages import Author
+from agent.turn_records import Claim
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
 from store.message_tables import message
 from store.schema import TableRow, metadata

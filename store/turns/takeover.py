@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 
 from agent.events import Outcome
-from agent.records import Author
+from agent.stored_messages import Author
 from store import rows
 from store.message_tables import message
 from store.turn_tables import RUNNING, WAITING, turn

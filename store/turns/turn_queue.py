@@ -29,8 +29,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import NoResultFound
 
 from agent.events import Outcome
-from agent.records import Author, Claim, Claiming, Incoming, Load
+from agent.incoming import Incoming
+from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim, Claiming, Load
 from store import rows
 from store.databases.database import StorableText, UtcDateTime, is_postgresql
 from store.message_tables import message, person

@@ -21,7 +21,8 @@ from agent.memory.forgetting_plans import (
 )
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, POSTED_BY_BOT, Closing, Job, ShownPage, ShownReply
+from agent.records import DELETE_REPLY, Closing, Job, ShownPage, ShownReply
+from agent.turn_kinds import TurnKind
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
@@ -224,7 +225,7 @@ async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_req
 
 
 async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_replies(store: Store) -> None:
-    asked = replace(said("my boat"), event_id=f"{POSTED_BY_BOT}1")
+    asked = replace(said("my boat"), kind=TurnKind.POSTED)
     await answered(store, said("my train", conversation="another"), "a train")
     await answered(store, asked, "a boat")
     receipt = await store.forgetting.forget(Everything("ann"), START, replies=True)
