@@ -53,6 +53,7 @@ from agent.memory.profile import LEARNING, Partition
 from agent.memory.synthesizer import KNOWN_FACTS
 from agent.memory.writing import NewFact, write
 from agent.messages import Message, estimate_tokens
+from agent.ports import Asker
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
 from agent.toolbox.registry import Toolbox
@@ -63,7 +64,6 @@ from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.caches import ForegroundPriority
-from bot.chat.askers import PolicyAsker
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel
@@ -204,7 +204,7 @@ class World:
             await self._learn(written, value, Scope.GLOBAL, None)
 
     async def _decree(self, key: str, value: str, rank: Authority, audience: Audience) -> None:
-        asker = PolicyAsker(Person("bench:manager", "Manager"), rank, Place(audience))
+        asker = Asker(Person("bench:manager", "Manager"), Place(audience), authority=rank)
         await PolicyDesk(self.store.facts, self.clock).answer(asker, f"set {key.replace('_', ' ')}: {value}")
 
     async def _learn(self, written: Write, value: str, scope: Scope, scope_id: str | None) -> None:

@@ -29,7 +29,7 @@ import regex
 
 from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
-from agent.memory.audience import Place, TeamAudience
+from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.memory.facts import Fact, reading_scopes
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.marking import Superseded, mark, superseded, withhold
@@ -40,6 +40,7 @@ from agent.memory.supersession import contradicts
 from agent.memory.synthesizer import list_in, stated_facts
 from agent.messages import Json, fit_newest
 from agent.patterns import WAITING, LazyPattern
+from agent.ports import Asker
 from agent.protocol.blocks import read_forgotten_calls
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader
@@ -53,7 +54,7 @@ from bot.attachments.kinds import cut_text
 from bot.attachments.kinds import found as kind_of
 from bot.attachments.reading import decode
 from bot.logs import redactor
-from bot.memory.forget_desk import ForgetAsker, is_request, read_forget_request
+from bot.memory.forget_desk import is_request, read_forget_request
 from bot.platforms.discord import markup as discord
 from bot.platforms.discord.slash_commands import command_in
 from bot.platforms.slack import markup as slack
@@ -381,6 +382,7 @@ def _way(pattern: Pattern, way: str) -> Text:
 # The stages of a turn that take more than a text
 
 _NOW: Final = datetime(2027, 3, 3, 12, tzinfo=UTC)
+_ANYONE: Final = Asker(Person("a", ""), Place(PersonAudience("a")))
 _ME: Final = SlackBot("T1", "U1", "B1")
 _LIMITS: Final = ParserLimits()
 _FACT: Final = Fact(
@@ -474,8 +476,8 @@ def stages() -> list[Reading]:
         Reading("discord: slash", lambda text: command_in(_incoming(f"/{text}"), direct=True)),
         Reading("discord: readable", lambda text: discord.readable(text, discord.DiscordNames())),
         Reading("discord: mentions", lambda text: discord.without_mention(text, frozenset({1}))),
-        Reading("forget: wish", lambda text: read_forget_request(f"about {text}", ForgetAsker("a", frozenset(), _NOW))),
-        Reading("forget: period", lambda text: read_forget_request(text, ForgetAsker("a", frozenset(), _NOW))),
+        Reading("forget: wish", lambda text: read_forget_request(f"about {text}", _ANYONE, _NOW)),
+        Reading("forget: period", lambda text: read_forget_request(text, _ANYONE, _NOW)),
         Reading("forget: request", lambda text: is_request(text, _NOW)),
         Reading("question: query", lambda text: query_about(text, _PERSON, frozenset(), "c", _NOW)),
         Reading("question: periods", lambda text: periods_in(text, _NOW, "UTC")),

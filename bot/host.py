@@ -16,10 +16,9 @@ from agent.memory.forgetting_plans import Gone
 from agent.ports import Asker, Membership, Tool
 from agent.records import Answered, Attachment, Incoming, LastSeen, ReplyVerdict, ShownPage
 from agent.schedules import SchedulePlatform
-from bot.access.acl import PlaceAsker, Requester
+from bot.access.acl import Requester
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Replicas
-from bot.chat.askers import Forgetter, Viewer
 from bot.commands.declaration import BoundCommands, Panel
 from bot.message_intake import AmbientIntake
 from bot.reply_surface import Surface
@@ -256,7 +255,7 @@ class Choices(Protocol):
 
 
 class ForgetQuestions(Protocol):
-    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
         """Return what `/forget` with these words (see `bot.memory.forget_desk`) would erase; nothing is erased yet.
 
         `tell` receives the progress now and then while a search is slow.
@@ -264,7 +263,7 @@ class ForgetQuestions(Protocol):
         ...
 
     async def forget(
-        self, who: Forgetter, token: str, *, replies: bool | None = None, tell: TellProgress = untold
+        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
     ) -> ForgetAnswer:
         """Erase what an answer of `ask` described, and return the receipt; or ask again if that has changed.
 
@@ -359,7 +358,7 @@ class ScheduleNotes(Protocol):
 
 class PlaceKnowledge(Protocol):
     async def learn(
-        self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+        self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
         """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
         Raises StoreError.
@@ -505,7 +504,7 @@ class Host(Protocol):
         """Return those of these people (ids) who paused learning, there or everywhere. Raises StoreError."""
         ...
 
-    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
         """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
         ...
 

@@ -19,7 +19,6 @@ from bot.access.admission import AdmissionControl, Readers
 from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Backoff, Replicas
-from bot.chat.askers import Viewer
 from bot.commands.declaration import BoundCommands
 from bot.commands.tools import ToolsService
 from bot.health import Health
@@ -373,7 +372,7 @@ class BotHost:
     async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
         return await LearningPauses(self.preferences, None, self.clock).among(people, channel)
 
-    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
         return await self.memories.suggestions(viewer, limit)
 
     def operates(self, person: str) -> bool:

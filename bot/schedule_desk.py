@@ -36,13 +36,14 @@ from agent.schedules import (
     following_in_words,
     in_words,
     problem_of,
+    source_of,
     zone_of,
 )
 from agent.tool_policy import PolicyAnswer, PolicyRow, decide
 from agent.toolbox.registry import Toolbox
 from agent.tools.read_channel import NAME as READ_CHANNEL
 from agent.turn_setup import asker_of
-from bot.access.acl import PlaceAsker, ScheduleAnswer, ShownSchedule
+from bot.access.acl import ScheduleAnswer, ShownSchedule
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 from bot.texts import memory_texts, reply_texts, schedule_texts
 
@@ -63,13 +64,13 @@ class ScheduleDesk:
     clock: Clock
     operates: Callable[[str], bool] = lambda _: False
 
-    async def remind(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
+    async def remind(self, asker: Asker, words: str) -> ScheduleAnswer:
         """Run `/remind` with these words. Raises StoreError."""
         if not words.strip():
             return ScheduleAnswer(schedule_texts.REMIND_USAGE, refused=True)
         return await self._create(asker, words, ScheduleKind.REMINDER)
 
-    async def answer(self, asker: PlaceAsker, words: str) -> ScheduleAnswer:
+    async def answer(self, asker: Asker, words: str) -> ScheduleAnswer:
         """Run `/schedules` with these words. Raises StoreError."""
         word, _, rest = words.strip().partition(" ")
         number, _, extra = rest.strip().partition(" ")
@@ -145,7 +146,7 @@ class ScheduleDesk:
         schedules = await self.schedules.of_person(person)
         return [schedule for schedule in schedules if _comes_from(schedule, channel, message)]
 
-    async def _create(self, asker: PlaceAsker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
+    async def _create(self, asker: Asker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
         now = self.clock.now()
         read = await self._read(asker, words, before)
         if isinstance(read, ScheduleAnswer):
@@ -161,7 +162,7 @@ class ScheduleDesk:
             return ScheduleAnswer(schedule_texts.FORBIDDEN, refused=True)
         new = NewSchedule(
             person=asker.person.id,
-            source=asker.source,
+            source=source_of(asker.person.id),
             channel=asker.channel,
             place=Place(own) if direct else asker.place,
             kind=kind,
@@ -183,7 +184,7 @@ class ScheduleDesk:
         )
         return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
 
-    async def _read(self, asker: PlaceAsker, words: str, before: str) -> WhenRead | ScheduleAnswer:
+    async def _read(self, asker: Asker, words: str, before: str) -> WhenRead | ScheduleAnswer:
         """Return when that is, or what is asked back. `before`: the words that precede them in a repeated command."""
         if len(words) > MAX_CHARS:
             return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
@@ -214,7 +215,7 @@ class ScheduleDesk:
 
         return read_in(EASTMOST) != read_in(WESTMOST) or _is_by_clock(read_in(EASTMOST))
 
-    async def _edit(self, asker: PlaceAsker, id_: int, words: str) -> ScheduleAnswer:
+    async def _edit(self, asker: Asker, id_: int, words: str) -> ScheduleAnswer:
         """Change the time, the words behind a `|`, or both: "tomorrow at 9:00 | call Ann"."""
         if await self._is_work(asker.person.id, id_):
             return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
@@ -243,7 +244,7 @@ class ScheduleDesk:
             ScheduleKind.WORK,
         )
 
-    async def _change_state(self, asker: PlaceAsker, order: str, id_: int) -> ScheduleAnswer:
+    async def _change_state(self, asker: Asker, order: str, id_: int) -> ScheduleAnswer:
         now, person = self.clock.now(), asker.person.id
         if order != "cancel" and await self._is_work(person, id_):
             return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
@@ -268,14 +269,14 @@ class ScheduleDesk:
         )
         return ScheduleAnswer(template.format(words=schedule_texts.quoted(cancelled.definition.words)))
 
-    def _confirm(self, text: str, schedule: Schedule, asker: PlaceAsker) -> ScheduleAnswer:
+    def _confirm(self, text: str, schedule: Schedule, asker: Asker) -> ScheduleAnswer:
         now, timing = self.clock.now(), schedule.definition.timing.seen_from(asker.person.time_zone)
         when, words = in_words(timing, now), schedule_texts.quoted(schedule.definition.words)
         following = _following(timing, now, asker)
         text = text.format(when=when, following=following, words=words)
         return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
 
-    async def _list(self, asker: PlaceAsker, page: int) -> ScheduleAnswer:
+    async def _list(self, asker: Asker, page: int) -> ScheduleAnswer:
         schedules, now = await self._own(asker), self.clock.now()
         if not schedules:
             return ScheduleAnswer(schedule_texts.NOTHING)
@@ -284,7 +285,7 @@ class ScheduleDesk:
         entries = tuple(render_schedule(schedule, now) for schedule in schedules[(page - 1) * PAGE : page * PAGE])
         return ScheduleAnswer(schedule_texts.YOURS, entries, page=page, pages=pages)
 
-    async def _own(self, asker: PlaceAsker) -> list[Schedule]:
+    async def _own(self, asker: Asker) -> list[Schedule]:
         """Return the asker's schedules, with the times as seen from their zone now."""
         zone, schedules = asker.person.time_zone, await self.schedules.of_person(asker.person.id)
         return [
@@ -292,7 +293,7 @@ class ScheduleDesk:
             for item in schedules
         ]
 
-    async def _show(self, asker: PlaceAsker, numbers: str) -> ScheduleAnswer:
+    async def _show(self, asker: Asker, numbers: str) -> ScheduleAnswer:
         schedules, now = await self._own(asker), self.clock.now()
         found = [render_schedule(schedule, now) for schedule in schedules if str(schedule.id) in numbers.split()]
         if not found:
@@ -301,7 +302,7 @@ class ScheduleDesk:
             return ScheduleAnswer(schedule_texts.WHICH_OF_THEM, tuple(found[:PAGE]))
         return ScheduleAnswer(found[0].text, (replace(found[0], text=""),))
 
-    async def _list_all(self, asker: PlaceAsker) -> ScheduleAnswer:
+    async def _list_all(self, asker: Asker) -> ScheduleAnswer:
         if not self.operates(asker.person.id):
             return ScheduleAnswer(schedule_texts.OPERATORS_ONLY, refused=True)
         schedules, now = await self.schedules.all(MAX_LISTED), self.clock.now()
@@ -310,7 +311,7 @@ class ScheduleDesk:
         lines = [f"- {render_schedule(schedule, now, whose=schedule.definition.person).text}" for schedule in schedules]
         return ScheduleAnswer("\n".join([schedule_texts.OF_ALL.format(shown=len(lines)), "", *lines]))
 
-    async def _set_forbidden(self, asker: PlaceAsker, *, forbids: bool) -> ScheduleAnswer:
+    async def _set_forbidden(self, asker: Asker, *, forbids: bool) -> ScheduleAnswer:
         if not asker.channel or asker.place.audience == PersonAudience(asker.person.id):
             return ScheduleAnswer(schedule_texts.NO_CHANNEL, refused=True)
         if not (asker.manages or self.operates(asker.person.id)):
@@ -319,7 +320,7 @@ class ScheduleDesk:
         return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
 
 
-def _following(timing: Timing, now: datetime, asker: PlaceAsker) -> str:
+def _following(timing: Timing, now: datetime, asker: Asker) -> str:
     """The line with the next times of a repetition, in the asker's zone; "" for one time."""
     zone = asker.person.time_zone or timing.zone
     times = following_in_words(timing, now, zone)

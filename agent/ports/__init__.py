@@ -470,13 +470,18 @@ class OpenQuestions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person for whom a turn runs, and the place; they decide which tools the turn has."""
+    """A person who asks or requests something, and the place; they decide which tools a turn has, and what a command
+    shows and does. `authority`: the one they have there at this moment. `manages`: whether they may decide for everyone
+    there. `thread`: the ids of the conversations that "this thread" means; empty outside of threads.
+    """
 
     person: Person
     place: Place
     channel: str = ""
     """The platform's id of the channel of the question ("C0123"), "" in the terminal."""
     authority: Authority = Authority.EMPLOYEE
+    manages: bool = False
+    thread: frozenset[str] = frozenset()
 
 
 class Tool(Protocol):

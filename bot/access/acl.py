@@ -10,10 +10,9 @@ from typing import ClassVar, Final, Self, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.errors import StoreError
-from agent.memory.audience import Place
 from agent.memory.forgetting_plans import AMBIENT_STATE, PLACE_RULES
 from agent.ports import Preferences
-from agent.records import Incoming, Person
+from agent.records import Incoming
 from agent.schedules import ScheduleState
 from bot.texts import reply_texts
 
@@ -93,18 +92,6 @@ class Requester:
     @classmethod
     def wrote(cls, incoming: Incoming) -> "Requester":
         return cls(incoming.person.id, incoming.channel, incoming.roles, incoming.team)
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceAsker:
-    """A person who asks about a place or changes it. `manages`: whether they may decide there for everyone."""
-
-    person: Person
-    authority: Authority
-    place: Place
-    source: str
-    channel: str = ""
-    manages: bool = False
 
 
 @dataclass(frozen=True, slots=True)

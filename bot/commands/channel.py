@@ -36,7 +36,7 @@ BOUNDS = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
 
 async def show(desk: PlaceDesk, call: declaration.CommandCall) -> declaration.Panel:
-    asker = await call.place_asker()
+    asker = await call.caller.asker()
     answer = await desk.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
     if answer.chosen is None or call.caller.entry_chars is None:
         return declaration.Panel(answer.text, refused=answer.refused)
@@ -270,7 +270,7 @@ KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Sug
 
 
 async def show_knowledge(desk: KnowledgeDesk, call: declaration.CommandCall) -> declaration.Panel:
-    answer = await desk.answer(await call.place_asker(), call.words, call.caller.announce)
+    answer = await desk.answer(await call.caller.asker(), call.words, call.caller.announce)
     return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
 
 
@@ -353,7 +353,7 @@ async def learn(desk: KnowledgeDesk, call: declaration.CommandCall) -> declarati
     pages = links_in(call.words)
     if not (call.files or pages):
         return declaration.Panel(memory_texts.NOTHING_TO_LEARN, refused=True)
-    asker = await call.place_asker()
+    asker = await call.caller.asker()
     if desk.may_learn(asker):
         await call.show(declaration.Panel(memory_texts.LEARNING_NOW))
     answer = await desk.learn(asker, call.files, call.link, pages)

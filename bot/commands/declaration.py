@@ -19,8 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from agent.ports import Asker
 from agent.records import Attachment, Person
-from bot.access.acl import PlaceAsker, Requester
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
+from bot.access.acl import Requester
 
 ServiceT = TypeVar("ServiceT")
 
@@ -193,20 +192,16 @@ class Caller(Protocol):
         """Return them with their roles and the team's id."""
         ...
 
-    async def policy_asker(self) -> PolicyAsker:
-        """Return them with their authority at this moment, and the place whose policies are meant."""
-        ...
-
-    async def tool_asker(self) -> Asker:
+    async def asker(self) -> Asker:
         """Return the asker that a question of theirs would have here."""
         ...
 
-    async def viewer(self) -> Viewer:
-        """Return them with the place where only they read the answer."""
+    async def private_asker(self) -> Asker:
+        """Return them at the place where only they read the answer, with what "this thread" means where they are."""
         ...
 
-    async def forgetter(self) -> Forgetter:
-        """Return them with what "this thread" means here."""
+    async def policy_asker(self) -> Asker:
+        """Return them at the place whose policies are meant."""
         ...
 
     async def ask_zone(self, words: str) -> PanelPart | None:
@@ -312,12 +307,6 @@ class CommandCall:
     link: str = ""
     pressed: bool = False
     show: ShowPanel = _ignore_panel
-
-    async def place_asker(self) -> PlaceAsker:
-        """Return the caller, as somebody who asks about this place."""
-        asker, viewer = await self.caller.tool_asker(), await self.caller.viewer()
-        source = asker.person.id.rpartition(":")[0]
-        return PlaceAsker(asker.person, asker.authority, asker.place, source, self.caller.channel, viewer.manages)
 
 
 # What a command does with its service, in the order of `Command`'s fields. Each may raise CogencyError.

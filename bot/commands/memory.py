@@ -21,7 +21,7 @@ WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "shar
 
 
 async def show(desk: MemoryDesk, call: declaration.CommandCall) -> declaration.Panel:
-    answer = await desk.answer(await call.caller.viewer(), call.words)
+    answer = await desk.answer(await call.caller.private_asker(), call.words)
     return memory_panel(answer, call.caller.entry_chars, listed=not call.words)
 
 
@@ -72,7 +72,7 @@ def _entry_actions(entry: ShownEntry) -> tuple[declaration.PanelAction, ...]:
 async def _words_now(desk: MemoryDesk, call: declaration.CommandCall) -> declaration.Filled:
     """The current text of the entry to correct."""
     key = call.words.removeprefix(view.correct_words(""))
-    answer = await desk.answer(await call.caller.viewer(), view.show_words(key))
+    answer = await desk.answer(await call.caller.private_asker(), view.show_words(key))
     return {"words": next((entry.plain[:FACT_CHARS] for entry in answer.entries if entry.key == key), "")}
 
 
@@ -144,7 +144,7 @@ async def forget(desk: ForgetQuestions, call: declaration.CommandCall) -> declar
         if problem := await call.caller.keep_zone(zone):
             return declaration.Panel(problem, refused=True)
         words = f"{_ASK}{subject}"
-    forgetter = await call.caller.forgetter()
+    asker = await call.caller.private_asker()
 
     async def show_progress(progress: ForgetProgress) -> None:
         await call.show(_progress_panel(progress))
@@ -155,15 +155,15 @@ async def forget(desk: ForgetQuestions, call: declaration.CommandCall) -> declar
         if words == STOP.words:
             return declaration.Panel(
                 memory_texts.FORGET_STOPPED
-                if await desk.stop_everywhere(forgetter.person)
+                if await desk.stop_everywhere(asker.person.id)
                 else memory_texts.NOTHING_SOUGHT
             )
-        return _question(await desk.forget(forgetter, words, replies=not keeps, tell=show_progress), keeps=keeps)
+        return _question(await desk.forget(asker, words, replies=not keeps, tell=show_progress), keeps=keeps)
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
-        text = memory_texts.FORGET_WHICH if forgetter.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
-        return declaration.Panel(text, (*choices(thread=bool(forgetter.thread)), KEEP))
-    answer = await desk.ask(forgetter, subject, show_progress)
+        text = memory_texts.FORGET_WHICH if asker.thread else f"{memory_texts.FORGET_WHICH} {NO_THREAD_HERE}"
+        return declaration.Panel(text, (*choices(thread=bool(asker.thread)), KEEP))
+    answer = await desk.ask(asker, subject, show_progress)
     zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None
     return replace(_question(answer, keeps=keeps), parts=(zone,) if zone else ())
 

@@ -1,10 +1,9 @@
 """`/remind` and `/schedules`: reminders and scheduled questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from agent.schedules import ScheduleState, source_of
-from bot.access.acl import PlaceAsker, Requester, ScheduleAnswer, ShownSchedule
+from agent.schedules import ScheduleState
+from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
 from bot.commands import declaration
 from bot.schedule_desk import ScheduleDesk
 from bot.schedule_reading import MAX_CHARS
@@ -27,12 +26,6 @@ WORDS = (
 OF_OPERATORS = ("all",)  # Suggested like WORDS while an operator types
 
 
-async def _asker(call: declaration.CommandCall) -> PlaceAsker:
-    """Return the caller, whose source is the one of their schedules."""
-    asker = await call.place_asker()
-    return replace(asker, source=source_of(asker.person.id))
-
-
 async def _store_zone(call: declaration.CommandCall) -> tuple[str, str]:
     """Store a time zone that was chosen; return the words of the command, and why the zone was not stored, or ""."""
     words = call.words.strip()
@@ -48,7 +41,7 @@ async def remind(desk: ScheduleDesk, call: declaration.CommandCall) -> declarati
         return declaration.Panel(problem, refused=True)
     if not words:
         return declaration.Panel(schedule_texts.REMIND_USAGE, (NEW.button(),))
-    answer = await desk.remind(await _asker(call), words)
+    answer = await desk.remind(await call.caller.asker(), words)
     return await _panel(call, answer, words)
 
 
@@ -56,7 +49,7 @@ async def show(desk: ScheduleDesk, call: declaration.CommandCall) -> declaration
     words, problem = await _store_zone(call)
     if problem:
         return declaration.Panel(problem, refused=True)
-    return await _panel(call, await desk.answer(await _asker(call), words), words)
+    return await _panel(call, await desk.answer(await call.caller.asker(), words), words)
 
 
 async def _panel(call: declaration.CommandCall, answer: ScheduleAnswer, words: str) -> declaration.Panel:
@@ -111,7 +104,7 @@ async def _offered(desk: ScheduleDesk, requester: Requester, _: Mapping[str, str
 
 async def _words_now(desk: ScheduleDesk, call: declaration.CommandCall) -> declaration.Filled:
     """The current words of the schedule to change."""
-    answer = await desk.answer(await _asker(call), f"show {call.words.removeprefix(CHANGES)}")
+    answer = await desk.answer(await call.caller.asker(), f"show {call.words.removeprefix(CHANGES)}")
     return {"what": next((entry.words for entry in answer.entries), "")}
 
 

@@ -68,7 +68,7 @@ async def show(service: ToolsService, call: declaration.CommandCall) -> declarat
         return await _sign_ins(service, call)
     if (question := await service.questions.answer(call.caller.person.id, call.words)) is not None:
         return question_panel(question, call.caller.window_fields)
-    answer = await service.answer(await call.caller.tool_asker(), call.words)
+    answer = await service.answer(await call.caller.asker(), call.words)
     if words or answer.call:
         return tools_panel(answer)
     accounts = await _sign_ins(service, call)
@@ -157,7 +157,7 @@ def _form_field(place: int, spec: QuestionField) -> declaration.FormField:
 
 
 async def _sign_ins(service: ToolsService, call: declaration.CommandCall) -> declaration.Panel:
-    person = (await call.caller.viewer()).person
+    person = (await call.caller.private_asker()).person
     answer = await service.sign_ins.answer(person, call.words)
     actions = (
         *(declaration.PanelAction(f"Sign in at {name}", f"sign in {name}") for name in answer.others),

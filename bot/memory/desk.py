@@ -16,13 +16,24 @@ from agent.memory.forgetting_plans import PAUSED, EntriesPlan, OneReply
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileField, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
-from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
+from agent.ports import (
+    Asker,
+    Clock,
+    Conversations,
+    Facts,
+    Forgetting,
+    Jobs,
+    Ledger,
+    Preferences,
+    Profiles,
+    Replies,
+    Spending,
+)
 from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Remembered, ReplyVerdict, ShownPage, Thread
 from agent.schedules import Schedules
 from agent.spending import By, SpendingPeriod, account
 from bot.access.acl import AccessRules
 from bot.caches import MAX_ENTRIES
-from bot.chat.askers import Viewer
 from bot.host import MemoryAnswer, Suggestion
 from bot.memory import view
 from bot.memory.learning import KeptNotice, LearningPauses
@@ -118,7 +129,7 @@ class MemoryDesk:
     def kept(self) -> KeptNotice:
         return KeptNotice(self.facts, self.profiles, self.forgetting, self.clock)
 
-    async def answer(self, viewer: Viewer, words: str) -> MemoryAnswer:
+    async def answer(self, viewer: Asker, words: str) -> MemoryAnswer:
         """Return the answer to `/memory` with these words, for the viewer alone. Raises StoreError."""
         viewer = replace(viewer, manages=viewer.manages or self.operates(viewer.person.id))
         request = view.read_memory_request(words)
@@ -149,14 +160,14 @@ class MemoryDesk:
             case _:
                 assert_never(request)
 
-    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
         """Return questions that the viewer may want to ask next. Raises StoreError."""
         audiences, person = await self.audiences(viewer.place), viewer.person.id
         threads = await self.conversations.threads(person, limit=NEWEST, audiences=audiences)
         profile = await self.profiles.readable(person, audiences)
         return suggestions(threads, profile.entries, limit)
 
-    async def known(self, viewer: Viewer, *, past: bool = False) -> list[Remembered]:
+    async def known(self, viewer: Asker, *, past: bool = False) -> list[Remembered]:
         """Return all entries about the viewer that may be shown at their place; `past`: also superseded facts."""
         person, audiences = viewer.person.id, await self.audiences(viewer.place)
         facts = [
@@ -164,14 +175,14 @@ class MemoryDesk:
         ]
         return [*facts, *await self.profiles.all_entries(person, audiences)]
 
-    async def _show_entry(self, viewer: Viewer, ref: str) -> MemoryAnswer:
+    async def _show_entry(self, viewer: Asker, ref: str) -> MemoryAnswer:
         """Return one entry, and the page that lists it."""
         key = await self._key_of(viewer, ref)
         listed = await self._list(viewer, key=key)
         shown = tuple(entry for entry in listed.entries if entry.key == key)
         return replace(listed, text="", entries=shown, opened=True) if shown else _missing(ref)
 
-    async def _list(self, viewer: Viewer, notice: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
+    async def _list(self, viewer: Asker, notice: str = "", page: int = 1, key: str | None = None) -> MemoryAnswer:
         """Return the current list below the text `notice`: this page, or the one that lists the entry of `key`."""
         all_items = await self.known(viewer, past=True)
         former = [item for item in all_items if isinstance(item, Fact) and not item.is_valid]
@@ -189,10 +200,10 @@ class MemoryDesk:
         parts = [notice, paused, sharing, view.full_text(items), heading]
         return MemoryAnswer("\n\n".join(filter(None, parts)), entries, current, pages)
 
-    async def _numbers(self, viewer: Viewer) -> EntryNumbers:
+    async def _numbers(self, viewer: Asker) -> EntryNumbers:
         return decode_numbers((await self.preferences.all_of(viewer.person.id)).get(NUMBERS, ""))
 
-    async def _update_numbers(self, viewer: Viewer, change: Callable[[EntryNumbers], EntryNumbers]) -> EntryNumbers:
+    async def _update_numbers(self, viewer: Asker, change: Callable[[EntryNumbers], EntryNumbers]) -> EntryNumbers:
         """Update the stored numbers and return them. Concurrent lists never get one number for two entries."""
         person = viewer.person.id
         for _ in range(TRIES):
@@ -203,11 +214,11 @@ class MemoryDesk:
                 return changed
         raise StoreError(memory_texts.LISTS_AT_ONCE)
 
-    async def _key_of(self, viewer: Viewer, ref: str) -> str | None:
+    async def _key_of(self, viewer: Asker, ref: str) -> str | None:
         return (await self._numbers(viewer)).key(int(ref)) if ref.isdecimal() else ref
 
     async def _decide(
-        self, viewer: Viewer, ref: str, do: Callable[[Remembered, Viewer], Awaitable[str]], *, undo: bool = False
+        self, viewer: Asker, ref: str, do: Callable[[Remembered, Asker], Awaitable[str]], *, undo: bool = False
     ) -> MemoryAnswer:
         """Apply `do` to the referred entry, if it still exists and may be shown here; return the list below its text.
 
@@ -227,12 +238,12 @@ class MemoryDesk:
         self.deleted(view.key_of(item))
         return replace(answer, undo=view.key_of(item))
 
-    async def _delete(self, item: Remembered, viewer: Viewer) -> str:
+    async def _delete(self, item: Remembered, viewer: Asker) -> str:
         plan, undo_until = await self._plan(item, viewer), self.clock.now() + UNDO
         key, number = view.key_of(item), (await self._numbers(viewer)).by_key.get(view.key_of(item))
         return view.deleted_text(item, number, await self.forgetting.delete_entries(plan, key, undo_until))
 
-    async def _undo(self, viewer: Viewer, ref: str) -> MemoryAnswer:
+    async def _undo(self, viewer: Asker, ref: str) -> MemoryAnswer:
         if ref.startswith(view.OF_TURN):
             turn = ref.removeprefix(view.OF_TURN)
             is_turn = turn.isdecimal() and len(turn) < TURN_DIGITS
@@ -252,14 +263,14 @@ class MemoryDesk:
         """Erase at once what was deleted under this key, where no undo is offered. Raises StoreError."""
         await self.forgetting.wipe(key)
 
-    async def _plan(self, item: Remembered, viewer: Viewer) -> EntriesPlan:
+    async def _plan(self, item: Remembered, viewer: Asker) -> EntriesPlan:
         person = viewer.person.id
         if isinstance(item, ProfileEntry):
             return EntriesPlan(person, entries=frozenset({item.id}))
         history = await self.facts.readable(person, frozenset({item.audience}))
         return EntriesPlan(person, facts=with_superseded(history, item.id))
 
-    async def _correct(self, item: Remembered, viewer: Viewer, text: str) -> str:
+    async def _correct(self, item: Remembered, viewer: Asker, text: str) -> str:
         if has_secret(text):
             raise Refused(memory_texts.NO_SECRETS)
         new_text = text.removeprefix(f"{item.key}:").strip()
@@ -283,7 +294,7 @@ class MemoryDesk:
         receipt = await self.forgetting.forget_entries(await self._plan(item, viewer), self.clock.now())
         return view.corrected_text(item, receipt, narrower=narrower)
 
-    async def _store_fact(self, fact: Fact, viewer: Viewer, text: str) -> Fact | None:
+    async def _store_fact(self, fact: Fact, viewer: Asker, text: str) -> Fact | None:
         """Store the person's words as a fact; return None if a fact of higher authority prevents it."""
         written = await self.facts.write(
             NewFact(
@@ -307,7 +318,7 @@ class MemoryDesk:
             await self.facts.open(viewer.person.id, written.fact.id, everywhere=True)
         return written.fact
 
-    async def _store_entry(self, item: ProfileEntry, viewer: Viewer, text: str) -> ProfileEntry | None:
+    async def _store_entry(self, item: ProfileEntry, viewer: Asker, text: str) -> ProfileEntry | None:
         """Store the person's words as a new entry; return None if the profile kept changing."""
         partition, now = Partition(viewer.person.id, label(viewer.place.audience)), self.clock.now()
         entry = replace(item, id=0, text=tidy(text), audience=partition.audience, sources=(), time=now, confidence=1.0)
@@ -320,7 +331,7 @@ class MemoryDesk:
             default=None,
         )
 
-    async def _use_everywhere(self, item: Remembered, viewer: Viewer, *, on: bool) -> str:
+    async def _use_everywhere(self, item: Remembered, viewer: Asker, *, on: bool) -> str:
         person = viewer.person.id
         if isinstance(item, Fact):
             if on and item.id not in await self.facts.in_own_words(person, [item.id]):
@@ -338,7 +349,7 @@ class MemoryDesk:
                 return True
         return False
 
-    async def _export(self, viewer: Viewer) -> str:
+    async def _export(self, viewer: Asker) -> str:
         person, now = viewer.person, self.clock.now()
         audiences = await self.audiences(viewer.place)
         threads = await self.conversations.threads(person.id, limit=MAX_THREADS, audiences=audiences)
@@ -362,7 +373,7 @@ class MemoryDesk:
             before = page[-1].id
         return messages
 
-    async def _pause(self, viewer: Viewer, request: view.PauseLearning) -> MemoryAnswer:
+    async def _pause(self, viewer: Asker, request: view.PauseLearning) -> MemoryAnswer:
         channel = viewer.channel if request.here else None
         if request.for_everybody and not (viewer.manages and viewer.channel):
             return MemoryAnswer(memory_texts.NOT_THE_MANAGER, refused=True)

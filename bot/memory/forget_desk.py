@@ -11,13 +11,13 @@ from typing import Final, assert_never
 from unicodedata import category
 
 from agent.errors import StoreError
+from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish, post_key
 from agent.memory.periods import TimeSpan, periods_in
-from agent.ports import Clock, Forgetting, Jobs, Ledger, Preferences
-from agent.records import DELETE_REPLY, Job, Receipt, ShownPage, ShownReply
+from agent.ports import Asker, Clock, Forgetting, Jobs, Ledger, Preferences
+from agent.records import DELETE_REPLY, Job, Person, Receipt, ShownPage, ShownReply
 from bot.access.admission import RateCounter
 from bot.caches import FairTurns
-from bot.chat.askers import Forgetter
 from bot.host import ForgetAnswer, ForgetProgress, TellProgress, untold
 from bot.memory.retention import BATCH, DELETED, GONE, sweep_soon
 from bot.message_parts import shows_enclosed
@@ -71,42 +71,35 @@ class UnclearForget:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetAsker:
-    """Who asks, and when. `thread`: the ids of the conversation that "this thread" means; empty outside of threads."""
-
-    person: str
-    thread: frozenset[str]
-    now: datetime
-    time_zone: str = ""
-
-
-def read_forget_request(words: str, asker: ForgetAsker) -> Wish | UnclearForget | None:
+def read_forget_request(words: str, asker: Asker, now: datetime) -> Wish | UnclearForget | None:
     """Return what these words ask to forget; None for no words."""
     request = _COMMAND.sub("", " ".join(words.split()), count=1)
     plain = request.casefold().strip(" .!?")
     if not plain:
         return None
     if plain in _THREAD:
-        return OneThread(asker.person, asker.thread) if asker.thread else UnclearForget(memory_texts.NO_THREAD)
+        return OneThread(asker.person.id, asker.thread) if asker.thread else UnclearForget(memory_texts.NO_THREAD)
     if plain in _EVERYTHING:
-        return Everything(asker.person)
+        return Everything(asker.person.id)
     if plain.startswith("about "):
         return _about(request[len("about ") :].strip(" .!?“”\"'"), asker)
-    period = _period(plain, asker)
-    if period is None or period.since >= asker.now:
+    period = _period(plain, asker, now)
+    if period is None or period.since >= now:
         ways = f"`thread`, {memory_texts.FORGET_WAYS}" if asker.thread else memory_texts.FORGET_WAYS
         return UnclearForget(memory_texts.FORGET_UNCLEAR.format(said=_excerpt(request), ways=ways))
-    until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
-    return During(asker.person, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
+    until = min(period.until, now).replace(microsecond=0) + timedelta(seconds=1)
+    return During(asker.person.id, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
 
 
 def needs_zone(words: str, now: datetime) -> bool:
     """Return whether the meaning of these words depends on a time zone: "today" does, "2 hours" and "thread" do not."""
-    in_west, in_east = (
-        ForgetAsker("", frozenset({"here"}), now, zone) for zone in ("Pacific/Pago_Pago", "Pacific/Kiritimati")
-    )
-    return read_forget_request(words, in_west) != read_forget_request(words, in_east)
+    in_west, in_east = (_somebody(zone) for zone in ("Pacific/Pago_Pago", "Pacific/Kiritimati"))
+    return read_forget_request(words, in_west, now) != read_forget_request(words, in_east, now)
+
+
+def _somebody(time_zone: str = "") -> Asker:
+    """Return an asker in a thread, to learn what words mean for anybody."""
+    return Asker(Person("", "", time_zone), Place(PersonAudience("")), thread=frozenset({"here"}))
 
 
 def is_request(words: str, now: datetime) -> bool:
@@ -114,7 +107,7 @@ def is_request(words: str, now: datetime) -> bool:
     about, _, rest = words.casefold().partition(" ")
     if "," in words or "?" in words or len(words.split()) > MAX_REQUEST_WORDS or (about == "about" and rest in _TALK):
         return False
-    return not isinstance(read_forget_request(words, ForgetAsker("", frozenset({"here"}), now)), UnclearForget)
+    return not isinstance(read_forget_request(words, _somebody(), now), UnclearForget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +142,25 @@ def forget_token(wish: Wish, name: str, *, related: bool = False) -> str:
             assert_never(wish)
 
 
-def wish_of(token: str, asker: ForgetAsker) -> AgreedForget | None:
+def wish_of(token: str, asker: Asker) -> AgreedForget | None:
     """Decode the output of `forget_token`; return None for anything else."""
     kind, *rest = token.split("|")
     related = kind.endswith(RELATED)
     match [kind.removesuffix(RELATED), *rest]:
         case ["thread", *name] if asker.thread and len(name) == int(related):
-            return AgreedForget(OneThread(asker.person, asker.thread), "".join(name), related)
+            return AgreedForget(OneThread(asker.person.id, asker.thread), "".join(name), related)
         case ["everything", *name] if len(name) == int(related):
-            return AgreedForget(Everything(asker.person), "".join(name), related)
+            return AgreedForget(Everything(asker.person.id), "".join(name), related)
         case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
             begin, end = (datetime.fromtimestamp(int(seconds), UTC) for seconds in (since, until))
-            return AgreedForget(During(asker.person, TimeSpan(begin, end)), name, related)
+            return AgreedForget(During(asker.person.id, TimeSpan(begin, end)), name, related)
         case ["about", name, words]:
-            return AgreedForget(AboutTopic(asker.person, words), name, related)
+            return AgreedForget(AboutTopic(asker.person.id, words), name, related)
         case _:
             return None
 
 
-def _about(words: str, asker: ForgetAsker) -> Wish | UnclearForget:
+def _about(words: str, asker: Asker) -> Wish | UnclearForget:
     if len(words) > MAX_ABOUT_CHARS:
         return UnclearForget(memory_texts.ABOUT_TOO_LONG.format(limit=MAX_ABOUT_CHARS))
     words = words.replace("|", " ")
@@ -175,7 +168,7 @@ def _about(words: str, asker: ForgetAsker) -> Wish | UnclearForget:
         return UnclearForget(memory_texts.ABOUT_WHAT)
     if not (_CJK_WORD.search(words) or any(map(_is_long, words.split()))):
         return UnclearForget(memory_texts.ABOUT_TOO_SHORT.format(limit=MIN_ABOUT_CHARS, limit_cjk=MIN_CJK_CHARS))
-    return AboutTopic(asker.person, words)
+    return AboutTopic(asker.person.id, words)
 
 
 def _is_long(word: str) -> bool:
@@ -183,16 +176,16 @@ def _is_long(word: str) -> bool:
     return sum(category(char)[0] in "LMN" for char in word) >= MIN_ABOUT_CHARS
 
 
-def _period(plain: str, asker: ForgetAsker) -> TimeSpan | None:
+def _period(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
     if (last := _LAST.fullmatch(plain)) is not None and _is_span(last):
         count = last["count"] or ""
         number = int(count) if count.isdecimal() else _NUMBERS[count]
-        return TimeSpan(asker.now - number * _UNITS[last["unit"]], asker.now) if number else None
+        return TimeSpan(now - number * _UNITS[last["unit"]], now) if number else None
     since, _, rest = plain.partition(" ")
     if since == "since":
-        start = _clock(rest, asker) or _day(rest, asker)
-        return None if start is None else TimeSpan(start.since, asker.now)
-    return _day(plain, asker)
+        start = _clock(rest, asker, now) or _day(rest, asker, now)
+        return None if start is None else TimeSpan(start.since, now)
+    return _day(plain, asker, now)
 
 
 def _is_span(last: re.Match[str]) -> bool:
@@ -200,24 +193,24 @@ def _is_span(last: re.Match[str]) -> bool:
     return not (last["led"] and last["unit"] == "week" and not last["count"])
 
 
-def _clock(plain: str, asker: ForgetAsker) -> TimeSpan | None:
+def _clock(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
     """Return the span since this time of today; since that of yesterday, if it is still to come today."""
     clock = _CLOCK.fullmatch(plain)
     if clock is None:
         return None
-    local = asker.now.astimezone(zone_of(asker.time_zone))
+    local = now.astimezone(zone_of(asker.person.time_zone))
     start = local.replace(hour=int(clock["hour"]), minute=int(clock["minute"]), second=0, microsecond=0)
-    return TimeSpan(start if start <= local else start - timedelta(days=1), asker.now)
+    return TimeSpan(start if start <= local else start - timedelta(days=1), now)
 
 
-def _day(plain: str, asker: ForgetAsker) -> TimeSpan | None:
+def _day(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
     """Return the days that the words name, if each word matters: "everything but today" does not mean today."""
     for phrase in (plain, f"on {plain}", f"in {plain}"):
-        periods = periods_in(phrase, asker.now, asker.time_zone)
+        periods = periods_in(phrase, now, asker.person.time_zone)
         if len(periods) == 1:
             words = phrase.split()
             without = (words[:at] + words[at + 1 :] for at, word in enumerate(words) if word not in _FILLERS)
-            has_filler = any(periods_in(" ".join(rest), asker.now, asker.time_zone) == periods for rest in without)
+            has_filler = any(periods_in(" ".join(rest), now, asker.person.time_zone) == periods for rest in without)
             return None if has_filler else periods[0]
     return None
 
@@ -312,18 +305,18 @@ class ForgetDesk:
     _searches: dict[str, list[_Search]] = field(default_factory=dict[str, list[_Search]], init=False)
     """Running and waiting searches, by person."""
 
-    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
         """Return the question that shows what these words would erase. Raises StoreError."""
-        return await self._in_turn(who, tell, lambda search: self._ask(who, words, search))
+        return await self._in_turn(asker, tell, lambda search: self._ask(asker, words, search))
 
     async def forget(
-        self, who: Forgetter, token: str, *, replies: bool | None = None, tell: TellProgress = untold
+        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
     ) -> ForgetAnswer:
         """Erase what the person agreed to; ask again if it has changed since. Raises StoreError.
 
         `replies`: whether to delete the bot's replies to it where they are shown; None if they are shown nowhere else.
         """
-        return await self._in_turn(who, tell, lambda search: self._forget(who, token, search, replies=replies))
+        return await self._in_turn(asker, tell, lambda search: self._forget(asker, token, search, replies=replies))
 
     def stop(self, person: str) -> bool:
         searches = [search for search in self._searches.get(person, ()) if not search.erasing]
@@ -343,14 +336,14 @@ class ForgetDesk:
         return stopped
 
     async def _in_turn(
-        self, forgetter: Forgetter, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
+        self, asker: Asker, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
     ) -> ForgetAnswer:
-        if len(self._searches.get(forgetter.person, ())) > MAX_WAITING:
+        if len(self._searches.get(asker.person.id, ())) > MAX_WAITING:
             return ForgetAnswer(memory_texts.FORGETTING, refused=True)
         search = _Search()
-        self._searches.setdefault(forgetter.person, []).append(search)
-        task = asyncio.ensure_future(self._run(forgetter.person, search, work))
-        listener = asyncio.ensure_future(self._listen(forgetter.person, task, search))
+        self._searches.setdefault(asker.person.id, []).append(search)
+        task = asyncio.ensure_future(self._run(asker.person.id, search, work))
+        listener = asyncio.ensure_future(self._listen(asker.person.id, task, search))
         try:
             await self._tell(task, search, tell)
             return await task
@@ -362,12 +355,12 @@ class ForgetDesk:
                 search.stopped = True
                 task.cancel()
                 await asyncio.wait({task})
-            self._searches[forgetter.person].remove(search)
-            if not self._searches[forgetter.person]:
-                del self._searches[forgetter.person]
+            self._searches[asker.person.id].remove(search)
+            if not self._searches[asker.person.id]:
+                del self._searches[asker.person.id]
             await asyncio.wait({listener})
             with suppress(StoreError):  # a mark that stays is ignored once it is older than LONGEST
-                await self._unmark(forgetter.person, search)
+                await self._unmark(asker.person.id, search)
 
     async def _run(
         self, person: str, search: _Search, work: Callable[[_Search], Awaitable[ForgetAnswer]]
@@ -417,31 +410,31 @@ class ForgetDesk:
             await self.preferences.set(person, search.mark, None)
             search.mark = ""
 
-    async def _ask(self, forgetter: Forgetter, words: str, search: _Search) -> ForgetAnswer:
-        answer = await self._reply_to(forgetter, words, search)
-        return replace(answer, by_clock=not forgetter.time_zone and needs_zone(words, self.clock.now()))
+    async def _ask(self, asker: Asker, words: str, search: _Search) -> ForgetAnswer:
+        answer = await self._reply_to(asker, words, search)
+        return replace(answer, by_clock=not asker.person.time_zone and needs_zone(words, self.clock.now()))
 
-    async def _reply_to(self, forgetter: Forgetter, words: str, search: _Search) -> ForgetAnswer:
-        match read_forget_request(words, self._asker(forgetter)):
+    async def _reply_to(self, asker: Asker, words: str, search: _Search) -> ForgetAnswer:
+        match read_forget_request(words, asker, self.clock.now()):
             case None:
                 return ForgetAnswer(memory_texts.FORGET_WHICH, refused=True)
             case UnclearForget(sentence):
                 return ForgetAnswer(sentence, refused=True)
             case wish:
-                return await self._question(forgetter, wish, search)
+                return await self._question(asker, wish, search)
 
-    async def _forget(self, forgetter: Forgetter, token: str, search: _Search, *, replies: bool | None) -> ForgetAnswer:
-        agreed = wish_of(token, self._asker(forgetter))
+    async def _forget(self, asker: Asker, token: str, search: _Search, *, replies: bool | None) -> ForgetAnswer:
+        agreed = wish_of(token, asker)
         if agreed is None:
             return ForgetAnswer(memory_texts.FORGET_UNREADABLE, refused=True)
         wish = agreed.wish
         if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
-            again = await self._question(forgetter, wish, search)
+            again = await self._question(asker, wish, search)
             return replace(again, text=f"{memory_texts.FORGET_CHANGED} {again.text}")
-        await self._begin_erasing(forgetter.person, search)
+        await self._begin_erasing(asker.person.id, search)
         for conversation in _ended_conversations(wish):
-            await self.take_back(forgetter.person, conversation)
-        receipt, unrevoked = await self.erase(wish, forgetter.person, replies=bool(replies), related=agreed.related)
+            await self.take_back(asker.person.id, conversation)
+        receipt, unrevoked = await self.erase(wish, asker.person.id, replies=bool(replies), related=agreed.related)
         receipt = receipt if replies is not None else replace(receipt, kept=0, ephemeral=0)
         return ForgetAnswer(f"{memory_texts.receipt_text(receipt)} {unrevoked}".rstrip())
 
@@ -521,11 +514,8 @@ class ForgetDesk:
             if page.source in connected:
                 await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
 
-    def _asker(self, forgetter: Forgetter) -> ForgetAsker:
-        return ForgetAsker(forgetter.person, forgetter.thread, self.clock.now(), forgetter.time_zone)
-
-    async def _question(self, forgetter: Forgetter, wish: Wish, search: _Search) -> ForgetAnswer:
-        preview, zone = await self.forgetting.preview(wish, search), zone_of(forgetter.time_zone)
+    async def _question(self, asker: Asker, wish: Wish, search: _Search) -> ForgetAnswer:
+        preview, zone = await self.forgetting.preview(wish, search), zone_of(asker.person.time_zone)
         if preview.is_empty and not isinstance(wish, Everything):  # Everything also erases what no preview counts
             nothing = memory_texts.nothing_to_forget(wish, zone)
             return ForgetAnswer("\n".join([nothing, *memory_texts.documents_left(preview.documents)]))

@@ -30,9 +30,8 @@ from agent.memory.documents import (
     Passage,
     passages_of,
 )
-from agent.ports import Clock, Forgetting, Jobs, Preferences
+from agent.ports import Asker, Clock, Forgetting, Jobs, Preferences
 from agent.records import Attachment, Job
-from bot.access.acl import PlaceAsker
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument, ReadLink
 from bot.host import KnowledgeAnswer, ShownDocument
@@ -87,6 +86,11 @@ def asks_to_share(words: str) -> bool | None:
     return {"share on": True, "share off": False}.get(" ".join(words.casefold().split()))
 
 
+def _source_of(asker: Asker) -> str:
+    """Return the source of the asker's messages: "slack:T0123", "discord"."""
+    return asker.person.id.rpartition(":")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeDesk:
     """Answers `/learn` and `/knowledge`.
@@ -116,7 +120,7 @@ class KnowledgeDesk:
     """None where the operator has not enabled web access."""
 
     async def learn(
-        self, asker: PlaceAsker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+        self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
     ) -> KnowledgeAnswer:
         """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
         Raises StoreError.
@@ -133,7 +137,7 @@ class KnowledgeDesk:
             outcomes.append((False, memory_texts.FIRST_FILES.format(most=MAX_FILES)))
         return KnowledgeAnswer("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
 
-    async def answer(self, asker: PlaceAsker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
+    async def answer(self, asker: Asker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
         """Run `/knowledge` with these words. `say` posts to everyone in the place. Raises StoreError."""
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
             return KnowledgeAnswer(memory_texts.NOT_FOR_GUESTS, refused=True)
@@ -152,7 +156,7 @@ class KnowledgeDesk:
             case _:
                 return KnowledgeAnswer(memory_texts.KNOWLEDGE_USAGE, refused=True)
 
-    async def _share(self, asker: PlaceAsker, say: TellAll, *, on: bool) -> KnowledgeAnswer:
+    async def _share(self, asker: Asker, say: TellAll, *, on: bool) -> KnowledgeAnswer:
         is_public = isinstance(asker.place.audience, TeamAudience)
         if not (asker.manages or self.operates(asker.person.id)):
             return KnowledgeAnswer(memory_texts.NOT_SHARING, refused=True)
@@ -175,14 +179,14 @@ class KnowledgeDesk:
             await self.preferences.set(owner_of(asker.channel), SHARING, ON)
         return KnowledgeAnswer(memory_texts.SHARED_FROM_NOW if on else memory_texts.SHARED_NO_MORE, shares=on)
 
-    async def _shares(self, asker: PlaceAsker) -> bool:
+    async def _shares(self, asker: Asker) -> bool:
         return (await self.preferences.all_of(owner_of(asker.channel))).get(SHARING) == ON
 
-    async def _learn_file(self, asker: PlaceAsker, file: Attachment, link: str) -> tuple[bool, str]:
+    async def _learn_file(self, asker: Asker, file: Attachment, link: str) -> tuple[bool, str]:
         name = shown_note(file.name)[:MAX_NAME_CHARS] or "document"
-        return await self._store(asker, name, await self.read(file, asker.source, asker.person.id), link)
+        return await self._store(asker, name, await self.read(file, _source_of(asker), asker.person.id), link)
 
-    async def _learn_page(self, asker: PlaceAsker, address: str) -> tuple[bool, str]:
+    async def _learn_page(self, asker: Asker, address: str) -> tuple[bool, str]:
         if self.read_page is None:
             return False, memory_texts.NO_LINKS
         read = await self.read_page(address, asker.person.id, None)
@@ -190,7 +194,7 @@ class KnowledgeDesk:
         return await self._store(asker, page_name(read), read.document, read.link, page)
 
     async def _store(
-        self, asker: PlaceAsker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
+        self, asker: Asker, name: str, read: ReadDocument, link: str, page: LinkedPage | None = None
     ) -> tuple[bool, str]:
         """Store a document; return whether it is stored, and the sentence about it."""
         shown_name, (passages, reason) = literal(name), await split_document(read)
@@ -201,7 +205,7 @@ class KnowledgeDesk:
         new = NewDocument(
             name=name,
             audience=label(asker.place.audience),
-            source=asker.source,
+            source=_source_of(asker),
             channel=asker.channel,
             person=asker.person.id,
             time=self.clock.now(),
@@ -223,7 +227,7 @@ class KnowledgeDesk:
                 sentence = memory_texts.LEARNED.format(name=shown_name, size=size, who=_readers(asker.place.audience))
                 return True, f"{sentence} {memory_texts.NOT_ALL_READ.format(why=read.why)}" if read.why else sentence
 
-    async def _list(self, asker: PlaceAsker, page: int, notice: str = "") -> KnowledgeAnswer:
+    async def _list(self, asker: Asker, page: int, notice: str = "") -> KnowledgeAnswer:
         documents = await self.documents.listed(await self.audiences(asker.place))
         is_public = isinstance(asker.place.audience, TeamAudience)
         shares = is_public and await self._shares(asker)
@@ -238,7 +242,7 @@ class KnowledgeDesk:
         heading = memory_texts.KNOWN_HERE.format(many=counted(len(documents), "document", "documents"))
         return KnowledgeAnswer("\n\n".join(filter(None, [notice, heading])), shown, current, pages, shares=switch)
 
-    async def _open(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
+    async def _open(self, asker: Asker, id_: int) -> KnowledgeAnswer:
         opened = await self.documents.opened(id_, await self.audiences(asker.place), SHOWN)
         if opened is None:
             return KnowledgeAnswer(memory_texts.NO_SUCH_DOCUMENT.format(number=id_), refused=True)
@@ -247,7 +251,7 @@ class KnowledgeDesk:
         text = "\n\n".join([memory_texts.BEGINS_SO, *excerpts])
         return KnowledgeAnswer(text, (self._describe(asker, document),))
 
-    async def _remove(self, asker: PlaceAsker, id_: int) -> KnowledgeAnswer:
+    async def _remove(self, asker: Asker, id_: int) -> KnowledgeAnswer:
         documents = await self.documents.listed(await self.audiences(asker.place))
         document = next((candidate for candidate in documents if candidate.id == id_), None)
         if document is None:
@@ -259,7 +263,7 @@ class KnowledgeDesk:
         sentence = memory_texts.DOCUMENT_REMOVED if wiped else memory_texts.DOCUMENT_REMOVED_LATER
         return await self._list(asker, 1, sentence.format(name=literal(document.name)))
 
-    def _describe(self, asker: PlaceAsker, document: Document) -> ShownDocument:
+    def _describe(self, asker: Asker, document: Document) -> ShownDocument:
         name, page = literal(document.name), document.web
         link = document.link if page is None or len(document.link) <= LINK_CHARS else ""
         title = f"[{name}]({link})" if link else name
@@ -277,11 +281,11 @@ class KnowledgeDesk:
         details = ", ".join(filter(None, [address, pages, learned, _where(document.audience), fault]))
         return ShownDocument(document.id, f"**{document.id}** {title} ({details})", self._may_remove(asker, document))
 
-    def may_learn(self, asker: PlaceAsker) -> bool:
+    def may_learn(self, asker: Asker) -> bool:
         is_own_place = asker.place.audience == PersonAudience(asker.person.id)
         return is_own_place or asker.manages or self.operates(asker.person.id)
 
-    def _may_remove(self, asker: PlaceAsker, document: Document) -> bool:
+    def _may_remove(self, asker: Asker, document: Document) -> bool:
         manages_channel = asker.manages and document.channel == asker.channel
         manages_team = asker.authority >= Authority.MANAGER and isinstance(audience_of(document.audience), TeamAudience)
         return manages_channel or manages_team or document.person == asker.person.id or self.operates(asker.person.id)

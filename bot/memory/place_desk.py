@@ -11,7 +11,7 @@ from typing import Final, Self, TypeAlias, assert_never, cast
 from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.memory.secrets import has_secret
-from agent.ports import Clock, Preferences, ToolAudit
+from agent.ports import Asker, Clock, Preferences, ToolAudit
 from bot.access.acl import (
     MEMBERS,
     OFF,
@@ -20,7 +20,6 @@ from bot.access.acl import (
     AccessRules,
     AmbientState,
     PlaceAnswer,
-    PlaceAsker,
     PlaceRule,
     PlaceRules,
     parse_entries,
@@ -227,7 +226,7 @@ class PlaceDesk:
         learning = await self._current(channel, rules, PlaceRule.LEARNING)
         return {**rules.chosen, **({PlaceRule.LEARNING.value: learning} if learning else {})}
 
-    async def answer(self, asker: PlaceAsker, words: str, say: Say, not_receiving: str = "") -> PlaceAnswer:
+    async def answer(self, asker: Asker, words: str, say: Say, not_receiving: str = "") -> PlaceAnswer:
         """Return the answer to `/channel` with these words. Raises StoreError.
 
         `say`: posts to all who read there. `not_receiving`: why the bot does not receive the channel's other messages,
@@ -251,17 +250,17 @@ class PlaceDesk:
         except Refused as refused:
             return PlaceAnswer(str(refused), refused=True)
 
-    def _may_change(self, asker: PlaceAsker) -> bool:
+    def _may_change(self, asker: Asker) -> bool:
         return asker.manages or self.access.is_operator(asker.person.id)
 
-    async def _undo(self, asker: PlaceAsker, number: int | None, say: Say, not_receiving: str) -> PlaceAnswer:
+    async def _undo(self, asker: Asker, number: int | None, say: Say, not_receiving: str) -> PlaceAnswer:
         history = StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel))).history
         change = next((past for past in reversed(history) if number in {None, past.number}), None)
         if change is None:
             return PlaceAnswer(memory_texts.NO_SUCH_CHANGE, refused=True)
         return await self._change(asker, ChangePlace(PlaceRule(change.rule), change.before), say, not_receiving)
 
-    async def _change(self, asker: PlaceAsker, change: ChangePlace, say: Say, not_receiving: str) -> PlaceAnswer:
+    async def _change(self, asker: Asker, change: ChangePlace, say: Say, not_receiving: str) -> PlaceAnswer:
         if not self._may_change(asker):
             return PlaceAnswer(memory_texts.NOT_YOUR_CHANNEL, refused=True)
         self._check(change, not_receiving)
@@ -293,7 +292,7 @@ class PlaceDesk:
             reset = AmbientState.from_preferences({AmbientState.NAME: stored}).switched_on()
             await self.preferences.swap(owner, AmbientState.NAME, stored, str(reset))
 
-    async def _store(self, asker: PlaceAsker, change: ChangePlace, old_value: str) -> None:
+    async def _store(self, asker: Asker, change: ChangePlace, old_value: str) -> None:
         owner, now = place_owner(asker.channel), self.clock.now()
         by = Authority.ADMIN if self.access.is_operator(asker.person.id) else max(asker.authority, Authority.MANAGER)
         row = policy_change(now, _audit_text(change), asker.person.id, asker.channel)
@@ -342,7 +341,7 @@ class PlaceDesk:
         lasting = await self.pauses.lasting("", channel)
         return OFF if any(pause.for_everybody for pause in lasting) else ""
 
-    async def _show(self, asker: PlaceAsker, notice: str = "") -> PlaceAnswer:
+    async def _show(self, asker: Asker, notice: str = "") -> PlaceAnswer:
         chosen, may_change = await self.chosen(asker.channel), self._may_change(asker)
         lines = [
             f"- **{memory_texts.PLACE_RULES[rule]}**: {self._value(rule, chosen.get(rule, ''))}" for rule in PlaceRule
@@ -351,7 +350,7 @@ class PlaceDesk:
         text = "\n\n".join(filter(None, [notice, memory_texts.PLACE_HEADING, "\n".join(lines), hint]))
         return PlaceAnswer(text, chosen if may_change else None, most_ambient=self.most_ambient)
 
-    async def _show_history(self, asker: PlaceAsker) -> PlaceAnswer:
+    async def _show_history(self, asker: Asker) -> PlaceAnswer:
         history = StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel))).history
         zone = zone_of(asker.person.time_zone)
         lines = [self._line(change, zone) for change in history]

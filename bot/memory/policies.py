@@ -11,9 +11,8 @@ from agent.memory.audience import Place, label
 from agent.memory.facts import ConstraintType, Fact, MemoryType
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
-from agent.ports import Clock, Facts
+from agent.ports import Asker, Clock, Facts
 from bot.access.acl import CommandAnswer
-from bot.chat.askers import PolicyAsker
 from bot.memory.desk import flowing
 from bot.texts import memory_texts
 from bot.texts.formatting import literal, zone_of
@@ -117,7 +116,7 @@ class PolicyDesk:
     operates: Callable[[str], bool] = lambda _: False
     """Returns whether this person is an operator, whose authority is the highest everywhere."""
 
-    async def answer(self, asker: PolicyAsker, words: str) -> CommandAnswer:
+    async def answer(self, asker: Asker, words: str) -> CommandAnswer:
         """Return the answer to `/policy` with these words, for the asker alone. Raises StoreError."""
         if self.operates(asker.person.id):
             asker = replace(asker, authority=Authority.ADMIN)
@@ -136,7 +135,7 @@ class PolicyDesk:
             case _:
                 assert_never(request)
 
-    async def _show(self, asker: PolicyAsker, notice: str = "", *, past: bool = False) -> CommandAnswer:
+    async def _show(self, asker: Asker, notice: str = "", *, past: bool = False) -> CommandAnswer:
         policies = [fact for fact in await self._all(asker) if past or fact.is_valid]
         zone = zone_of(asker.person.time_zone)
         lines = [_line(fact, policies, zone) for fact in policies if fact.value]
@@ -145,7 +144,7 @@ class PolicyDesk:
             heading = memory_texts.NO_POLICY
         return CommandAnswer("\n\n".join(filter(None, [notice, heading, "\n".join(lines)])))
 
-    async def _set(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> CommandAnswer:
+    async def _set(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> CommandAnswer:
         if has_secret(f"{name}: {text}"):
             return CommandAnswer(memory_texts.NO_SECRETS, refused=True)
         audience = label(asker.place.audience)
@@ -158,7 +157,7 @@ class PolicyDesk:
         sentence = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
         return await self._show(asker, sentence)
 
-    async def _remove(self, asker: PolicyAsker, number: str) -> CommandAnswer:
+    async def _remove(self, asker: Asker, number: str) -> CommandAnswer:
         outcome = await self.facts.retract(number, self._new_fact(asker, "", "", ConstraintType.POLICY))
         if outcome is None:
             return CommandAnswer(memory_texts.NO_POLICY_NUMBER.format(number=number), refused=True)
@@ -166,10 +165,10 @@ class PolicyDesk:
             return CommandAnswer(str(outcome.why), refused=True)
         return await self._show(asker, memory_texts.POLICY_REMOVED)
 
-    async def _all(self, asker: PolicyAsker) -> list[Fact]:
+    async def _all(self, asker: Asker) -> list[Fact]:
         return await self.facts.readable("", await self.audiences(asker.place))
 
-    def _new_fact(self, asker: PolicyAsker, name: str, text: str, kind: ConstraintType) -> NewFact:
+    def _new_fact(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> NewFact:
         return NewFact(
             id="",
             key=name,

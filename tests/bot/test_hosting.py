@@ -12,12 +12,12 @@ from agent.errors import CogencyError, Refused, SettingsError, StoreUnavailable
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
+from agent.ports import Asker
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Incoming, Person
 from agent.spending import SpendingAccount, Spent
 from agent.toolbox.registry import Toolbox
 from bot.access.budgets import account_text
-from bot.chat.askers import Forgetter, Viewer
 from bot.commands.declaration import CommandCall, Panel
 from bot.host import Host, PlatformUnavailable
 from bot.hosting import serve_all
@@ -25,6 +25,7 @@ from bot.reply_surface import Surface
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
+from tests.fakes.askers import asker
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
@@ -231,13 +232,13 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (1,), service.clock.now())
     profile = learned(await service.store.profiles.get(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
-    viewer = Viewer(Person("ann", "Ann"), dm("ann"))
+    viewer = Asker(Person("ann", "Ann"), dm("ann"))
     assert [one.plain for one in (await host.memories.answer(viewer, "")).entries] == ["Private.", "Sail."]
     elsewhere = replace(viewer, place=Place(GroupAudience("club")))
     assert (await host.memories.answer(elsewhere, "")).entries == ()
-    question = await host.forgetting.ask(Forgetter("ann"), "everything")
+    question = await host.forgetting.ask(asker("ann"), "everything")
     assert "1 message, 1 fact, 1 profile entry" in question.text
-    answer = await host.forgetting.forget(Forgetter("ann"), question.token)
+    answer = await host.forgetting.forget(asker("ann"), question.token)
     assert answer.text.startswith("Forgotten: 1 message, 1 fact, 1 profile entry")
 
 

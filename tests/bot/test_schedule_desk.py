@@ -11,12 +11,11 @@ import pytest
 from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports import Asker, ToolContext, ToolEffect, ToolOutput
 from agent.records import Incoming, Person
 from agent.schedules import CheckKind, FirstCheck, NewSchedule, Schedule, ScheduleKind, ScheduleState, Timing
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.toolbox.registry import Toolbox
-from bot.access.acl import PlaceAsker
 from bot.commands import remind
 from bot.commands.declaration import CommandCall, Panel
 from bot.schedule_desk import CheckFailed, FirstLook, ScheduleDesk
@@ -293,7 +292,7 @@ async def test_a_person_has_fifty_schedules_at_most() -> None:
     for _ in range(50):
         await desk.remind("tomorrow at 9:00 tea")
     assert (await desk.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
-    asker = PlaceAsker(BOB, Authority.EMPLOYEE, Place(PersonAudience(BOB.id)), "slack:T1")
+    asker = Asker(BOB, Place(PersonAudience(BOB.id)))
     assert not (await desk.desk.remind(asker, "tomorrow at 9:00 tea")).refused
 
 

@@ -1,13 +1,12 @@
 """The user of a command and the place: one person in their direct messages, unless the test says otherwise."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place
 from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.declaration import PanelPart, PanelSelect, Stoppable
 
 ANN = Person("slack:T1:U1", "Ann")
@@ -32,17 +31,15 @@ class FakeCaller:
     async def requester(self) -> Requester:
         return Requester(self.person.id, self.channel)
 
-    async def policy_asker(self) -> PolicyAsker:
-        return PolicyAsker(self.person, self.authority, self.place)
-
-    async def tool_asker(self) -> Asker:
+    async def policy_asker(self) -> Asker:
         return Asker(self.person, self.place, self.channel, self.authority)
 
-    async def viewer(self) -> Viewer:
-        return Viewer(self.person, self.place, self.channel, self.authority >= Authority.MANAGER)
+    async def asker(self) -> Asker:
+        return Asker(self.person, self.place, self.channel, self.authority, manages=self.authority >= Authority.MANAGER)
 
-    async def forgetter(self) -> Forgetter:
-        return Forgetter(self.person.id, self.conversations, "".join(self.zone) or self.person.time_zone)
+    async def private_asker(self) -> Asker:
+        person = replace(self.person, time_zone="".join(self.zone) or self.person.time_zone)
+        return replace(await self.asker(), person=person, thread=self.conversations)
 
     async def ask_zone(self, words: str) -> PanelPart | None:
         asks = PanelSelect("Your time zone", {"Europe/Berlin": "Berlin"}, words=words)

@@ -12,11 +12,11 @@ from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
+from agent.ports import Asker
 from agent.records import Attachment, Author, Person, Receipt, StoredMessage, Thread
 from agent.spending import SpendingAccount, Spent
 from bot.access.acl import Requester
 from bot.access.budgets import account_text
-from bot.chat.askers import Forgetter
 from bot.commands import budget, channel, memory, remind, talking, tools
 from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Panel, by_name
 from bot.health import OperatorDesk
@@ -245,12 +245,12 @@ class FakeForgetting:
 
     bot: FakeChatBot
 
-    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
         words = words.casefold()
         if words == "about much":
             await tell(ForgetProgress(7_000, erasing=False))
             await self.bot.stopping.wait()
-            self.bot.stopped.append(who.person)
+            self.bot.stopped.append(asker.person.id)
             return ForgetAnswer(memory_texts.FORGET_STOPPED)
         if words not in {"thread", "everything"}:
             return ForgetAnswer(f"I did not understand “{words}”.", refused=True)
@@ -266,13 +266,13 @@ class FakeForgetting:
 
     async def forget(
         self,
-        who: Forgetter,
+        asker: Asker,
         token: str,
         *,
         replies: bool | None = None,  # noqa: ARG002 -- it shows none
         tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
-        bot, (conversation,) = self.bot, who.thread
+        bot, (conversation,) = self.bot, asker.thread
         bot.agreed.append(token)
         gone = list(bot.asked) if token == "everything" else [conversation]
         messages = sum(len(bot.asked.pop(name, [])) for name in gone)

@@ -19,7 +19,6 @@ from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import account_text
 from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.caches import Replicas
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands import budget, channel, memory, remind, talking, tools
 from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Filled, Panel, by_name
 from bot.health import OperatorDesk, OperatorLinks
@@ -66,8 +65,8 @@ class FakeHost:
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     policies: str = "Nothing is set for everybody here."
-    asked_for_policy: list[tuple[PolicyAsker, str]] = field(default_factory=list[tuple[PolicyAsker, str]])
-    asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
+    asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
+    asked_for_memory: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     tools_answer: ToolsAnswer = field(default_factory=lambda: ToolsAnswer("What I can use when you ask me here:"))
     asked_for_tools: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     running: set[str] = field(default_factory=set[str])  # The conversations in which an answer runs
@@ -255,20 +254,20 @@ class FakeHost:
 
     async def _memory(self, call: CommandCall) -> Panel:
         self.fail()
-        self.asked_for_memory.append((await call.caller.viewer(), call.words))
+        self.asked_for_memory.append((await call.caller.private_asker(), call.words))
         return memory.memory_panel(
             self.remembered_by_words.get(call.words, self.remembered), call.caller.entry_chars, listed=not call.words
         )
 
     async def _entry_to_correct(self, call: CommandCall) -> Filled:
         self.fail()
-        self.asked_for_memory.append((await call.caller.viewer(), call.words))
+        self.asked_for_memory.append((await call.caller.private_asker(), call.words))
         key = call.words.removeprefix(view.correct_words(""))
         return {"words": next((entry.plain for entry in self.remembered.entries if entry.key == key), "")}
 
     async def ask(
         self,
-        who: Forgetter,  # noqa: ARG002 -- it forgets nothing
+        asker: Asker,  # noqa: ARG002 -- it forgets nothing
         words: str,
         tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
@@ -279,14 +278,14 @@ class FakeHost:
 
     async def forget(
         self,
-        who: Forgetter,
+        asker: Asker,
         token: str,
         *,
         replies: bool | None = None,
         tell: TellProgress = untold,  # noqa: ARG002 -- as above
     ) -> ForgetAnswer:
         self.fail()
-        self.forgotten.append((who.person, token, who.thread if token.endswith("thread") else frozenset()))
+        self.forgotten.append((asker.person.id, token, asker.thread if token.endswith("thread") else frozenset()))
         self.replies_too.append(replies)
         return ForgetAnswer(memory_texts.receipt_text(self.receipt))
 
@@ -344,7 +343,7 @@ class FakeHost:
         return Panel("You have used nothing today.", (budget.CHANGE.button(),) if may_change else ())
 
     async def _tools(self, call: CommandCall) -> Panel:
-        self.asked_for_tools.append((await call.caller.tool_asker(), call.words))
+        self.asked_for_tools.append((await call.caller.asker(), call.words))
         return tools.tools_panel(self.tools_answer)
 
     async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:  # noqa: ARG002 -- there are no questions
@@ -418,7 +417,7 @@ class FakeHost:
         self.ongoing[channel] = (f"{channel}:{name}", None)
         return self.ongoing[channel][0]
 
-    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
         return self.suggested[:limit]
 
     async def claim_once(self, source: str, what: str) -> bool:

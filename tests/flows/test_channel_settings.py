@@ -8,12 +8,12 @@ from agent.messages import Message, Role
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
 from agent.texts import NOTHING_TO_REPORT
-from bot.access.acl import PlaceAsker
 from bot.ambient import AmbientDesk
+from bot.commands.declaration import CommandCall
 from bot.hosting import BotHost
-from bot.memory.knowledge_desk import untold
 from bot.texts import memory_texts, reply_texts
 from tests.fakes.answering_host import answering_host
+from tests.fakes.caller import FakeCaller
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_bot import serving as serving_discord
 from tests.fakes.discord_gateway import running_discord
@@ -116,8 +116,8 @@ async def test_in_slack_a_channel_narrows_who_asks_and_says_how_it_is_answered()
         async def order(words: str) -> None:
             """In another process."""
             place = Place(TeamAudience(f"slack:{TEAM}"))
-            asker = PlaceAsker(Person(boss, "Boss"), Authority.ADMIN, place, "slack", general, manages=True)
-            assert not (await other.places.answer(asker, words, untold)).refused
+            caller = FakeCaller(Person(boss, "Boss"), general, place, Authority.ADMIN)
+            assert not (await other.commands["channel"].run(CommandCall(words=words, caller=caller))).refused
 
         async def ask(user: str) -> None:
             await slack.say(user, general, f"{ME} where is the wiki?")

@@ -12,11 +12,11 @@ import pytest
 from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from bot.chat.askers import Forgetter
 from bot.health import SILENT_S
 from bot.platforms.discord.places import SOURCE
 from bot.texts import reply_texts
 from bot.turns.watermark import Bounds
+from tests.fakes.askers import asker
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, OTHER_BOT, QUAY, STAFF
@@ -288,7 +288,7 @@ async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_
             await fake.until(lambda: len(by_the_bot(fake)) == 2)
             async with asyncio.timeout(PATIENCE_S):
                 await host.turns.idle()
-            await host.forgetting.forget(Forgetter(f"discord:{ANN}"), "everything")
+            await host.forgetting.forget(asker(f"discord:{ANN}"), "everything")
         async with serving(fake, host):
             await fake.say(BO, f"{ASK}and now?")
             await fake.until(lambda: len(by_the_bot(fake)) == 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSED
-from bot.chat.askers import Forgetter
+from agent.ports import Asker
 from bot.host import ForgetAnswer, TellProgress, untold
 from bot.memory.learning import PAUSE
 from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES
@@ -177,9 +177,9 @@ async def test_what_means_a_day_asks_for_the_zone_where_none_is_known_and_is_the
 
 
 class ForgettingByDay(FakeHost):
-    async def ask(self, who: Forgetter, words: str, tell: TellProgress = untold) -> ForgetAnswer:  # noqa: ARG002 -- nothing takes long
-        zone = who.time_zone or "UTC"
-        return ForgetAnswer(f"I will forget {words} in {zone}.", words, by_clock=not who.time_zone)
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:  # noqa: ARG002 -- nothing takes long
+        zone = asker.person.time_zone or "UTC"
+        return ForgetAnswer(f"I will forget {words} in {zone}.", words, by_clock=not asker.person.time_zone)
 
 
 async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message
+from agent.ports import Asker
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
-from bot.chat.askers import Viewer
 from bot.hosting import BotHost
 from bot.platforms.discord.members import ZONE
 from bot.texts import memory_texts, schedule_texts
@@ -44,7 +44,7 @@ async def told(fake: FakeDiscord, host: BotHost, text: str, showing: str) -> Pay
 
 async def known(host: BotHost) -> list[str]:
     person = f"discord:{ANN}"
-    viewer = Viewer(Person(person, "Ann"), Place(PersonAudience(person), "discord:10"))
+    viewer = Asker(Person(person, "Ann"), Place(PersonAudience(person), "discord:10"))
     return [entry.plain for entry in (await host.memories.answer(viewer, "")).entries]
 
 

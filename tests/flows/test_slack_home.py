@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent.admission_terms import Authority
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message
+from agent.ports import Asker
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Person
-from bot.access.acl import PlaceAsker
 from bot.commands.budget import CHANGE
 from bot.commands.channel import REMOVE_POLICY, SET_POLICY
 from bot.hosting import BotHost
@@ -124,7 +123,7 @@ async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None
 async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_cancelled(office: Office) -> None:
     assert schedule_texts.NOTHING.split(",", maxsplit=1)[0] in await office.looks(office.ann)
     alone = Place(PersonAudience(f"{TEAM}:{office.ann.user}"))
-    ann = PlaceAsker(Person(f"{TEAM}:{office.ann.user}", "ann", "Europe/Berlin"), Authority.EMPLOYEE, alone, TEAM)
+    ann = Asker(Person(f"{TEAM}:{office.ann.user}", "ann", "Europe/Berlin"), alone)
     await office.host.schedules.remind(ann, "every Monday at 8:00 to water the harmonium")
     assert "every Monday at 08:00" in await office.looks(office.ann)
     await office.ann.click("Pause")

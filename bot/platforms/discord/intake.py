@@ -17,8 +17,9 @@ import discord
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming, repeats_of
+from agent.turn_setup import asker_of
 from bot import message_intake
-from bot.access.acl import PlaceAsker, Requester
+from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.attachments.kinds import naming
 from bot.commands.channel import LEARN_COMMAND as LEARN
@@ -233,9 +234,7 @@ class DiscordIntake:
         managing = incoming.authority >= Authority.MANAGER
         if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
             managing |= channel.permissions_for(author).manage_channels
-        asker = PlaceAsker(
-            incoming.person, incoming.authority, incoming.place, incoming.source, incoming.channel, managing
-        )
+        asker = replace(asker_of(incoming), manages=managing)
         files = attachments(message.attachments, incoming.person.name)
         answer = await self._host.knowledge.learn(asker, files, message.jump_url, pages)
         if answer.refused:

@@ -15,7 +15,6 @@ from agent.errors import CogencyError, Refused
 from agent.ports import Asker
 from agent.records import Person
 from bot.access.acl import Requester
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.declaration import CommandCall, PanelPart, PanelSelect, Stoppable
 from bot.host import Host
 from bot.platforms.discord import objects
@@ -209,22 +208,25 @@ class DiscordCaller:
     async def requester(self) -> Requester:
         return requester_of(self.interaction)
 
-    async def policy_asker(self) -> PolicyAsker:
+    async def policy_asker(self) -> Asker:
         author = self._author
         place = objects.where(self.interaction.channel or self.interaction, author, direct=False).place
-        return PolicyAsker(await self.known(), author.standing.authority, place)
+        return Asker(await self.known(), place, self.channel, author.standing.authority)
 
-    async def viewer(self) -> Viewer:
+    async def private_asker(self) -> Asker:
         """In a DM, the caller reads at the place of the DM's turns."""
         author, direct = self._author, is_direct(self.interaction)
         place = own_place(await self.members.author(author)) if direct else objects.private_place_of(self.interaction)
-        return Viewer(await self.known(), place, self.channel, self._manages_channel)
+        authority, manages = author.standing.authority, self._manages_channel
+        thread = await self._thread()
+        return Asker(await self.known(), place, self.channel, authority, manages=manages, thread=thread)
 
-    async def tool_asker(self) -> Asker:
+    async def asker(self) -> Asker:
         author = await self.members.author(self._author) if is_direct(self.interaction) else self._author
         where = objects.where(self.interaction.channel or self.interaction, author, direct=is_direct(self.interaction))
         place = own_place(author) if is_direct(self.interaction) else where.place
-        return Asker(await self.known(), place, self.channel, author.standing.authority)
+        authority, manages = author.standing.authority, self._manages_channel
+        return Asker(await self.known(), place, self.channel, authority, manages=manages)
 
     async def known(self) -> Person:
         """Return the person with the time zone that they chose."""
@@ -239,18 +241,14 @@ class DiscordCaller:
         await self.host.preferences.set(self.person.id, ZONE, zone_name)
         return ""
 
-    async def forgetter(self) -> Forgetter:
-        """Return the caller; "this thread" is the channel and their private conversation there, in a DM the current
-        one.
-        """
+    async def _thread(self) -> frozenset[str]:
+        """Return what "this thread" means: the channel and the private conversation there; in a DM the current one."""
         person, channel = self.interaction.user.id, self.interaction.channel_id
         if channel is None:
-            thread = frozenset[str]()
-        elif is_direct(self.interaction):
-            thread = frozenset({await self.host.direct_messages.current(known_as(channel))})
-        else:
-            thread = frozenset({known_as(channel), private_conversation(channel, person)})
-        return Forgetter(known_as(person), thread, (await self.known()).time_zone)
+            return frozenset()
+        if is_direct(self.interaction):
+            return frozenset({await self.host.direct_messages.current(known_as(channel))})
+        return frozenset({known_as(channel), private_conversation(channel, person)})
 
     @property
     def not_receiving(self) -> str:

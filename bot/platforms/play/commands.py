@@ -17,7 +17,6 @@ from agent.schedules import asked_in
 from agent.turn_setup import asker_of
 from bot import message_intake
 from bot.access.acl import Requester
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands import memory, talking, tools
 from bot.commands.declaration import (
     AnyCommand,
@@ -141,21 +140,21 @@ class PlayCaller:
     async def requester(self) -> Requester:
         return Requester(self.person.id, self.channel, team=TEAM)
 
-    async def policy_asker(self) -> PolicyAsker:
-        return PolicyAsker(self.person, self.player.authority, self.where.place)
+    async def policy_asker(self) -> Asker:
+        return Asker(self.person, self.where.place, self.channel, self.player.authority)
 
-    async def viewer(self) -> Viewer:
-        """Only the caller reads the answers to commands."""
-        manages = self.player.authority >= Authority.MANAGER
-        return Viewer(self.person, CHANNELS[f"dm-{self.player.id}"].place, self.channel, manages)
-
-    async def tool_asker(self) -> Asker:
-        return Asker(self.person, self.where.place, await self._conversation(), self.player.authority)
-
-    async def forgetter(self) -> Forgetter:
+    async def private_asker(self) -> Asker:
         is_thread = self.where.direct or self.thread
         thread = frozenset({await self._conversation()}) if is_thread else frozenset[str]()
-        return Forgetter(self.person.id, thread, self.play.zone)
+        place, authority = CHANNELS[f"dm-{self.player.id}"].place, self.player.authority
+        return Asker(self.person, place, self.channel, authority, manages=self._manages, thread=thread)
+
+    async def asker(self) -> Asker:
+        return Asker(self.person, self.where.place, self.channel, self.player.authority, manages=self._manages)
+
+    @property
+    def _manages(self) -> bool:
+        return self.player.authority >= Authority.MANAGER
 
     async def ask_zone(self, words: str) -> None:
         """The time zone is the machine's."""

@@ -15,10 +15,9 @@ from cachetools import TTLCache
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.messages import Json, JsonObject
-from agent.ports import Clock
+from agent.ports import Asker, Clock
 from agent.records import Quoted
 from bot.caches import MethodRate, RecentKeys
-from bot.chat.askers import Viewer
 from bot.host import Host, Suggestion
 from bot.logs import severity
 from bot.platforms.slack import inbound
@@ -396,7 +395,7 @@ class Prompts:
 
     async def _suggestions(self, opened: inbound.AgentOpened) -> tuple[Suggestion, ...]:
         member = await self.people.member(opened.user)
-        viewer = Viewer(member.person, person_place(self.me, member), opened.channel)
+        viewer = Asker(member.person, person_place(self.me, member), opened.channel, member.authority)
         try:
             return (*await self.host.suggestions(viewer, MAX_PROMPTS), *GENERAL)[:MAX_PROMPTS]
         except CogencyError as error:

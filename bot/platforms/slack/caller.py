@@ -10,7 +10,6 @@ from agent.memory.audience import GroupAudience, Place
 from agent.ports import Asker, Clock, Membership
 from agent.records import Person
 from bot.access.acl import Requester
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.declaration import PanelPart, Stoppable
 from bot.host import Host
 from bot.platforms.slack import inbound
@@ -112,14 +111,10 @@ class SlackCaller:
         member = await self.people.member(self.to.user)
         return Requester(member.person.id, self.to.channel, member.groups, self.me.team)
 
-    async def viewer(self) -> Viewer:
+    async def private_asker(self) -> Asker:
         member = await self.people.member(self.to.user)
-        manages = member.authority >= Authority.MANAGER
-        return Viewer(member.person, person_place(self.me, member), self.to.channel, manages)
-
-    async def forgetter(self) -> Forgetter:
-        person = (await self.people.member(self.to.user)).person
-        return Forgetter(person.id, self.thread, person.time_zone)
+        place, manages = person_place(self.me, member), member.authority >= Authority.MANAGER
+        return Asker(member.person, place, self.to.channel, member.authority, manages=manages, thread=self.thread)
 
     async def ask_zone(self, words: str) -> PanelPart | None:  # noqa: ARG002 -- Slack's own settings hold it
         time_zone = (await self.people.member(self.to.user)).person.time_zone
@@ -132,10 +127,10 @@ class SlackCaller:
     def entry_chars(self) -> int:
         return ENTRY_CHARS
 
-    async def policy_asker(self) -> PolicyAsker:
+    async def policy_asker(self) -> Asker:
         """In a member's direct messages and Home tab, policies are about the whole workspace."""
         member = await self._member()
-        return PolicyAsker(member.person, member.authority, await self._place(member))
+        return Asker(member.person, await self._place(member), self.to.channel, member.authority)
 
     async def _member(self) -> Member:
         return await self.places.member_in(self.to.channel, await self.people.member(self.to.user))
@@ -152,11 +147,12 @@ class SlackCaller:
                 raise Refused(command_texts.NOT_CHANGED_THERE)
         return place
 
-    async def tool_asker(self) -> Asker:
-        member, to = await self._member(), self.to
+    async def asker(self) -> Asker:
+        anywhere, to = await self.people.member(self.to.user), self.to
+        member, manages = await self.places.member_in(to.channel, anywhere), anywhere.authority >= Authority.MANAGER
         is_direct = to.home or inbound.is_direct(to.channel)
         place = person_place(self.me, member) if is_direct else await self.places.asked_in(to.channel, member)
-        return Asker(member.person, place, to.channel, member.authority)
+        return Asker(member.person, place, to.channel, member.authority, manages=manages)
 
     @property
     def not_receiving(self) -> str:

@@ -22,7 +22,6 @@ from agent.messages import Depth, Json
 from agent.ports import Asker
 from agent.records import Attachment, Person, Thread
 from bot.access.acl import Requester
-from bot.chat.askers import Forgetter, PolicyAsker, Viewer
 from bot.commands.channel import LEARN_COMMAND as LEARN
 from bot.commands.declaration import AnyCommand, CommandCall, Panel, PanelFile, Stoppable
 from bot.commands.memory import FORGET_COMMAND as FORGET
@@ -381,17 +380,14 @@ class _Chat:
     async def requester(self) -> Requester:
         return Requester(self.person.id, self.channel)
 
-    async def policy_asker(self) -> PolicyAsker:
-        return PolicyAsker(self.person, Authority.ADMIN, self._bot.place)
+    async def policy_asker(self) -> Asker:
+        return Asker(self.person, self._bot.place, authority=Authority.ADMIN)
 
-    async def tool_asker(self) -> Asker:
+    async def asker(self) -> Asker:
         return Asker(self.person, self._bot.place, self._conversation)
 
-    async def viewer(self) -> Viewer:
-        return Viewer(self.person, self._bot.place)
-
-    async def forgetter(self) -> Forgetter:
-        return Forgetter(self.person.id, frozenset({self._conversation}), self.person.time_zone)
+    async def private_asker(self) -> Asker:
+        return Asker(self.person, self._bot.place, thread=frozenset({self._conversation}))
 
     async def ask_zone(self, words: str) -> None:
         """The time zone is the machine's."""

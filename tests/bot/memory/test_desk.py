@@ -13,9 +13,9 @@ from agent.memory.facts import Scope
 from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
+from agent.ports import Asker
 from agent.records import Person
 from agent.schedules import NewSchedule, ScheduleKind, Timing
-from bot.chat.askers import Viewer
 from bot.commands.memory import memory_panel
 from bot.host import MemoryAnswer
 from bot.memory import view
@@ -57,7 +57,7 @@ class Office:
 
     async def ask(self, words: str, person: str = "ann", *, manages: bool = False) -> MemoryAnswer:
         here = Place(PersonAudience(person), within_team="T")
-        return await self.desk.answer(Viewer(Person(person, person.title()), here, "C1", manages), words)
+        return await self.desk.answer(Asker(Person(person, person.title()), here, "C1", manages=manages), words)
 
     async def learn(
         self, text: str, place: Place = DM, person: str = "ann", kind: ProfileField = ProfileField.GOALS, key: str = ""
@@ -275,7 +275,7 @@ async def test_an_entry_is_shown_whole_with_the_page_on_which_it_stands(office: 
 
 
 async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(office: Office) -> None:
-    nowhere = Viewer(Person("ann", "Ann"), DM, "", manages=True)
+    nowhere = Asker(Person("ann", "Ann"), DM, "", manages=True)
     assert (await office.desk.answer(nowhere, "pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
 
 
@@ -319,7 +319,7 @@ async def test_lists_that_are_made_at_once_give_no_number_twice(office: Office) 
     store = await open_new()
     try:
         desk = replace(office.desk, preferences=store.preferences)
-        viewer = Viewer(Person("ann", "Ann"), DM)
+        viewer = Asker(Person("ann", "Ann"), DM)
         for text in ("sail", "row", "swim"):
             await office.learn(text)
             await asyncio.gather(*(desk.answer(viewer, "") for _ in range(4)))

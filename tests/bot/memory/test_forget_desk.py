@@ -12,7 +12,6 @@ from agent.memory.audience import AudienceKind
 from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, Wish
 from agent.records import Closing, Incoming, Job, Receipt, ShownPage
 from bot.access.admission import RateCounter, RateLimits
-from bot.chat.askers import Forgetter
 from bot.host import ForgetProgress
 from bot.memory.forget_desk import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
 from bot.memory.retention import EXPIRED, EXPIRY_INTERVAL, GONE, SWEEP, ReplyDeletion, Retention
@@ -24,13 +23,14 @@ from store.forgetting.selection import unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.preferences import SqlPreferences
 from tests.contracts.steps import answered, claimed
+from tests.fakes.askers import asker
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
 from tests.fakes.slack_things import RESPONSES
 from tests.fakes.store import KEY, StoreInMemory, store_in_memory
 from tests.patience import PATIENCE_S
 
-ANN = Forgetter("ann", frozenset({"thread"}))
+ANN = asker("ann", frozenset({"thread"}))
 
 
 @dataclass
@@ -133,7 +133,7 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
     await answered(store, said("the Apollo boat"), "noted")
     async with asyncio.timeout(PATIENCE_S):
         flood = [asyncio.ensure_future(desk.ask(ANN, "everything")) for _ in range(50)]
-        others = asyncio.ensure_future(desk.ask(Forgetter("bo", frozenset()), "everything"))
+        others = asyncio.ensure_future(desk.ask(asker("bo"), "everything"))
         await slow.two_look.wait()
         assert slow.looking == ["ann", "bo"]
         slow.go_on.set()

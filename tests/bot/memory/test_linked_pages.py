@@ -10,11 +10,10 @@ from typing import Final
 
 import pytest
 
-from agent.admission_terms import Authority
 from agent.memory.audience import Place, TeamAudience, label
 from agent.memory.documents import LOOK_AGAIN, LOOK_EVERY, DocumentQuery
+from agent.ports import Asker
 from agent.records import Attachment, Person
-from bot.access.acl import PlaceAsker
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument
 from bot.memory.knowledge_desk import LOOKS, MAX_FILES, MAX_LOOKS, KnowledgeDesk, LinkedPages
@@ -32,7 +31,7 @@ from tests.fakes.web_world import PUBLIC, SECRET, Behaviour, WebWorld, answer, r
 from tests.patience import PATIENCE_S
 
 TEAM: Final = Place(TeamAudience("team"), within_team="team")
-BOSS: Final = PlaceAsker(Person("ann", "Ann"), Authority.EMPLOYEE, TEAM, "test:T1", channel="general", manages=True)
+BOSS: Final = Asker(Person("test:T1:ann", "Ann"), TEAM, "general", manages=True)
 ADDRESS: Final = "http://a.example/trips"
 HOTEL: Final = b"Hotels may cost up to 120 EUR a night."
 LIMITS: Final = FetchLimits(PATIENCE_S, PATIENCE_S, text_bytes=200_000, file_bytes=200_000)

@@ -8,8 +8,9 @@ import pytest
 from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.memory.audience import Place, TeamAudience
+from agent.ports import Asker
 from agent.records import Person
-from bot.access.acl import AccessRules, PlaceAsker, PlaceRule, parse_entries, parse_model_access, place_owner
+from bot.access.acl import AccessRules, PlaceRule, parse_entries, parse_model_access, place_owner
 from bot.memory.learning import LearningPauses
 from bot.memory.place_desk import (
     ChangePlace,
@@ -85,13 +86,12 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     said: list[str] = field(default_factory=list[str])
     dumb: bool = False
-    asker: PlaceAsker = field(
-        default_factory=lambda: PlaceAsker(
+    asker: Asker = field(
+        default_factory=lambda: Asker(
             BOSS,
-            Authority.MANAGER,
             PUBLIC,
-            "slack:T1",
             CHANNEL,
+            Authority.MANAGER,
             manages=True,
         )
     )

@@ -9,8 +9,8 @@ from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import ConstraintType, MemoryType
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
+from agent.ports import Asker
 from agent.records import Person
-from bot.chat.askers import PolicyAsker
 from bot.memory.policies import (
     MAX_CHARS,
     MAX_NAME_CHARS,
@@ -42,7 +42,7 @@ class World:
 
     async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
         await self.clock.advance(timedelta(minutes=1).total_seconds())
-        asker = PolicyAsker(Person("ann", "Ann", "Europe/Berlin"), authority, place)
+        asker = Asker(Person("ann", "Ann", "Europe/Berlin"), place, authority=authority)
         return (await PolicyDesk(self.store.facts, self.clock).answer(asker, words)).text
 
     async def listed(self, place: Place = TEAM) -> list[str]:

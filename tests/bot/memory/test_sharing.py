@@ -9,8 +9,8 @@ from agent.errors import Refused
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
+from agent.ports import Asker
 from agent.records import Attachment, Person
-from bot.access.acl import PlaceAsker
 from bot.attachments.reading import ReadDocument
 from bot.commands.channel import KNOWLEDGE_COMMAND, knowledge_panel
 from bot.memory.knowledge_desk import KnowledgeDesk, asks_to_share
@@ -21,7 +21,7 @@ from tests.fakes.store import StoreInMemory, store_in_memory
 
 PUBLIC = Place(TeamAudience("T"), within_team="T")
 CLUB = Place(GroupAudience("club"), whole_channel=True)
-BOSS = PlaceAsker(Person("s:T:boss", "Bea"), Authority.MANAGER, PUBLIC, "s:T", "C1", manages=True)
+BOSS = Asker(Person("s:T:boss", "Bea"), PUBLIC, "C1", Authority.MANAGER, manages=True)
 BOB = replace(BOSS, person=Person("s:T:bob", "Bob"), authority=Authority.EMPLOYEE, manages=False)
 
 
@@ -56,7 +56,7 @@ class Channel:
     async def shares(self) -> bool:
         return await self.store.preferences.all_of("channel:C1") == {SHARING: ON}
 
-    async def switch(self, *, on: bool, asker: PlaceAsker = BOSS) -> str:
+    async def switch(self, *, on: bool, asker: Asker = BOSS) -> str:
         return (await self.desk.answer(asker, f"share {'on' if on else 'off'}", self.say)).text
 
 
@@ -98,7 +98,7 @@ async def test_where_nobody_can_be_told_it_is_not_switched_on_but_off() -> None:
     ],
     ids=["a member", "a guest", "in a private channel", "in a direct message"],
 )
-async def test_nobody_else_and_nowhere_else_is_it_switched_on(asker: PlaceAsker, told: str) -> None:
+async def test_nobody_else_and_nowhere_else_is_it_switched_on(asker: Asker, told: str) -> None:
     channel = Channel()
     assert await channel.switch(on=True, asker=asker) == told
     assert (channel.heard, channel.store.chosen) == ([], {})

@@ -2,7 +2,7 @@
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
-from bot.chat.askers import Viewer
+from agent.ports import Asker
 from bot.host import Suggestion
 from bot.platforms.slack.agent_view import GENERAL, PROMPTS_INTERVAL_S, TITLE_CHARS
 from tests.fakes.fast_clock import MovedClock
@@ -18,9 +18,9 @@ OWN = Suggestion("Go on: the boat", "Where did we stop with the boat?")
 class Suggesting(FakeHost):
     """A host that records for whom it was asked."""
 
-    viewer: Viewer | None = None
+    viewer: Asker | None = None
 
-    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
         self.viewer = viewer
         self.fail()
         return await super().suggestions(viewer, limit)

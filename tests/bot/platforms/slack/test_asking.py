@@ -8,8 +8,8 @@ import pytest
 
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
+from agent.ports import Asker
 from agent.records import Incoming
-from bot.chat.askers import Forgetter
 from bot.host import ForgetAnswer, MemoryAnswer, TellProgress, untold
 from bot.platforms.slack import panels
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
@@ -233,7 +233,7 @@ async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSla
 class Advising(FakeHost):
     async def ask(
         self,
-        who: Forgetter,  # noqa: ARG002 -- it advises everybody
+        asker: Asker,  # noqa: ARG002 -- it advises everybody
         words: str,  # noqa: ARG002 -- as above
         tell: TellProgress = untold,  # noqa: ARG002 -- as above
     ) -> ForgetAnswer:

@@ -5,19 +5,17 @@ from typing import cast
 
 import pytest
 
-from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
-from agent.records import MAX_REPEATS, Answered, Person, ReplyVerdict
-from bot.access.acl import PlaceAsker
+from agent.records import MAX_REPEATS, Answered, ReplyVerdict
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import SCHEDULING, ReplyAction
 from bot.schedule_desk import ScheduleDesk
 from bot.texts import command_texts, memory_texts, reply_texts
+from tests.fakes.askers import asker
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
-from tests.fakes.incoming import dm
 from tests.fakes.nothing_scheduled import NothingScheduled
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -198,7 +196,7 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
 async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_it(slack: FakeSlack) -> None:
     host, shown = reply(slack, OFFERS | SCHEDULING)
     host.scheduled = OneSchedule()
-    ann = PlaceAsker(Person(f"{TEAM}:{ANN}", "Ann", "Europe/Berlin"), Authority.EMPLOYEE, dm(f"{TEAM}:{ANN}"), TEAM)
+    ann = asker(f"{TEAM}:{ANN}", time_zone="Europe/Berlin")
     await ScheduleDesk(host.store.schedules, host.store.preferences, FakeClock()).remind(ann, "tomorrow at 9:00 tea")
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Change"))
