@@ -6,6 +6,7 @@ would begin an answer so; everything else passes unchanged. Pure.
     analysisThe user asks …assistantfinalIt is blue.        channels: `analysis` is thought
     Thought: I search.\\nFinal Answer: It is blue.           ReAct: thought up to the answer or the action
     Thought: I search.\\n<code>\\nrecall("boat")\\n</code>      code agents: the code is a call of an existing tool
+    Here is my thought process: …Here is my response: …     Granite: the same
     Here are my reasoning steps: …[BEGIN FINAL RESPONSE]    thought up to the marker, a token of `agent.protocol.native`
 
 Theory of operation. `feed` holds text back only while it may be such a beginning, and a ReAct answer until its label
@@ -22,7 +23,8 @@ import regex
 from agent.protocol.foreign_calls import closing_parenthesis
 from agent.protocol.grammar import bare_name
 
-HELD_CHARS: Final = 4_000  # Of an answer that begins with "Thought:": a longer one without a label is an essay
+# Of an answer that begins with "Thought:". Longer thoughts are rare, and an essay is not held back for long.
+HELD_CHARS: Final = 8_000
 
 _REASONING: Final = "Here are my reasoning steps:"
 _RESPONSE: Final = "[BEGIN FINAL RESPONSE]"
@@ -31,13 +33,13 @@ _BEGINS: Final = regex.compile(
     r"(?:(?P<channel>analysis|(?:assistant)?(?:analysis|commentary|final))(?=\n|[A-Z])"
     r"|(?P<channel>assistant(?:analysis|commentary|final))(?![a-z])"
     rf"|(?P<reasoning>{regex.escape(_REASONING)})"
-    r"|(?P<label>(?:Thoughts?|Question)[ ]?:|<code>\s{0,8}(?:\n|final_answer\()))"
+    r"|(?P<label>(?:Thoughts?|Question)[ ]?:|Here is my thought process:|<code>\s{0,8}(?:\n|final_answer\()))"
 )
 _NEXT: Final = regex.compile(r"assistant(?P<channel>analysis|commentary|final)(?P<call>[ ]to=)?")
 _NEXT_CHARS: Final = len("assistantcommentary to=")
 # Labels of ReAct and of agents that write code, known at the beginning of a line only: prose has these words, too.
 _LABEL: Final = regex.compile(
-    r"^(?:(?P<answer>(?:Final Answer|AI)[ ]?:[ ]?)|(?P<action>Action[ ]?:)"
+    r"^(?:(?P<answer>(?:Final Answer|AI)[ ]?:[ ]?|Here is my response:\s{0,4})|(?P<action>Action[ ]?:)"
     r"|(?P<code><code>|(?:Code[ ]?:\s{0,4})?```(?:py|python)?[ ]{0,4}\n))",
     regex.MULTILINE,
 )

@@ -54,6 +54,10 @@ ANSWERS = {
     "Thought: Do I need to use a tool? No\nAI: It is blue.": Read(
         "It is blue.", "Thought: Do I need to use a tool? No"
     ),
+    # Granite
+    "Here is my thought process:\nWe look.\nHere is my response:\n\nIt is blue.": Read(
+        "It is blue.", "Here is my thought process:\nWe look."
+    ),
     # smolagents
     'Thought: I look.\n<code>\nrecall(query="boat")\n</code>': Read("", "Thought: I look.", (BOAT,)),
     'Thought: I look.\n<code>\nfound = recall(query="boat")\nprint(found)\n</code>': Read(
@@ -79,6 +83,7 @@ TEXTS = [
     "The marker `[BEGIN FINAL RESPONSE]` begins the answer of Apriel.",
     "gpt-oss writes assistantfinalX before its answer.",
     "Here are my reasons: it is blue.",
+    "Here is my thought process: first I look, then I answer.",
     f"Thought: {'long ' * HELD_CHARS}\nFinal Answer: no label any more.",
 ]
 
