@@ -358,7 +358,7 @@ class Loop:
         has_results = any(step.results for step in self._turn.progress.steps)
         corrections = IN_FUNCTIONS if in_functions else IN_BLOCKS
         parser = Parser(tool_names=self._tools.names, corrections=corrections, after_results=has_results)
-        echoes = EchoFilter(self._instructions)
+        echoes = EchoFilter(self._instructions.adding((*turns.SAID_TO_MODEL, *corrections.sentences)))
         answer = ModelAnswer(parser, echoes, messages, started, violations=self.violations.total())
         try:
             async with aclosing(self._session.answer(messages)) as stream:

@@ -247,6 +247,9 @@ GONE_CALL = "not run, although it could be when this was asked for: {why}"
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
 
+# What the program says to the model in a turn: nobody is shown it if the model repeats it.
+SAID_TO_MODEL = (EMPTY_ANSWER, REMINDER.partition(", in this form")[0], QUESTION_AGAIN, REPEATED_CALL.strip("[]"))
+
 # The consents of calls that run as soon as their step is saved, and so may have run when a process ended.
 RUNNING = (Consent.NOT_NEEDED, Consent.BEGUN)
 NOT_ALLOWED = {

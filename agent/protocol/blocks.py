@@ -67,6 +67,11 @@ class Corrections:
     example: str
     quoted: str
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the model may repeat to the person of a correction."""
+        return tuple(filter(None, (self.form, self.no_calls, self.no_tag, self.example, self.quoted)))
+
     def unreadable(self, problem: str) -> CallsRejected:
         return CallsRejected(f"The JSON in {self.where} cannot be read: {problem}. {self.form}")
 

@@ -18,7 +18,7 @@ single facts. Commands and the persona count as whole sentences only, because an
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import regex
@@ -62,6 +62,10 @@ class Instructions:
 
     def __bool__(self) -> bool:
         return bool(self.word or self.private or self.public)
+
+    def adding(self, said: Sequence[str]) -> "Instructions":
+        """Return these with what was said to the model besides; none at all if there are none."""
+        return replace(self, private=(*self.private, *said)) if self else self
 
 
 class EchoFilter:

@@ -18,11 +18,12 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
 from agent.ports import CallOptions, Capabilities, ToolContext, ToolEffect
 from agent.progress import Progress
+from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.echoes import Instructions
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Person
 from agent.toolbox.registry import Registry
-from agent.turn import QUESTION_AGAIN, Turn
+from agent.turn import QUESTION_AGAIN, SAID_TO_MODEL, Turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -202,6 +203,18 @@ async def test_results_that_the_model_invents_are_asked_again(answers: tuple[str
     done = await answered(*answers, native=True)
     assert done.ended.text == done.shown == "It is blue."
     assert QUESTION in done.requests[-1][-1].text
+
+
+CORRECTIONS = [
+    *((sentence, False) for sentence in (*SAID_TO_MODEL, *IN_BLOCKS.sentences)),
+    *((sentence, True) for sentence in (*SAID_TO_MODEL, *IN_FUNCTIONS.sentences)),
+]
+
+
+@pytest.mark.parametrize(("said", "native"), CORRECTIONS)
+async def test_what_the_program_said_to_the_model_is_not_repeated_to_the_person(said: str, *, native: bool) -> None:
+    done = await answered("<stop/>", [*f"{said}\nIt is turquoise."], native=native)
+    assert done.shown.strip() == "It is turquoise."
 
 
 @pytest.mark.parametrize("tags", ["<execute>", "<execute> </execute>", "<tool_call> </tool_call>", "<workspace>"])
