@@ -5,7 +5,8 @@
 
 names_chat_takes_from_features      imported by modules of `bot/chat`, the chat bot without features
 names_between_features              imported by one feature from another
-names_platforms_take_from_features  imported by the platforms; these three are left out while there is no `bot/chat`
+names_platforms_take_from_features  imported by the platforms; these three are left out while a module of `bot/` is in
+                                    no room
 glued_modules                       over 60 lines, with two or more parts of at least 50 lines that do not refer to
                                     each other
 host_members                        public members of the Protocol that platforms get
@@ -61,12 +62,12 @@ BOUNDS: Final[Mapping[str, float]] = {
 }
 RUNS: Final = 3
 LONGEST: Final = 20  # Functions that are listed by their parameters
-NO_CHAT: Final = "bot/chat does not exist: what it, features and platforms take from features cannot be counted"
+HOMELESS: Final = "bot/ has folders or modules in no room, so names between rooms cannot be counted (see --list)"
 
 
 def room_metrics(names: RoomNames) -> dict[str, float]:
-    """Return no figure if there is no `bot/chat`: 0 would be the good case."""
-    if not names.has_chat:
+    """Return no figure if something is in no room: what it takes would be missing, and 0 is the good case."""
+    if names.homeless:
         return {}
     return {
         "names_chat_takes_from_features": len(names.chat),
@@ -115,7 +116,7 @@ def ratios(metrics: Mapping[str, float]) -> str:
     lines = [
         f"  {name:<34} {metrics[name]:>7.6g} of {bound:>6.6g}  {_ratio(metrics[name], bound)}"
         if name in metrics
-        else f"  {name:<34} not measured: {NO_CHAT}"
+        else f"  {name:<34} not measured: {HOMELESS}"
         for name, bound in BOUNDS.items()
     ]
     return "\n".join(["beside their bounds", *lines, "what stands behind a figure: --list NAME"])
@@ -141,7 +142,7 @@ def _called(call: Call) -> str:
 def _rooms(take: Callable[[RoomNames], Iterable[object]]) -> Callable[[Code], Iterable[str]]:
     def items(code: Code) -> Iterable[str]:
         names = names_between_rooms(code)
-        return map(str, take(names)) if names.has_chat else [NO_CHAT]
+        return (f"in no room: bot/{one}" for one in names.homeless) if names.homeless else map(str, take(names))
 
     return items
 

@@ -1,8 +1,9 @@
 """Counts the names that the rooms of `bot/` take from each other, on their imports.
 
 Rooms
-  `bot/chat` is the chat bot without any feature. `bot/platforms` are the platforms. A feature is every other folder of
-  `bot/` that is not in `ABOVE`, so a new one counts by itself. `ABOVE` composes, starts and configures the features.
+  `bot/chat` is the chat bot without any feature, `bot/platforms` are the platforms, and `FEATURES` the features.
+  `ABOVE` composes, starts and configures them. A folder or a module of `bot/` that belongs to none of these is in no
+  room: as long as there is one, nothing can be said about what the rooms take from each other.
 
 A name counts once for each module that takes it, whether its import stands at the top of the module, in a function
 or below TYPE_CHECKING. Of a module that is imported whole, each attribute that is used counts as a name, and the
@@ -19,8 +20,10 @@ from benchmarks.house_code import Code, Module
 BOT: Final = "bot"
 CHAT: Final = "chat"
 PLATFORMS: Final = "platforms"
+FEATURES: Final = frozenset(
+    {"budgets", "channels", "forgetting", "knowledge", "memory", "models", "operators", "schedules", "tools", "web"}
+)
 ABOVE: Final = frozenset({"app", "settings", "setup"})
-EVERYTHING: Final = "*"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,36 +40,36 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class RoomNames:
-    """What rooms take from features. `has_chat`: whether `bot/chat` exists; without it, nothing can be said."""
+    """What rooms take from features. `homeless`: the folders and modules of `bot/` that are in no room."""
 
-    has_chat: bool
+    homeless: tuple[str, ...]
     chat: tuple[Taken, ...]
     between: tuple[Taken, ...]
     platforms: tuple[Taken, ...]
 
 
 def room_of(module: str) -> str:
-    """Return the folder of `bot/` that holds a module, or a whole package; "" for a module outside or beside them."""
+    """Return the folder of `bot/` that holds a module; its own name for a module beside them, "" for one outside."""
     parts = module.split(".")
     return parts[1] if parts[0] == BOT and len(parts) > 1 else ""
 
 
 def names_between_rooms(code: Code) -> RoomNames:
-    folders = {module.path.parts[1] for module in code.modules if module.path.parts[0] == BOT and module.path.parts[2:]}
-    features = folders - ABOVE - {CHAT, PLATFORMS}
+    rooms = {room_of(module.name) for module in code.modules} - {"", "__main__"}
     chat: list[Taken] = []
     between: list[Taken] = []
     platforms: list[Taken] = []
     for module in code.modules:
         room = room_of(module.name)
-        taken = sorted({one for one in taken_by(module, code.names) if room_of(one.module) in features - {room}})
+        taken = sorted({one for one in taken_by(module, code.names) if room_of(one.module) in FEATURES - {room}})
         if room == CHAT:
             chat += taken
         elif room == PLATFORMS:
             platforms += taken
-        elif room in features:
+        elif room in FEATURES:
             between += taken
-    return RoomNames(CHAT in folders, tuple(chat), tuple(between), tuple(platforms))
+    homeless = sorted(rooms - FEATURES - ABOVE - {CHAT, PLATFORMS})
+    return RoomNames(tuple(homeless), tuple(chat), tuple(between), tuple(platforms))
 
 
 def taken_by(module: Module, known: frozenset[str]) -> Iterator[Taken]:

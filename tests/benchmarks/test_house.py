@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from benchmarks.house import (
     BOUNDS,
     CODE_LISTS,
+    HOMELESS,
     MENTION_LISTS,
-    NO_CHAT,
     code_metrics,
     ratios,
     room_metrics,
@@ -72,7 +72,7 @@ ROOMS = {
         ("bot/chat/live.py", "import bot.schedules.words", "chat", [""]),
         ("bot/chat/live.py", "import_module('bot.schedules.words')", "chat", [""]),
         ("bot/schedules/desk.py", "from bot.memory.notices import Notice", "between", ["Notice"]),
-        ("bot/brand_new/desk.py", "from bot.memory.notices import *", "between", ["*"]),
+        ("bot/channels/desk.py", "from bot.memory.notices import *", "between", ["*"]),
         ("bot/platforms/slack/home.py", "from bot.memory.notices import Notice", "platforms", ["Notice"]),
         ("bot/memory/desk.py", "from bot.memory.notices import Notice", "between", []),
         ("bot/schedules/desk.py", "from bot.chat.feature import Feature\nfrom agent.turn import Turn", "between", []),
@@ -93,11 +93,12 @@ def test_a_name_counts_once_for_each_module_that_takes_it(code_of: CodeOf) -> No
     assert [str(one) for one in names.chat] == [f"bot.chat.{by}: bot.memory.notices.Fact" for by in "ab"]
 
 
-def test_without_the_folder_of_the_chat_bot_no_figure_is_the_good_case(code_of: CodeOf) -> None:
-    code = code_of({name: text for name, text in ROOMS.items() if "chat" not in name})
+@pytest.mark.parametrize(("path", "room"), [("bot/brand_new/desk.py", "brand_new"), ("bot/caches.py", "caches")])
+def test_with_a_module_in_no_room_no_figure_is_the_good_case(code_of: CodeOf, path: str, room: str) -> None:
+    code = code_of({**ROOMS, "bot/__main__.py": "import sys", path: "from bot.memory.notices import Notice"})
     assert room_metrics(names_between_rooms(code)) == {}
-    assert [*CODE_LISTS["names_between_features"](code)] == [NO_CHAT]
-    assert ratios(dict.fromkeys(BOUNDS.keys() - {"names_between_features"}, 0.0)).count(NO_CHAT) == 1
+    assert [*CODE_LISTS["names_between_features"](code)] == [f"in no room: bot/{room}"]
+    assert ratios(dict.fromkeys(BOUNDS.keys() - {"names_between_features"}, 0.0)).count(HOMELESS) == 1
 
 
 def long(name: str, *uses: str) -> str:
@@ -441,7 +442,8 @@ def test_a_mention_is_followed_through_the_real_bot_down_to_its_row(printed: dic
 
 
 def test_every_bound_has_its_figure_and_every_figure_its_list(printed: dict[str, Any]) -> None:
-    rooms = set[str]() if (ROOT / "bot" / "chat").is_dir() else {name for name in BOUNDS if name.startswith("names_")}
+    homeless = names_between_rooms(read_code()).homeless
+    rooms = {name for name in BOUNDS if name.startswith("names_")} if homeless else set[str]()
     assert BOUNDS.keys() - rooms <= printed["metrics"].keys()
     assert printed["baseline"].keys() > BOUNDS.keys()
     assert {**CODE_LISTS, **MENTION_LISTS}.keys() - rooms == printed["metrics"].keys()
