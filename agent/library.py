@@ -49,10 +49,8 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import ContextConfig, asker_of, closed, known_context, loop_of
+from agent.turn_setup import LIBRARY, ContextConfig, asker_of, closed, known_context, loop_of
 
-# The prefix of the sources and people of programs. Each question has its own source, so no agent claims another's.
-FAMILY: Final = "python"
 LEASE: Final = timedelta(seconds=60)
 POLL_S: Final = 0.2  # Between two checks whether another process has finished its answer in the same conversation
 TOOL_TIMEOUT_S: Final = 20.0
@@ -157,12 +155,12 @@ class Agent:
         """
         _check_texts(question=question, person=person, conversation="" if conversation is None else conversation)
         event = new_id()
-        asker = Person(f"{FAMILY}:{person}", NAMELESS if person == YOU else person)
-        conversation_id = f"{FAMILY}:{new_id() if conversation is None else f'{_escape(person)}:{conversation}'}"
+        asker = Person(f"{LIBRARY}:{person}", NAMELESS if person == YOU else person)
+        conversation_id = f"{LIBRARY}:{new_id() if conversation is None else f'{_escape(person)}:{conversation}'}"
         return AgentRun(
             self._events,
             Incoming(
-                source=f"{FAMILY}:{event}",  # no other agent claims its turn
+                source=f"{LIBRARY}:{event}",  # no other agent claims its turn
                 event_id=event,
                 channel=conversation_id,
                 message_id=event,
@@ -240,7 +238,7 @@ class Agent:
                     last_held = now
                     if not await ledger.hold_place(source, now + LEASE):
                         raise LeaseLost(texts.QUESTION_GONE)
-                await ledger.take_over_turns(incoming.person.id, FAMILY, source, now, LEASE)
+                await ledger.take_over_turns(incoming.person.id, LIBRARY, source, now, LEASE)
                 claim = await ledger.claim(replace(claiming, now=now))
         except asyncio.CancelledError:  # the next question need not wait for this one
             await asyncio.shield(ledger.hold_place(source, self._clock.now()))

@@ -53,6 +53,9 @@ class ContextConfig:
 # How a turn ends that has answered what joined it; after any other end that is answered by itself.
 ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 
+# The prefix of the sources and people of programs. Each question has its own source, so no agent claims another's.
+# It is no platform that people know, so the model does not read it.
+LIBRARY = "python"
 FEW_FACTS = 10  # Composing so many takes less time than handing them to a thread
 UNBEGUN = Progress()
 LAST_ACTIONS = 3  # What stands in for a summary that nobody wrote
@@ -108,7 +111,7 @@ async def known_context(
         place=incoming.place,
         reasons=reasons,
         in_functions=in_functions,
-        platform=platform_of(incoming.source).capitalize(),
+        platform="" if platform_of(incoming.source) == LIBRARY else platform_of(incoming.source).capitalize(),
         channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
         images=(*incoming.images, *images),
         history=history,

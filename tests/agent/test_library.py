@@ -349,6 +349,7 @@ async def test_who_asks_has_a_name_that_the_model_does_not_take_for_its_own() ->
         await agent("hi")
         await agent("hi", person="Ann")
     assert "PERSON: the user\n" in model.requests[0][1].text
+    assert "PLACE: in private" in model.requests[0][1].text
     assert "PERSON: Ann\n" in model.requests[1][1].text
 
 
