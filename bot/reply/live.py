@@ -79,6 +79,8 @@ MAX_INVALID = 3
 # Of the pages that are shown elsewhere: their keys are others than those of the pages before.
 FIRST_ELSEWHERE = 1_000
 
+PATIENCE_S = 3.0  # A person's: whoever waits longer for words that are there is shown why
+
 # The longest single sleep: the turn may end meanwhile, and FINAL_PATIENCE_S starts then.
 SLEEP_S = 5.0
 
@@ -244,8 +246,8 @@ class LiveReply:
             wait = self._pace.not_before - self._clock.monotonic()
             if write is not None and wait <= 0:
                 await self._perform(write)
-            elif self._shown_status != self._draft.status:
-                await self._show_status()
+            elif self._shown_status != (status := self._status(write, wait)):
+                await self._show_status(status)
             elif self._shown_questions != self._draft.question_count:
                 await self._show_waiting()
             elif write is not None:
@@ -257,8 +259,16 @@ class LiveReply:
             else:
                 await self._changed.wait()
 
-    async def _show_status(self) -> None:
-        self._shown_status = self._draft.status
+    def _status(self, write: Write | None, wait: float) -> str:
+        """Return what to show beside the reply: what the bot does, or that its words wait for the platform."""
+        is_awaited = isinstance(write, PostPage | FindPage) or (write is not None and self._draft.final)
+        if self._draft.status or not is_awaited:
+            return self._draft.status
+        is_long = wait > PATIENCE_S or self._shown_status == reply_texts.WAITS_TO_POST
+        return reply_texts.WAITS_TO_POST if is_long else ""
+
+    async def _show_status(self, status: str) -> None:
+        self._shown_status = status
         self._writing = True
         with suppress(reply_surface.SurfaceError):  # best effort: a real problem fails the next write, too
             await self._surface.status(self._shown_status)

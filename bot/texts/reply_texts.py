@@ -102,6 +102,8 @@ MORE_THAN_FITS = "(There is more of this than fits here.)"
 
 # While an answer waits for the store.
 CONTINUING = "Continuing my answer…"
+WAITS_TO_POST = "Waiting to post the answer…"
+ANSWER_WAITS = "Slack does not take my answer at the moment. It is not lost: I will post it as soon as I can."
 UNSTORED = "I cannot store anything at the moment; I will go on as soon as I can."
 KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import re
 import textwrap
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
@@ -21,7 +22,7 @@ from bot.caches import MethodRate, RecentKeys
 from bot.host import Host, Suggestion
 from bot.logs import severity
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackLimited, SlackRefused, text
+from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.inbound import Entity, EntityKind, ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
@@ -173,6 +174,7 @@ class AgentSession:
         self._is_open = False
         self._message_posted = False
         self._is_idle = False
+        self._is_told = False
         self._finished: bool | None = None  # Whether the reply had ended when it was left; None while it is not
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -219,7 +221,7 @@ class AgentSession:
         if not self._is_open:
             self._is_open = True
             await self._open()
-        await self._sessions.best_effort.call(
+        answer = await self._sessions.best_effort.call(
             Method.SET_STATUS,
             self._channel,
             thread_ts=self._thread,
@@ -227,6 +229,15 @@ class AgentSession:
             loading_messages=[*loading_messages(line)] or None,
         )
         self._is_idle = False  # even if it was set idle meanwhile: this status may have arrived later
+        if answer is None and line == reply_texts.WAITS_TO_POST and not self._is_told:
+            self._is_told = True
+            await self._tell_waiting()
+
+    async def _tell_waiting(self) -> None:
+        """Tell the asker alone that the answer waits, where Slack shows no status. Best effort."""
+        where: dict[str, Json] = {"channel": self._channel, "user": self._user, "thread_ts": self._thread or None}
+        with suppress(SlackError):
+            await self._sessions.best_effort.api.call(Method.POST_EPHEMERAL, **where, text=reply_texts.ANSWER_WAITS)
 
     async def _open(self) -> None:
         """Set the session to work. A new session gets its title with the same call, one without a title by a second."""

@@ -31,6 +31,7 @@ from bot.texts import command_texts, formatting, reply_texts
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
 NOTIFY_ATTEMPT: Final = 3  # The person is notified that their question waits: earlier attempts take a few seconds
+PATIENCE_S: Final = 3.0  # A person's: of a longer wait they are notified at once
 MAX_RETRY_S: Final = 30.0
 MAX_AGE: Final = timedelta(days=1)  # An older question is dropped: an answer would no longer be expected
 LOOK_BACK_S: Final = (
@@ -214,7 +215,7 @@ class SlackAsking:
         await self._retry(pending)
 
     async def _retry(self, pending: _Pending) -> None:
-        backoff = Backoff(most_s=MAX_RETRY_S)
+        backoff, is_told = Backoff(most_s=MAX_RETRY_S), pending.attempt > NOTIFY_ATTEMPT
         while True:
             pending = replace(pending, attempt=pending.attempt + 1)
             try:
@@ -231,9 +232,10 @@ class SlackAsking:
                 if self.clock.now() - pending.asked_at > MAX_AGE:
                     await self._delete(pending)
                     raise
-                if pending.attempt == NOTIFY_ATTEMPT:
-                    self.underway.start(self._notify_waiting(pending.to))
                 limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
+                if not is_told and (pending.attempt >= NOTIFY_ATTEMPT or limited_s > PATIENCE_S):
+                    is_told = True
+                    self.underway.start(self._notify_waiting(pending.to))
                 await self.clock.sleep(max(backoff.failed(), limited_s))
             except CogencyError:
                 await self._delete(pending)
