@@ -225,6 +225,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     hidden = parts.history[: len(parts.history) - len(fitting)]
     fell_out = parts.is_cut or bool(hidden)
     beginnings = summary_digest([message for message in hidden if message.id > parts.covered], names)
+    # Until a summary exists, the newest actions stand in for it.
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()
     summary = _render_fields("SUMMARY OF EARLIER MESSAGES", parts.summary, memory.superseded)
     earlier = (

@@ -461,6 +461,7 @@ async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool
     plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
     for plugin in () if as_json else plugins:
         write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
+    # The servers of a plug-in are somebody's programs: one that is only looked at is not started unasked.
     if path is None or connect:
         findings = await examine_servers(settings, plugins)
     else:

@@ -261,6 +261,7 @@ class ScheduleDesk:
         if cancelled is None and self.operates(person):
             others = {schedule.id: schedule.definition.person for schedule in await self.schedules.all(MAX_LISTED)}
             cancelled = await self.schedules.cancel(others.get(id_, person), id_, now)
+            # Operators may end what others have scheduled, but not read it.
             cancelled = cancelled and replace(cancelled, definition=replace(cancelled.definition, words="…"))
         if cancelled is None:
             return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)

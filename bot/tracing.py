@@ -151,6 +151,7 @@ class Traces:
                     _mark_failed(trace.phase, failure)
                 self._begin_phase(trace, Phase.SAVE)
             case CallStarted(id_, call):
+                # The calls of a step run side by side, so they share one phase.
                 if trace.phase_name != TOOLS:
                     self._begin_phase(trace, TOOLS)
                 attributes: dict[str, AttributeValue] = {

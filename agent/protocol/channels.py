@@ -163,6 +163,8 @@ class Channels:
         elif found is not None and found["action"]:
             yield from self._after_thought(found.start(), found.start())
         elif found is not None and found["code"]:
+            # Behind closing backticks "<end_code>" may follow in the next piece of text, and would be shown if the end
+            # was taken too early.
             end = _CODE_ENDS.search(self._held, found.end(), HELD_CHARS)
             if end is not None and (is_whole or end.end() + len("<end_code>") < len(self._held) or end[0] == "</code>"):
                 yield from self._code(found.start(), found.end(), end.start(), end.end())

@@ -249,6 +249,8 @@ class Parser:
             if frame is MAYBE and not self._openings.is_whole:
                 return MAYBE
         if in_line:
+            # Behind a blank or a quotation mark the tag is spoken about; the end of an answer follows its last word
+            # directly.
             if self._output.last[-1:] in {" ", *openings.QUOTES}:
                 return None
             end = read_end(text, start, is_whole=self._openings.is_whole)

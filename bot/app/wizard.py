@@ -137,6 +137,7 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
     preset = draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _first_usable(offered, draft)
     while True:
         answer = talk.ask(setup_texts.INIT_WHICH_MODEL, preset)
+        # A number that picks nothing would become the name of a model.
         if answer.isdecimal() and _pick(answer, offered) == answer:
             talk.say(setup_texts.INIT_NO_NUMBER.format(number=answer, most=len(offered)))
             continue
@@ -146,6 +147,7 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
             draft.changes[endpoint.key_setting] = talk.ask_unseen(f"{endpoint.key_setting}: ")
         if await _try(talk, draft, examine_model):
             return
+        # The key may be what was wrong: it is asked for again.
         if endpoint is not None:
             draft.changes.pop(endpoint.key_setting, None)
 

@@ -103,6 +103,7 @@ async def spending(oversight: Oversight, clock: Clock, query: Mapping[str, str])
         (page_texts.BY_MODEL, models),
         (page_texts.BY_PERSON, spread.people),
         (page_texts.BY_CHANNEL, spread.channels),
+        # With a single workspace this table would repeat the sum.
         *([(page_texts.BY_WORKSPACE, spread.workspaces)] if len(spread.workspaces) > 1 else []),
     )
     return ViewAnswer(

@@ -465,6 +465,7 @@ CHANGE_CHARS: Final = 400
 async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswer:
     before = query.get("before", "")
     is_number = before.isascii() and before.isdecimal() and len(before) <= MAX_DIGITS
+    # One more than is shown: it says whether there is an older page.
     calls = await sources.audit.newest(PAGE + 1, int(before) if is_number else None)
     names = await sources.audit.names_of({call.person for call in calls if call.person})
     rows = [

@@ -112,6 +112,7 @@ def _embed(embed: discord.Embed) -> Iterator[str]:
     if embed.type == "poll_result":
         yield from _poll_result(embed)
         return
+    # Apps name an author; Discord's own previews of links name the site as their provider.
     yield embed.author.name or embed.provider.name or ""
     yield _link(embed.url, embed.title or "") if embed.title else embed.url or ""
     yield embed.description or ""

@@ -209,6 +209,7 @@ def _component(field: FormField, current: str) -> Component:
                 custom_id=field.name, options=picks, required=required, min_values=min_values, max_values=max_values
             )
         case FieldKind.BOX:
+            # Not ticking it is an answer, too, so it is never required.
             box = discord.CheckboxGroupOption(label=field.hint, value="yes", default=bool(current))
             return discord.ui.CheckboxGroup[discord.ui.Modal](
                 custom_id=field.name, options=[box], required=False, min_values=0

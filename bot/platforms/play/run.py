@@ -202,6 +202,7 @@ class PlayIntake:
         if not request.text.strip():
             raise Refused(reply_texts.PLAY_EMPTY)
         async with self._orders[channel.id]:
+            # The page sends a message again if it got no answer: it must not be asked twice.
             if request.key and (self.play.log.has_key(key) or key in self._used_commands):
                 return
             text = asked_by_command(request.text, channel)

@@ -239,6 +239,7 @@ class SlackChannelReader:
         return ChannelMessage(
             id=ts,
             person=inbound.person_id(self.me, user or bot),
+            # An app may give each message another name; a person has the one in the workspace.
             name=names.get(user)
             or first_text(message, "username")
             or text(message, "bot_profile", "name")

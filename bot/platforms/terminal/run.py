@@ -563,6 +563,7 @@ class _Chat:
             if answer is None or not answer.strip():
                 self._decline(answer)
                 return
+            # A command is meant as one here, too: it declines the question, and runs next.
             if inbound.is_command(answer):
                 self._next_line = answer
                 return
