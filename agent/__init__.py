@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from agent.events import TurnEnded as TurnEnded
     from agent.library import Agent as Agent
     from agent.library import AgentRun as AgentRun
-    from agent.ports import AgentStore as AgentStore
-    from agent.ports import Provider as Provider
-    from agent.ports import ToolContext as ToolContext
-    from agent.ports import ToolEffect as ToolEffect
-    from agent.ports import ToolOutput as ToolOutput
+    from agent.ports.agent_store import AgentStore as AgentStore
+    from agent.ports.model import Provider as Provider
+    from agent.ports.tools import ToolContext as ToolContext
+    from agent.ports.tools import ToolEffect as ToolEffect
+    from agent.ports.tools import ToolOutput as ToolOutput
     from agent.tools.functions import tool as tool
 
 _MODULES = {
     "Agent": "agent.library",
     "AgentEvent": "agent.events",
     "AgentRun": "agent.library",
-    "AgentStore": "agent.ports",
+    "AgentStore": "agent.ports.agent_store",
     "CogencyError": "agent.errors",
     "Outcome": "agent.events",
-    "Provider": "agent.ports",
+    "Provider": "agent.ports.model",
     "ProviderError": "agent.errors",
     "ProviderRefused": "agent.errors",
     "ProviderUnavailable": "agent.errors",
@@ -47,11 +47,11 @@ _MODULES = {
     "StoreError": "agent.errors",
     "StreamBroken": "agent.errors",
     "TextArrived": "agent.events",
-    "ToolContext": "agent.ports",
+    "ToolContext": "agent.ports.tools",
     "ToolDefinitionError": "agent.errors",
-    "ToolEffect": "agent.ports",
+    "ToolEffect": "agent.ports.tools",
     "ToolError": "agent.errors",
-    "ToolOutput": "agent.ports",
+    "ToolOutput": "agent.ports.tools",
     "TurnEnded": "agent.events",
     "tool": "agent.tools.functions",
 }

@@ -37,7 +37,10 @@ from agent.incoming import Incoming, Person
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
-from agent.ports import AgentStore, Clock, Provider, Tool, ToolEffect
+from agent.ports.agent_store import AgentStore
+from agent.ports.clock import Clock
+from agent.ports.model import Provider
+from agent.ports.tools import Tool, ToolEffect
 from agent.progress import Progress, decode, encode
 from agent.providers.catalog import ENDPOINTS, Mode
 from agent.providers.faults import RetryPolicy

@@ -17,11 +17,27 @@ from typing import Final
 
 import regex
 
-from agent import events, ports, texts
+from agent import events, texts
 from agent import turn as turns
 from agent.context import shortened, shortened_results
 from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
+from agent.ports.clock import Clock
+from agent.ports.model import (
+    CallOptions,
+    HandleKept,
+    ModelChanged,
+    ModelSession,
+    PromptReduced,
+    Provider,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    ResumingProvider,
+    StopReason,
+    TokensArrived,
+)
+from agent.ports.tools import Ask, Report, ToolContext, ToolOutput, decline_question
 from agent.progress import Progress, whose_words
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.echoes import EchoFilter, Instructions
@@ -58,7 +74,7 @@ class ModelAnswer:
     pending: list[events.ProtocolEvent] = field(default_factory=list[events.ProtocolEvent])
     reasoning: list[str] = field(default_factory=list[str])
     chars: int = 0
-    ended: ports.ResponseEnded | None = None
+    ended: ResponseEnded | None = None
     worked_on: bool = True
     visible_chars: int = 0
     unread: str = ""
@@ -66,12 +82,12 @@ class ModelAnswer:
     repetition: RepetitionWatch = field(default_factory=RepetitionWatch)
 
     @property
-    def cut_reason(self) -> ports.StopReason | None:
+    def cut_reason(self) -> StopReason | None:
         """Why the answer is to be ended here; None if it may go on."""
         if self.repetition.repeats:
-            return ports.StopReason.REPEATED
+            return StopReason.REPEATED
         is_too_long = self.chars > MAX_CHARS or self.visible_chars > MAX_VISIBLE_CHARS
-        return ports.StopReason.LENGTH if is_too_long else None
+        return StopReason.LENGTH if is_too_long else None
 
     def add_text(self, text: str) -> None:
         self.chars += len(text)
@@ -122,14 +138,14 @@ BUDGET_SPENT = "a budget is used up"  # Only its owner may read whose budget it 
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
-async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.ToolContext) -> turns.CallAnswered:
+async def run_call(placed: turns.CallPlaced, tools: Registry, context: ToolContext) -> turns.CallAnswered:
     """Run a checked call within its tool's timeout. Raises CancelledError only if the caller is cancelled."""
     tool = tools.get(placed.call.name)
     try:
         async with asyncio.timeout(tool.timeout_s) as limit:
             context = replace(context, ask=_pause_timeout(context.ask, limit))
             output = await tool.run(tools.adapt_arguments(placed.call).args, context)
-        output = ports.ToolOutput(output) if isinstance(output, str) else output
+        output = ToolOutput(output) if isinstance(output, str) else output
         result = tools.result(tool.name, output, context.person)
     except TimeoutError:
         result = tools.failure(tool.name, f"no result after {tool.timeout_s:g} s; it was stopped")
@@ -147,7 +163,7 @@ async def run_call(placed: turns.CallPlaced, tools: Registry, context: ports.Too
     return turns.CallAnswered(placed.id, result)
 
 
-def _pause_timeout(ask: ports.Ask, limit: asyncio.Timeout) -> ports.Ask:
+def _pause_timeout(ask: Ask, limit: asyncio.Timeout) -> Ask:
     """Wrap `ask` so that the tool's timeout pauses while the asker thinks."""
     open_questions, left = 0, 0.0
 
@@ -174,16 +190,14 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def open_session(provider: ports.Provider, options: ports.CallOptions) -> ports.ModelSession:
+def open_session(provider: Provider, options: CallOptions) -> ModelSession:
     """Open the provider's own session if it can resume, else one that sends the whole context in each round."""
-    if provider.capabilities.resume and isinstance(provider, ports.ResumingProvider):
+    if provider.capabilities.resume and isinstance(provider, ResumingProvider):
         return provider.connect(options)
     return ReplaySession(provider, options)
 
 
-async def one_round(
-    session: ports.ModelSession, messages: Sequence[Message]
-) -> AsyncGenerator[ports.ProviderEvent, None]:
+async def one_round(session: ModelSession, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
     """Answer `messages` in this session, then close it. Raises the errors of `ModelSession.answer`."""
     try:
         async with aclosing(session.answer(messages)) as stream:
@@ -196,11 +210,11 @@ async def one_round(
 class ReplaySession:
     """Sends the whole context in each round."""
 
-    def __init__(self, provider: ports.Provider, options: ports.CallOptions) -> None:
+    def __init__(self, provider: Provider, options: CallOptions) -> None:
         self._provider = provider
         self._options = options
 
-    def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
+    def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
         return self._provider.stream(messages, self._options)
 
     async def close(self) -> tuple[str, ...]:
@@ -242,10 +256,10 @@ class Loop:
         self,
         turn: turns.Turn,
         context: Sequence[Message],
-        provider: ports.Provider,
+        provider: Provider,
         tools: Registry,
-        tool_context: ports.ToolContext,
-        clock: ports.Clock,
+        tool_context: ToolContext,
+        clock: Clock,
         *,
         emit: Emit,
         save: Save,
@@ -254,7 +268,7 @@ class Loop:
         afford: Afford | None = None,
         ends: Ends | None = None,
         explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
-        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
         instructions: Instructions = Instructions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
@@ -342,7 +356,7 @@ class Loop:
         else:
             answer.complete()
             failure = ""
-            end = turns.ResponseCompleted(answer.ended.reason if answer.ended else ports.StopReason.END)
+            end = turns.ResponseCompleted(answer.ended.reason if answer.ended else StopReason.END)
             if self._omitted:
                 self._turn.record_omission(texts.CONTEXT_REDUCED[self._omitted - 1])
         await self._process_text(answer)
@@ -386,30 +400,30 @@ class Loop:
             return True
         return False
 
-    async def _read(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
+    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: ModelAnswer) -> None:
         async for event in stream:
             match event:
-                case ports.TokensArrived(text):
+                case TokensArrived(text):
                     self._record_first(answer)
                     answer.add_text(text)
                     await self._process_text(answer)
                     if answer.parser.halted:
                         return await self._drain(stream, answer)
-                case ports.ReasoningArrived(text):
+                case ReasoningArrived(text):
                     self._record_first(answer)
                     answer.add_reasoning(text)
                     self._turn.receive(event)
-                case ports.PromptReduced(sentence):
+                case PromptReduced(sentence):
                     self._turn.record_omission(sentence)
-                case ports.HandleKept(handle):
+                case HandleKept(handle):
                     await self._record_handle(handle)
-                case ports.ResponseEnded():
+                case ResponseEnded():
                     answer.ended = event
-                case ports.ModelChanged(name, why):
+                case ModelChanged(name, why):
                     self._model = name
                     await self._emit(events.ModelSwitched(name, why))
             if (reason := answer.cut_reason) is not None:
-                answer.ended = ports.ResponseEnded(reason)
+                answer.ended = ResponseEnded(reason)
                 return None
         return None
 
@@ -417,7 +431,7 @@ class Loop:
         if answer.first is None:
             answer.first = self._clock.monotonic()
 
-    async def _drain(self, stream: AsyncGenerator[ports.ProviderEvent, None], answer: ModelAnswer) -> None:
+    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: ModelAnswer) -> None:
         """After the calls, wait up to DRAIN_S for the end of the response: it holds the usage and keeps the session
         usable.
 
@@ -429,17 +443,17 @@ class Loop:
             async with asyncio.timeout(DRAIN_S):
                 async for event in stream:
                     match event:
-                        case ports.ResponseEnded():
+                        case ResponseEnded():
                             answer.ended = event
-                        case ports.TokensArrived(text):
+                        case TokensArrived(text):
                             answer.unread += text
                             if _AFTER_CALLS.fullmatch(answer.unread, partial=True) is None:
                                 return
-                        case ports.ReasoningArrived():
+                        case ReasoningArrived():
                             self._turn.receive(event)
-                        case ports.HandleKept(handle):
+                        case HandleKept(handle):
                             await self._record_handle(handle)
-                        case ports.ModelChanged() | ports.PromptReduced():
+                        case ModelChanged() | PromptReduced():
                             pass
 
     async def _record_handle(self, handle: str) -> None:
@@ -495,17 +509,17 @@ class Loop:
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
 
-    def _report_for(self, call: str) -> ports.Report:
+    def _report_for(self, call: str) -> Report:
         async def report(done: float, total: float, unit: str) -> None:
             if 0 < done <= total < inf:
                 await self._emit(events.CallProgressed(call, done, total, unit))
 
         return report
 
-    def _ask_for(self, call: str) -> ports.Ask:
+    def _ask_for(self, call: str) -> Ask:
         ask = self._ask
         if ask is None:
-            return ports.decline_question
+            return decline_question
 
         async def on_shown() -> None:
             await self._emit(events.CallAsks(call, waits=True))
@@ -524,10 +538,10 @@ class Loop:
         async def count(call: ModelCall) -> None:
             self._turn.receive(turns.ResponseCounted(call))
 
-        options = ports.CallOptions(Depth.FAST)
+        options = CallOptions(Depth.FAST)
         return await complete(self._provider, as_data(messages), count, options, cut_note=CUT_NOTE)
 
-    def _current_tool_context(self) -> ports.ToolContext:
+    def _current_tool_context(self) -> ToolContext:
         """The tools' context, with the messages that joined the turn and the results of its tools so far."""
         progress, initial = self._turn.progress, self._tool_context
         results = [result.content for step in progress.steps for result in step.results if result is not None]
@@ -564,7 +578,7 @@ def _with_note(answer: ModelAnswer) -> Sequence[events.ProtocolEvent]:
 # Text and reasoning together. No caller needs as much; a small model that repeats itself would never end.
 MAX_PLAIN_CHARS: Final = 100_000
 
-_GOOD_ENDS: Final = frozenset({ports.StopReason.END, ports.StopReason.HALTED})
+_GOOD_ENDS: Final = frozenset({StopReason.END, StopReason.HALTED})
 CUT_NOTE: Final = "(The answer may be cut off here.)"  # For the model that reads an answer in words
 
 
@@ -576,10 +590,10 @@ def as_data(messages: Sequence[Message]) -> list[Message]:
 
 
 async def complete(
-    provider: ports.Provider,
+    provider: Provider,
     messages: Sequence[Message],
     count: Callable[[ModelCall], Awaitable[None]],
-    options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
+    options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     max_chars: int = MAX_PLAIN_CHARS,
     *,
     cut_note: str = "",
@@ -596,15 +610,15 @@ async def complete(
         async with aclosing(provider.stream(messages, options)) as stream:
             async for event in stream:
                 match event:
-                    case ports.TokensArrived(piece):
+                    case TokensArrived(piece):
                         text.append(piece)
                         repetition.feed(piece)
                         chars += len(piece)
-                    case ports.ReasoningArrived(piece):
+                    case ReasoningArrived(piece):
                         chars += len(piece)
-                    case ports.ModelChanged(name):
+                    case ModelChanged(name):
                         model = name
-                    case ports.ResponseEnded():
+                    case ResponseEnded():
                         ended = event
                     case _:
                         pass

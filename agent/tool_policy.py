@@ -57,7 +57,7 @@ from agent.citations import FETCH
 from agent.memory.audience import AudienceKind, label
 from agent.memory.own_words import mentions, without_quotes
 from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
-from agent.ports import Asker, ToolEffect
+from agent.ports.tools import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, call_digest, whose_words
 
 ANY: Final = "*"

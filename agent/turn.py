@@ -36,7 +36,7 @@ from typing import TypeAlias, assert_never
 
 from agent import events, texts
 from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
-from agent.ports import ReasoningArrived, StopReason
+from agent.ports.model import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep
 from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
 from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step

@@ -21,7 +21,10 @@ from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope, assumed_in, reading_scopes
 from agent.memory.past_threads import PastMessage
 from agent.messages import Image, Provenance
-from agent.ports import Asker, CallOptions, Clock, Knowledge, Provider, ToolContext
+from agent.ports.clock import Clock
+from agent.ports.conversations import Knowledge
+from agent.ports.model import CallOptions, Provider
+from agent.ports.tools import Asker, ToolContext
 from agent.progress import Progress, action_records, sources, tool_sources, turn_drawn_from, whose_words
 from agent.recall_query import RecallQuery
 from agent.state import Execution, Workspace

@@ -24,7 +24,7 @@ from sqlmodel import Field
 
 from agent.errors import LeaseLost
 from agent.messages import Json, ModelCall, Usage
-from agent.ports import AuditedCall, CallEnd
+from agent.ports.tool_audit import AuditedCall, CallEnd
 from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.tool_policy import DecidedBy
 from agent.turn_records import Claim

@@ -13,12 +13,28 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
-from agent import ports, texts
+from agent import texts
 from agent.errors import StoreError
 from agent.jobs import Job
 from agent.machine import sqlite_path
 from agent.memory.documents import DocumentQuery, DocumentRefused, Documents, FoundPassage, NewDocument
 from agent.memory.statements import READER
+from agent.ports.consents import Consents, OpenQuestions
+from agent.ports.conversations import Knowledge, Summaries, WorkingSet
+from agent.ports.embeddings import Embeddings
+from agent.ports.forgetting import Forgetting
+from agent.ports.installations import Installations
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.memory import Facts, Memories, Profiles
+from agent.ports.operator_sessions import OperatorSessions
+from agent.ports.preferences import Preferences
+from agent.ports.replies import Replies
+from agent.ports.shard_leases import ShardLeases
+from agent.ports.shared_rates import SharedRates
+from agent.ports.spending import Spending
+from agent.ports.tool_accounts import ToolAccounts
+from agent.ports.tool_audit import ToolAudit
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules import Schedules
 from store.calls import SqlSpending, SqlToolAudit
@@ -330,30 +346,30 @@ class Store:
     `version_before`: the version that opening found and migrated to `version`; None if the database was new.
     """
 
-    ledger: ports.Ledger
-    consents: ports.Consents
-    open_questions: ports.OpenQuestions
+    ledger: Ledger
+    consents: Consents
+    open_questions: OpenQuestions
     conversations: SqlConversations
-    knowledge: ports.Knowledge
-    memories: ports.Memories
+    knowledge: Knowledge
+    memories: Memories
     documents: Documents
-    embeddings: ports.Embeddings
-    facts: ports.Facts
-    working_set: ports.WorkingSet
-    profiles: ports.Profiles
-    forgetting: ports.Forgetting
-    preferences: ports.Preferences
-    spending: ports.Spending
-    jobs: ports.Jobs
+    embeddings: Embeddings
+    facts: Facts
+    working_set: WorkingSet
+    profiles: Profiles
+    forgetting: Forgetting
+    preferences: Preferences
+    spending: Spending
+    jobs: Jobs
     schedules: Schedules
-    replies: ports.Replies
-    summaries: ports.Summaries
-    tool_accounts: ports.ToolAccounts
-    audit: ports.ToolAudit
-    operator_sessions: ports.OperatorSessions
-    installations: ports.Installations
-    shard_leases: ports.ShardLeases
-    shared_rates: ports.SharedRates
+    replies: Replies
+    summaries: Summaries
+    tool_accounts: ToolAccounts
+    audit: ToolAudit
+    operator_sessions: OperatorSessions
+    installations: Installations
+    shard_leases: ShardLeases
+    shared_rates: SharedRates
     notifier: LocalNotifier
     database: Database
     version_before: str | None
@@ -416,7 +432,7 @@ async def _prepared(database: Database, key: Callable[[], bytes], migrations: Mi
 @asynccontextmanager
 async def open_spending(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[ports.Spending, None]:
+) -> AsyncGenerator[Spending, None]:
     """Open the spending records while another process may serve from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlSpending(database)
@@ -425,7 +441,7 @@ async def open_spending(
 @asynccontextmanager
 async def open_preferences(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[ports.Preferences, None]:
+) -> AsyncGenerator[Preferences, None]:
     """Open the stored choices while another process may serve from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlPreferences(database)
@@ -434,7 +450,7 @@ async def open_preferences(
 @asynccontextmanager
 async def open_audit(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[ports.ToolAudit, None]:
+) -> AsyncGenerator[ToolAudit, None]:
     """Open the audit of tool calls for reading while another process may serve from the database. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlToolAudit(database)
@@ -443,7 +459,7 @@ async def open_audit(
 @asynccontextmanager
 async def open_operator_sessions(
     url: str, *, patience_s: float = PATIENCE_S, migrations: Migrations = MIGRATIONS
-) -> AsyncGenerator[ports.OperatorSessions, None]:
+) -> AsyncGenerator[OperatorSessions, None]:
     """Open the sessions of the operators' page, while another process serves it. Raises StoreError."""
     async with beside(url, patience_s, migrations) as database:
         yield SqlOperatorSessions(database)

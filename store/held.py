@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
-from agent import ports
 from agent.machine import sqlite_path
 from agent.memory import forgetting_plans as plans
 from agent.memory.audience import (
@@ -27,6 +26,8 @@ from agent.memory.audience import (
 )
 from agent.memory.own_words import FILES_NOTE
 from agent.messages import Json
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
 from agent.spending import NANO
 from agent.stored_messages import Author
 from store import calls
@@ -552,8 +553,8 @@ class OperatorsView:
     """
 
     held: SqlHeld
-    forgetting: ports.Forgetting
-    jobs: ports.Jobs
+    forgetting: Forgetting
+    jobs: Jobs
     is_served: bool
 
 

@@ -16,7 +16,8 @@ from sqlalchemy import BigInteger, false
 from sqlmodel import Field
 
 from agent.admission_terms import Rate, RateReached, Whose
-from agent.ports import CallRate, CallsAsked, CallsTaken, HeldShard, ListedShard, ShardSession, ShardShare
+from agent.ports.shard_leases import HeldShard, ListedShard, ShardSession, ShardShare
+from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken
 from store.databases.database import Database, SqlStore, StorableText, UtcDateTime, in_order, reads, writes
 from store.schema import TableRow, metadata
 

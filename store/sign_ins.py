@@ -16,7 +16,8 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
 from sqlmodel import Field
 
-from agent.ports import Installation, OperatorSession
+from agent.ports.installations import Installation
+from agent.ports.operator_sessions import OperatorSession
 from agent.ports.tool_accounts import SealedSignIn
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads, writes
 from store.schema import TableRow, metadata

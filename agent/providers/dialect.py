@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, TypeAlias
 
 from agent.messages import Message, NativeContent, Role
-from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
 from agent.providers.faults import Fault
 from agent.providers.wire import UsageFields
 

@@ -13,10 +13,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from agent import ports
 from agent.errors import FailureReason, ProviderError, ProviderUnavailable, StreamBroken
 from agent.loop import one_round, open_session
 from agent.messages import Message
+from agent.ports.clock import Clock
+from agent.ports.model import CallOptions, Capabilities, HandleKept, ModelChanged, ModelSession, Provider, ProviderEvent
 from agent.providers.catalog import Endpoint, Mode, ToolsForm
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
@@ -30,7 +31,7 @@ from agent.providers.wire_realtime import RealtimeDialect
 from agent.providers.wire_responses import ResponsesDialect, ResponsesProvider
 
 
-class OpenedProvider(ports.Provider, Protocol):
+class OpenedProvider(Provider, Protocol):
     async def aclose(self) -> None: ...
 
 
@@ -124,7 +125,7 @@ COOLDOWN_S = 60.0
 class FallbackProvider:
     """Answers with the first of `providers` that can answer. There must be at least one."""
 
-    def __init__(self, providers: Sequence[ports.Provider], clock: ports.Clock, cooldown_s: float = COOLDOWN_S) -> None:
+    def __init__(self, providers: Sequence[Provider], clock: Clock, cooldown_s: float = COOLDOWN_S) -> None:
         self._providers = tuple(providers)
         self._clock = clock
         self._cooldown_s = cooldown_s
@@ -135,25 +136,25 @@ class FallbackProvider:
         return self._providers[0].name
 
     @property
-    def capabilities(self) -> ports.Capabilities:
+    def capabilities(self) -> Capabilities:
         """Those of the first provider, with `resume`: each turn's session stays with the model that answered."""
         return replace(self._providers[0].capabilities, resume=True)
 
-    def connect(self, options: ports.CallOptions) -> "FallbackSession":
+    def connect(self, options: CallOptions) -> "FallbackSession":
         return FallbackSession(self, options)
 
     def stream(
         self,
         messages: Sequence[Message],
-        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         return one_round(self.connect(options), messages)
 
-    def candidates(self) -> list[tuple[int, ports.Provider, FailureReason | None]]:
+    def candidates(self) -> list[tuple[int, Provider, FailureReason | None]]:
         """Return (index, provider, why earlier ones are skipped) for each provider that may answer now."""
         now = self._clock.monotonic()
         skipped_reason: FailureReason | None = None
-        candidates: list[tuple[int, ports.Provider, FailureReason | None]] = []
+        candidates: list[tuple[int, Provider, FailureReason | None]] = []
         for index, provider in enumerate(self._providers):
             failed_at, reason = self._failed.get(index, (float("-inf"), None))
             if now - failed_at < self._cooldown_s and index < len(self._providers) - 1:
@@ -167,12 +168,12 @@ class FallbackProvider:
 
 
 class FallbackSession:
-    def __init__(self, fallback: FallbackProvider, options: ports.CallOptions) -> None:
+    def __init__(self, fallback: FallbackProvider, options: CallOptions) -> None:
         self._fallback = fallback
         self._options = options
-        self._current: ports.ModelSession | None = None
+        self._current: ModelSession | None = None
 
-    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
         # Once a provider has answered, the turn stays with it: its handles and its cache mean nothing to another one.
         if self._current is not None:
             async with aclosing(self._current.answer(messages)) as events:
@@ -189,10 +190,10 @@ class FallbackSession:
                 async with aclosing(session.answer(messages)) as events:
                     async for event in events:
                         # A handle is no answer yet: if the provider fails now, the next one can still be asked.
-                        if not (begun or isinstance(event, ports.HandleKept)):
+                        if not (begun or isinstance(event, HandleKept)):
                             begun, self._current = True, session
                             if reason:
-                                yield ports.ModelChanged(provider.name, reason)
+                                yield ModelChanged(provider.name, reason)
                         yield event
             except ProviderError as error:
                 # After the first event another provider would repeat words that the person has already seen.

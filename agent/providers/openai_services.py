@@ -15,7 +15,7 @@ from typing import Final
 from agent.embeddings import Embedded
 from agent.errors import ProviderError
 from agent.messages import ModelCall, Usage, estimate_tokens
-from agent.ports import Transcript
+from agent.ports.transcription import Transcript
 from agent.providers.catalog import Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 from agent.providers.http_client import Http, TransportError, Unreachable, Untrusted

@@ -20,7 +20,7 @@ from agent import texts
 from agent.errors import ADVICE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
 from agent.patterns import compile_later
-from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
 from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS

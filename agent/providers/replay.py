@@ -12,9 +12,21 @@ from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from agent import ports, texts
+from agent import texts
 from agent.errors import ProviderError
 from agent.messages import Message, Usage, estimate_usage
+from agent.ports.clock import Clock
+from agent.ports.model import (
+    CallOptions,
+    Capabilities,
+    HandleKept,
+    PromptReduced,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.providers import faults
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import AnswerReader, Dialect
@@ -96,7 +108,7 @@ class AttemptFailed(Exception):
 class ProviderWorld:
     """The dependencies of all providers. `chance` returns numbers in [0, 1), for the jitter of retries."""
 
-    clock: ports.Clock
+    clock: Clock
     chance: Callable[[], float]
     patience: ModelTimeouts = field(default_factory=ModelTimeouts)
     retry: faults.RetryPolicy = field(default_factory=faults.RetryPolicy)
@@ -138,10 +150,10 @@ class ServedModel:
 
     async def with_retries(
         self,
-        attempt: Callable[[], AsyncGenerator[ports.ProviderEvent, None]],
+        attempt: Callable[[], AsyncGenerator[ProviderEvent, None]],
         adapt: Callable[[faults.Fault], bool],
         question: "Question",
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Yield the events of the first successful attempt. Raises ProviderError, each with a sentence for people.
 
         An attempt that failed before its first event is retried at once if `adapt` removed the cause, else after the
@@ -153,10 +165,10 @@ class ServedModel:
             try:
                 async with aclosing(attempt()) as events:
                     async for event in events:
-                        if not begun and not isinstance(event, ports.HandleKept):
+                        if not begun and not isinstance(event, HandleKept):
                             begun = True
                             if question.without_pictures:
-                                yield ports.PromptReduced(texts.PICTURES_REFUSED)
+                                yield PromptReduced(texts.PICTURES_REFUSED)
                         yield event
             except AttemptFailed as failed:
                 fault = failed.fault
@@ -219,7 +231,7 @@ class ReplayProvider(ServedProvider):
         self._http = http or Http(proxies=not served.endpoint.is_local)
 
     @property
-    def capabilities(self) -> ports.Capabilities:
+    def capabilities(self) -> Capabilities:
         return self._dialect.capabilities
 
     async def aclose(self) -> None:
@@ -228,8 +240,8 @@ class ReplayProvider(ServedProvider):
     def stream(
         self,
         messages: Sequence[Message],
-        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         question = Question(messages)
 
         def adapt(fault: faults.Fault) -> bool:
@@ -241,9 +253,7 @@ class ReplayProvider(ServedProvider):
             lambda: with_timeouts(self._attempt(question, options), self._served.world.patience), adapt, question
         )
 
-    async def _attempt(
-        self, question: Question, options: ports.CallOptions
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+    async def _attempt(self, question: Question, options: CallOptions) -> AsyncGenerator[ProviderEvent, None]:
         request = self._dialect.request(question.messages, options)
         question.bytes_up += len(request.body)
         reader = self._dialect.reader()
@@ -283,8 +293,8 @@ class ReplayProvider(ServedProvider):
                 fault = self._served.unreachable(error) if is_unreachable else faults.Fault(faults.FaultKind.CUT)
                 raise AttemptFailed(fault) from error
         end = usage_counter.finish(reader.close(), question)
-        if is_torn and end.reason is ports.StopReason.END:
-            end = replace(end, reason=ports.StopReason.UNKNOWN, native=None)
+        if is_torn and end.reason is StopReason.END:
+            end = replace(end, reason=StopReason.UNKNOWN, native=None)
         yield end
 
     async def _data(self, reply: Reply, reader: AnswerReader) -> AsyncGenerator[str, None]:
@@ -329,13 +339,13 @@ class UsageCounter:
         self._text: list[str] = []
         self._reasoning: list[str] = []
 
-    def add(self, event: ports.ProviderEvent) -> None:
-        if isinstance(event, ports.TokensArrived):
+    def add(self, event: ProviderEvent) -> None:
+        if isinstance(event, TokensArrived):
             self._text.append(event.text)
-        elif isinstance(event, ports.ReasoningArrived):
+        elif isinstance(event, ReasoningArrived):
             self._reasoning.append(event.text)
 
-    def finish(self, ended: ports.ResponseEnded, question: Question) -> ports.ResponseEnded:
+    def finish(self, ended: ResponseEnded, question: Question) -> ResponseEnded:
         if ended.usage is not None and ended.usage != Usage():
             return replace(ended, usage=replace(ended.usage, bytes_up=question.bytes_up))
         text, reasoning = "".join(self._text), "".join(self._reasoning)
@@ -343,8 +353,8 @@ class UsageCounter:
 
 
 async def with_timeouts(
-    events: AsyncGenerator[ports.ProviderEvent, None], patience: ModelTimeouts
-) -> AsyncGenerator[ports.ProviderEvent, None]:
+    events: AsyncGenerator[ProviderEvent, None], patience: ModelTimeouts
+) -> AsyncGenerator[ProviderEvent, None]:
     """Yield the same events. Raises AttemptFailed if one does not arrive in time.
 
     An empty ReasoningArrived means that the model reasons silently, so the next event may take as long as the first.
@@ -360,6 +370,6 @@ async def with_timeouts(
                 if event is None:
                     return
                 yield event
-                if not isinstance(event, ports.HandleKept):
-                    is_silent = isinstance(event, ports.ReasoningArrived) and not event.text
+                if not isinstance(event, HandleKept):
+                    is_silent = isinstance(event, ReasoningArrived) and not event.text
                     limit_s = patience.first_token_s if is_silent else patience.between_tokens_s

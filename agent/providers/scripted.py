@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from agent import ports
 from agent.errors import ProviderError, ProviderRefused
 from agent.messages import Message, Usage
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Until:
     happened: Callable[[], Awaitable[object]]
 
 
-Part: TypeAlias = str | ports.ProviderEvent | ScriptPause | Until | ProviderError
+Part: TypeAlias = str | ProviderEvent | ScriptPause | Until | ProviderError
 Answer: TypeAlias = str | Sequence[Part]
 Answering: TypeAlias = Callable[[Sequence[Message]], Answer]
 
@@ -45,18 +45,18 @@ class ScriptedProvider:
 
     script: Sequence[Answer | Answering] | Answering
     name: str = "scripted"
-    capabilities: ports.Capabilities = field(default_factory=ports.Capabilities)
+    capabilities: Capabilities = field(default_factory=Capabilities)
     usage: Usage = field(default_factory=Usage)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     requests: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
-    options: list[ports.CallOptions] = field(default_factory=list[ports.CallOptions])
+    options: list[CallOptions] = field(default_factory=list[CallOptions])
     open_streams: int = 0
 
     async def stream(
         self,
         messages: Sequence[Message],
-        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         self.options.append(options)
         self.requests.append(tuple(messages))
         answer = self._answer(len(self.requests), messages)
@@ -64,9 +64,9 @@ class ScriptedProvider:
         try:
             async for event in self._perform((answer,) if isinstance(answer, str) else answer):
                 yield event
-                if isinstance(event, ports.ResponseEnded):
+                if isinstance(event, ResponseEnded):
                     return
-            yield ports.ResponseEnded(ports.StopReason.END, self.usage)
+            yield ResponseEnded(StopReason.END, self.usage)
         finally:
             self.open_streams -= 1
 
@@ -81,11 +81,11 @@ class ScriptedProvider:
         answer = self.script[number - 1]
         return answer(messages) if callable(answer) else answer
 
-    async def _perform(self, parts: Sequence[Part]) -> AsyncGenerator[ports.ProviderEvent, None]:
+    async def _perform(self, parts: Sequence[Part]) -> AsyncGenerator[ProviderEvent, None]:
         for part in parts:
             match part:
                 case str():
-                    yield ports.TokensArrived(part)
+                    yield TokensArrived(part)
                 case ScriptPause(seconds):
                     await self.sleep(seconds)
                 case Until(happened):

@@ -21,7 +21,8 @@ from websockets.protocol import State
 
 from agent.loop import one_round
 from agent.messages import Message
-from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent
+from agent.ports.clock import Clock
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent
 from agent.providers import faults
 from agent.providers.dialect import SocketDialect
 from agent.providers.http_client import Disconnected, TransportError, Unreachable, unreachable

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final, cast
 
 from agent.messages import Depth, Image, Json, Message, Role, Usage, is_too_deep
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 
 # More tokens than any call takes. The sum of a hundred thousand wrong counts still fits into a database.
 MAX_COUNT: Final = 1_000_000_000

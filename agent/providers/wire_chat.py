@@ -22,9 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from agent import ports
-from agent.messages import Json, JsonObject, Message, NativeContent, Role, is_too_deep
-from agent.ports import ToolSpec
+from agent.messages import Json, JsonObject, Message, NativeContent, Role, ToolSpec, is_too_deep
+from agent.ports.model import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import LESSON, STOP_SEQUENCE, ParserLimits, teach_native
 from agent.protocol.render import neutralise
 from agent.providers import wire
@@ -66,9 +65,9 @@ _FILTERED = (
     "refusal",
 )
 REASONS = {
-    **dict.fromkeys(_GOOD_ENDS, ports.StopReason.END),
-    **dict.fromkeys((*_TOO_LONG, "model_context_window_exceeded"), ports.StopReason.LENGTH),
-    **dict.fromkeys(_FILTERED, ports.StopReason.FILTERED),
+    **dict.fromkeys(_GOOD_ENDS, StopReason.END),
+    **dict.fromkeys((*_TOO_LONG, "model_context_window_exceeded"), StopReason.LENGTH),
+    **dict.fromkeys(_FILTERED, StopReason.FILTERED),
 }
 
 
@@ -91,13 +90,13 @@ class ChatDialect:
         return f"chat:{self.model}"
 
     @property
-    def capabilities(self) -> ports.Capabilities:
-        halt = ports.Halt.STOP_SEQUENCE if self.stop and not self.native else ports.Halt.NONE
-        return ports.Capabilities(
+    def capabilities(self) -> Capabilities:
+        halt = Halt.STOP_SEQUENCE if self.stop and not self.native else Halt.NONE
+        return Capabilities(
             halt=halt, images=self.images, effort=self.effort, native_calls=self.native, reasons=reasons(self.model)
         )
 
-    def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         whole = merged(messages)
         system = untaught(whole[0].text) if self._calls_natively(whole, options) else None
         items = self._with_calls(messages, system) if system is not None else list(map(self._to_json, whole))
@@ -126,7 +125,7 @@ class ChatDialect:
             return replace(self, effort=False)
         return None
 
-    def _calls_natively(self, joined: Sequence[Message], options: ports.CallOptions) -> bool:
+    def _calls_natively(self, joined: Sequence[Message], options: CallOptions) -> bool:
         return self.native and bool(options.tools and joined) and joined[0].role is Role.SYSTEM
 
     def _to_json(self, message: Message) -> Json:
@@ -212,7 +211,7 @@ class ChatReader(AnswerReader):
 
     def receive(self, data: str) -> list[ReaderEvent]:
         if data.strip() == DONE:
-            return self._end(ports.StopReason.END)
+            return self._end(StopReason.END)
         value = wire.parse_json(data)
         self._is_torn |= value is None and wire.torn(data)
         chunk = wire.as_object(value)
@@ -242,34 +241,34 @@ class ChatReader(AnswerReader):
         reasoning = wire.as_text(delta.get("reasoning")) or wire.as_text(delta.get("reasoning_content")) or reasoning
         text = text or wire.as_text(delta.get("refusal"))
         if reasoning:
-            events.append(ports.ReasoningArrived(reasoning))
+            events.append(ReasoningArrived(reasoning))
         if text:
             self._texts.append(text)
-            events.append(ports.TokensArrived(text))
+            events.append(TokensArrived(text))
         if pieces := _call_pieces(delta):
             spilled = "".join(self._calls.receive(piece) for piece in pieces)
-            events.append(ports.TokensArrived(spilled))
+            events.append(TokensArrived(spilled))
         if wire.is_stop_reason(reason := wire.as_text(choice.get("finish_reason"))):
             halted = bool(wire.as_text(choice.get("stop_reason")))
             events += self._end(wire.read_stop_reason(reason, REASONS), halted=halted)
         return events
 
-    def _end(self, reason: ports.StopReason, *, halted: bool = False) -> list[ReaderEvent]:
+    def _end(self, reason: StopReason, *, halted: bool = False) -> list[ReaderEvent]:
         """Process the end of the answer, and pass on its calls if that is a good one. Only the first end counts."""
         if self.finished:
             return []
         self.begun = self.finished = True
-        if self._is_torn and reason is ports.StopReason.END:
-            reason = ports.StopReason.UNKNOWN
-        is_good = reason is ports.StopReason.END
-        self._reason = ports.StopReason.HALTED if is_good and halted else reason
+        if self._is_torn and reason is StopReason.END:
+            reason = StopReason.UNKNOWN
+        is_good = reason is StopReason.END
+        self._reason = StopReason.HALTED if is_good and halted else reason
         return self._close_calls() if is_good else []
 
     def _close_calls(self) -> list[ReaderEvent]:
         before = "".join(self._texts[-1:])
         block = self._calls.close()
         gap = "\n" if block and before and not before.endswith("\n") else ""
-        return [ports.TokensArrived(gap + block)] if block else []
+        return [TokensArrived(gap + block)] if block else []
 
 
 def _call_pieces(delta: Mapping[str, object]) -> list[dict[str, object]]:

@@ -18,7 +18,15 @@ from typing import cast
 from urllib.parse import quote
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
-from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import (
+    CallOptions,
+    Capabilities,
+    Halt,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons

@@ -19,8 +19,18 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from agent import ports
 from agent.messages import Json, Message, NativeContent, Role
+from agent.ports.model import (
+    CallOptions,
+    Capabilities,
+    Halt,
+    HandleKept,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons
@@ -36,10 +46,10 @@ LOST = frozenset({403, 404})  # The status if there is no such interaction, or n
 
 _STEPS = {Role.USER: "user_input", Role.ASSISTANT: "model_output"}
 _REASONS = {
-    "completed": ports.StopReason.END,
-    "incomplete": ports.StopReason.LENGTH,
-    "requires_continuation": ports.StopReason.LENGTH,
-    "budget_exceeded": ports.StopReason.LENGTH,
+    "completed": StopReason.END,
+    "incomplete": StopReason.LENGTH,
+    "requires_continuation": StopReason.LENGTH,
+    "budget_exceeded": StopReason.LENGTH,
 }
 
 
@@ -57,16 +67,16 @@ class InteractionsDialect:
         return f"gemini-interactions:{self.model}"
 
     @property
-    def capabilities(self) -> ports.Capabilities:
-        return ports.Capabilities(
-            halt=ports.Halt.STOP_SEQUENCE,
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            halt=Halt.STOP_SEQUENCE,
             resume=True,
             images=self.images,
             effort=self.effort,
             reasons=reasons(self.model),
         )
 
-    def request(self, messages: Sequence[Message], options: ports.CallOptions) -> ModelRequest:
+    def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
         config: dict[str, Json] = {"stop_sequences": [STOP_SEQUENCE]}
         if self.effort and options.depth in wire.EFFORT:
             config["thinking_level"] = wire.EFFORT[options.depth]
@@ -159,10 +169,10 @@ class InteractionsReader(AnswerReader):
                 self.ignored += not error
                 return [read_error(error)] if error else []
 
-    def close(self) -> ports.ResponseEnded:
+    def close(self) -> ResponseEnded:
         self._reason = wire.read_stop_reason(self._status, _REASONS)
-        if self._reason is ports.StopReason.END and stopped_inside("".join(self._texts)):
-            self._reason = ports.StopReason.HALTED
+        if self._reason is StopReason.END and stopped_inside("".join(self._texts)):
+            self._reason = StopReason.HALTED
         return super().close()
 
     def _native(self) -> NativeContent | None:
@@ -176,7 +186,7 @@ class InteractionsReader(AnswerReader):
         events: list[ReaderEvent] = []
         if not self._handle and (handle := wire.as_text(interaction.get("id"))):
             self._handle = handle
-            events += [ports.HandleKept(handle)] if self._stored else []
+            events += [HandleKept(handle)] if self._stored else []
         if self._status == "failed":
             events.append(Fault(FaultKind.ANSWERED, 500, "failed"))
         return events
@@ -210,7 +220,7 @@ class InteractionsReader(AnswerReader):
             return []
         emitted, self._gap = self._gap + text, ""
         self._texts.append(emitted)
-        return [ports.TokensArrived(emitted)]
+        return [TokensArrived(emitted)]
 
     def _count(self, usage: object) -> None:
         self._usage = wire.as_object(usage) or self._usage
@@ -218,7 +228,7 @@ class InteractionsReader(AnswerReader):
 
 def _thought(content: object) -> list[ReaderEvent]:
     text = wire.as_text(wire.as_object(content).get("text"))
-    return [ports.ReasoningArrived(text)] if text else []
+    return [ReasoningArrived(text)] if text else []
 
 
 PREFIX = "gemini-interaction:"  # Distinguishes these handles from those of other vendors
@@ -234,29 +244,29 @@ class InteractionsProvider(ServedProvider):
         self._http = Http(proxies=not served.endpoint.is_local)
 
     @property
-    def capabilities(self) -> ports.Capabilities:
+    def capabilities(self) -> Capabilities:
         return self._dialect.capabilities
 
-    def connect(self, options: ports.CallOptions) -> "InteractionsSession":
+    def connect(self, options: CallOptions) -> "InteractionsSession":
         return InteractionsSession(self, options)
 
     def stream(
         self,
         messages: Sequence[Message],
-        options: ports.CallOptions = ports.CallOptions(),  # noqa: B008 -- frozen
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages` without storage at the vendor. Raises ProviderError."""
         return self.ask(None, messages, options)
 
     async def ask(
-        self, chain: ResumeChain | None, messages: Sequence[Message], options: ports.CallOptions
-    ) -> AsyncGenerator[ports.ProviderEvent, None]:
+        self, chain: ResumeChain | None, messages: Sequence[Message], options: CallOptions
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages`, of which the vendor keeps those of `chain`. Raises ProviderError."""
         provider = ReplayProvider(self._served, replace(self._dialect, chain=chain), self._http)
         try:
             async with aclosing(provider.stream(messages, options)) as events:
                 async for event in events:
-                    yield ports.HandleKept(PREFIX + event.handle) if isinstance(event, ports.HandleKept) else event
+                    yield HandleKept(PREFIX + event.handle) if isinstance(event, HandleKept) else event
         finally:
             self._dialect = replace(self._dialect, effort=provider.capabilities.effort)
 
@@ -287,19 +297,19 @@ class InteractionsProvider(ServedProvider):
 class InteractionsSession:
     """One turn. `kept` are the handles of its interactions; after `close`, of those that were not deleted."""
 
-    def __init__(self, provider: InteractionsProvider, options: ports.CallOptions) -> None:
+    def __init__(self, provider: InteractionsProvider, options: CallOptions) -> None:
         self._provider = provider
         self._options = options
         self._chain = ResumeChain()
         self.kept: tuple[str, ...] = ()
 
-    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ports.ProviderEvent, None]:
+    async def answer(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages`. An abandoned answer does not change the chain."""
         async with aclosing(self._provider.ask(self._chain, messages, self._options)) as events:
             async for event in events:
-                if isinstance(event, ports.HandleKept):
+                if isinstance(event, HandleKept):
                     self.kept = (*self.kept, event.handle)
-                if isinstance(event, ports.ResponseEnded) and event.native:
+                if isinstance(event, ResponseEnded) and event.native:
                     self._chain = chain_after(messages, self.kept[-1].removeprefix(PREFIX), event.native)
                 yield event
 

@@ -19,7 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
-from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import (
+    CallOptions,
+    Capabilities,
+    Halt,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.protocol.grammar import WORKSPACE_FIELDS
 from agent.providers import wire
 from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, SocketExchange, chain_after

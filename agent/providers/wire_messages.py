@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
-from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
+from agent.ports.model import CallOptions, Capabilities, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons

@@ -15,7 +15,7 @@ from itertools import takewhile
 from urllib.parse import quote
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
-from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, chain_after

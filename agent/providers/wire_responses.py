@@ -21,7 +21,7 @@ from typing import cast
 
 from agent.loop import one_round
 from agent.messages import Json, JsonObject, Message, NativeContent, Role
-from agent.ports import (
+from agent.ports.model import (
     CallOptions,
     Capabilities,
     Halt,

@@ -20,8 +20,8 @@ from agent.addresses import SCHEDULE, texts_of_schema
 from agent.citations import FETCH
 from agent.incoming import Person
 from agent.memory.audience import PersonAudience, label
-from agent.messages import Keep, ResultStatus, ToolCall, ToolResult, estimate_tokens
-from agent.ports import (
+from agent.messages import Keep, ResultStatus, ToolCall, ToolResult, ToolSpec, estimate_tokens
+from agent.ports.tools import (
     NO_SERVERS,
     Asker,
     PlatformTool,
@@ -31,7 +31,6 @@ from agent.ports import (
     ToolOutput,
     ToolServers,
     ToolSource,
-    ToolSpec,
 )
 from agent.protocol.render import stands_in
 from agent.toolbox.arguments import (

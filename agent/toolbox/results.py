@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from agent.messages import MAX_FILES, Image, Link, ResultStatus, SharedFile, StructuredData, ToolResult
-from agent.ports import ToolOutput
+from agent.ports.tools import ToolOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from agent.messages import Json
-from agent.ports import Tool, ToolSpec
+from agent.messages import Json, ToolSpec
+from agent.ports.tools import Tool
 from agent.protocol.render import excerpt
 
 

@@ -12,8 +12,8 @@ from math import log
 from typing import Final
 
 from agent.errors import ToolError
-from agent.messages import ASCII_PER_TOKEN, JsonObject, as_it_looks
-from agent.ports import ToolContext, ToolEffect, ToolOutput, ToolSpec
+from agent.messages import ASCII_PER_TOKEN, JsonObject, ToolSpec, as_it_looks
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.toolbox.results import cut
 from agent.toolbox.signatures import MAX_DESCRIPTION_CHARS, described, objects_of

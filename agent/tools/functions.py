@@ -58,7 +58,7 @@ from jsonschema import Draft202012Validator
 from agent import texts
 from agent.errors import SettingsError, ToolDefinitionError, ToolError
 from agent.messages import Json, JsonObject, StructuredData
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.grammar import TAG_NAMES
 
 P = ParamSpec("P")

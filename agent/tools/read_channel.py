@@ -26,7 +26,7 @@ from agent.memory.audience import Audience, may_be_read_out
 from agent.memory.own_words import without_quotes
 from agent.memory.periods import TimeSpan, periods_in
 from agent.messages import JsonObject, Keep, Link, Message, Reference, ResultPart, Role
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.parser import Parser
 from agent.protocol.render import continued, neutralise, one_line, quote, speakers
 

@@ -40,7 +40,9 @@ from agent.memory.statements import (
 )
 from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
 from agent.patterns import compile_later
-from agent.ports import Memories, ThreadHistory, ToolContext, ToolEffect, ToolOutput
+from agent.ports.conversations import ThreadHistory
+from agent.ports.memory import Memories
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.progress import is_of, retells
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.recall_query import Hit, RecallQuery

@@ -24,7 +24,9 @@ from agent.memory.own_words import covered, said_by, without_quotes
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, constraint_type_of
 from agent.messages import JsonObject, Provenance
-from agent.ports import FactWriter, ToolContext, ToolEffect, ToolOutput, WorkingSet
+from agent.ports.conversations import WorkingSet
+from agent.ports.memory import FactWriter
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 
 MAX_CHARS: Final = 2_000  # Facts are part of later contexts; for longer texts there is recall
 MAX_KEY_CHARS: Final = 80

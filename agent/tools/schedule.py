@@ -17,7 +17,7 @@ from agent.errors import ToolError
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
 from agent.memory.own_words import said_by, without_quotes
 from agent.messages import Json, JsonObject, Provenance
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.schedules import (
     MAX_AT_WORK,

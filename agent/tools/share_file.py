@@ -9,7 +9,7 @@ from typing import Final
 
 from agent.errors import ToolError
 from agent.messages import MAX_FILES, Json, JsonObject, ResultStatus, SharedFile
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 
 NAME: Final = "share_file"

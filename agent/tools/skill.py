@@ -16,7 +16,7 @@ from typing import Final
 
 from agent.errors import ToolError
 from agent.messages import Json, JsonObject
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 
 NAME: Final = "skill"

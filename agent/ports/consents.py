@@ -1,0 +1,66 @@
+"""What turns wait for from their askers, as ports of the store: consents to calls, and answers to tools' questions."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from agent.consents import ConsentOutcome, Undecided
+from agent.messages import AnswerOutcome, Consent, ElicitAction, OpenQuestion
+from agent.turn_records import Claim
+
+
+class Consents(Protocol):
+    """The askers' decisions about calls that need consent."""
+
+    async def decide(
+        self, turn: int, call: str, person: str, word: Consent, now: datetime, *, standing: bool = False
+    ) -> ConsentOutcome:
+        """Store a decision about a call (its `consent_key`) of a turn that was put aside. `standing`: it applies to the
+        call's tool from now on, in this conversation.
+        """
+        ...
+
+    async def decided(self, turn: int) -> Mapping[str, Consent]:
+        """Return the decisions about the turn's calls, by `consent_key`."""
+        ...
+
+    async def standing(self, conversation: str, person: str) -> frozenset[str]:
+        """Return the tools that this person lets run without consent in this conversation."""
+        ...
+
+    async def standing_calls(self, conversation: str, person: str) -> frozenset[str]:
+        """Return the `agent.progress.call_digest` of the very calls about which this person decided so there."""
+        ...
+
+    async def undecided(self, person: str) -> list[Undecided]:
+        """Return every call that waits for this person's decision, the oldest first."""
+        ...
+
+
+class OpenQuestions(Protocol):
+    """The questions of tools to their askers during a call, kept while the claim that waits for the answer holds.
+
+    A question has a name in its turn, `key`. The caller encodes its text and the answer as JSON.
+    """
+
+    async def open(self, claim: Claim, key: str, asked: str, now: datetime, until: datetime, most: int) -> bool:
+        """Store a question that its asker may answer until `until`; False if `most` questions already wait for them."""
+        ...
+
+    async def answered(self, turn: int, key: str) -> tuple[ElicitAction, str] | None:
+        """Return the action and the filled-in values; None while there is no answer."""
+        ...
+
+    async def close(self, turn: int, key: str) -> None:
+        """Erase the question and its answer."""
+        ...
+
+    async def waiting(self, person: str, now: datetime) -> list[OpenQuestion]:
+        """Return the questions that wait for this person, the oldest first."""
+        ...
+
+    async def answer(
+        self, turn: int, key: str, person: str, filled: str, action: ElicitAction | None, now: datetime
+    ) -> AnswerOutcome:
+        """Store the values that this person filled in; with an action they are the final answer."""
+        ...

@@ -1,0 +1,228 @@
+"""Tools: what a call is given and returns, and the sources and servers of tools."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from agent.admission_terms import Authority
+from agent.citations import ReferenceNumbers
+from agent.incoming import Person
+from agent.memory.audience import Audience, Place
+from agent.memory.facts import Scope
+from agent.memory.marking import Superseded
+from agent.memory.own_words import TextsRead
+from agent.messages import (
+    ElicitAction,
+    Elicitation,
+    Elicited,
+    JsonObject,
+    Keep,
+    Message,
+    Provenance,
+    Reference,
+    ResultPart,
+)
+from agent.turn_kinds import TurnKind
+
+# Reports the progress of a call: done, total and the unit, as in "messages read"; "" for a share.
+Report: TypeAlias = Callable[[float, float, str], Awaitable[None]]
+
+
+async def _report_nothing(done: float, total: float, unit: str) -> None:
+    pass
+
+
+# Asks only the asker and waits for the answer; the tool's timeout pauses meanwhile.
+Ask: TypeAlias = Callable[[Elicitation], Awaitable[Elicited]]
+
+
+async def decline_question(_: Elicitation) -> Elicited:
+    """Decline; for calls for which no person waits."""
+    return Elicited(ElicitAction.DECLINE)
+
+
+# Asks the turn's model a separate question. Returns its whole answer. Raises ProviderError; ToolError beyond a budget.
+Consult: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
+
+
+async def _consult_nothing(messages: Sequence[Message]) -> str:  # noqa: ARG001 -- there is no model
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """On whose behalf and for which readers a tool runs. It comes from the platform's event, never from the model."""
+
+    person: Person
+    place: Place
+    conversation: str
+    message: int
+    now: datetime
+    readable_groups: frozenset[str] = frozenset()
+    authority: Authority = Authority.EMPLOYEE
+    superseded: tuple[Superseded, ...] = ()
+    """What to mark in quoted text because it no longer holds."""
+    assumed: Scope = Scope.GLOBAL
+    """HYPOTHETICAL or DRAFT while the question continues a hypothetical or a draft: its statements hold only there."""
+    own_words: tuple[str, ...] = ()
+    """What the person wrote in this conversation, with the question: only this may be stored as their statement."""
+    others_words: tuple[str, ...] = ()
+    """The other text that the model has read: files, quotes, results of tools, messages of others and of the bot."""
+    visible_from: int = 0
+    """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
+    report: Report = field(default=_report_nothing, compare=False)
+    """For a slow call. It must not reveal what the call is about: others may read the reply."""
+    ask: Ask = field(default=decline_question, compare=False)
+    channel: str = ""
+    message_id: str = ""  # the question's, on its platform
+    reply_to: str = field(default="", repr=False, compare=False)  # it may hold a token to act for the asker
+    consult: Consult = field(default=_consult_nothing, compare=False)
+    read: TextsRead = field(default_factory=TextsRead, compare=False)
+    """What tools have read of these texts in this turn."""
+    kind: TurnKind = TurnKind.QUESTION
+    words: Provenance = Provenance.OWN
+    """Whose text the model has read."""
+    numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
+    """The numbers of the sources that an answer may cite."""
+
+
+class ToolEffect(StrEnum):
+    """The side effects of a tool call."""
+
+    READS = "reads"
+    """None. Only such a call may run again when it is unknown whether it ran."""
+    WRITES_HERE = "writes here"
+    """It changes data of this bot."""
+    ACTS_OUTWARD = "acts outward"
+    """It is visible to others: something is sent, created or changed elsewhere."""
+    IRREVERSIBLE = "irreversible"
+    """It cannot be undone: something is deleted, paid or published."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """The output of a tool: a text, and parts that follow it in order.
+
+    `sources`: the ids of the stored messages that it quotes. `audience`: who may read it; None: only the asker.
+    `read`: see `agent.addresses`.
+    """
+
+    text: str = ""
+    sources: tuple[int, ...] = ()
+    parts: tuple[ResultPart, ...] = ()
+    audience: Audience | None = None
+    keep: Keep = Keep.STORED
+    references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, which the text uses for them
+    own: bool = False  # it holds only what the asker said and what the bot said on its own
+    read: tuple[str, ...] | None = None  # the texts in it that others than the bot wrote; None: all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A person who asks or requests something, and the place; they decide which tools a turn has, and what a command
+    shows and does. `authority`: the one they have there at this moment. `manages`: whether they may decide for everyone
+    there. `thread`: the ids of the conversations that "this thread" means; empty outside of threads.
+    """
+
+    person: Person
+    place: Place
+    channel: str = ""
+    """The platform's id of the channel of the question ("C0123"), "" in the terminal."""
+    authority: Authority = Authority.EMPLOYEE
+    manages: bool = False
+    thread: frozenset[str] = frozenset()
+
+
+class Tool(Protocol):
+    """A tool that the model can call. Stateless; its dependencies are constructor arguments."""
+
+    @property
+    def name(self) -> str:
+        """The name for calls: one ASCII word, "recall"; for a server's tool two with a dot, "files.read"."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line, written for the model."""
+        ...
+
+    @property
+    def schema(self) -> JsonObject:
+        """JSON Schema of the arguments (type object)."""
+        ...
+
+    @property
+    def effect(self) -> ToolEffect:
+        """The most severe effect that a call may have."""
+        ...
+
+    @property
+    def timeout_s(self) -> float:
+        """A run that takes longer is cancelled, and its result for the model says so."""
+        ...
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
+        """Run the tool with arguments that match the schema. A plain string is an output for the asker alone.
+
+        Raises ToolError with a reason for the model.
+        """
+        ...
+
+
+@runtime_checkable
+class SituationalTool(Protocol):
+    """A tool that is useful only in certain contexts."""
+
+    @property
+    def beside(self) -> str | frozenset[str]:
+        """The condition for offering the tool: a text that must occur in what the model reads; or a set of lower-case
+        words of which one must occur in the question or in one of the last messages.
+        """
+        ...
+
+
+@runtime_checkable
+class PlatformTool(Protocol):
+    """A tool whose arguments reach only the platform on which the question was asked."""
+
+    @property
+    def on_platform(self) -> bool:
+        """Always true: the attribute itself marks the tool."""
+        ...
+
+
+class ToolSource(Protocol):
+    """A changing set of tools: of a server, a plug-in, an operator's package."""
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        """Return the tools that this asker has now; unchanged tools are the same objects."""
+        ...
+
+
+class ToolServers(Protocol):
+    """The servers behind tools that come and go."""
+
+    async def prepare(self, asker: Asker) -> None:
+        """Look up the tools of this person's own accounts, before their tools are collected."""
+        ...
+
+    async def settle(self, seconds: float) -> None:
+        """Wait, up to this long, until each server was tried once: after a start they still connect."""
+        ...
+
+    def away(self) -> Mapping[str, str]:
+        """The servers that are not connected, by name, with a sentence why that everybody may read."""
+        ...
+
+
+class _NoServers:
+    async def prepare(self, asker: Asker) -> None: ...
+    async def settle(self, seconds: float) -> None: ...
+
+    def away(self) -> Mapping[str, str]:
+        return {}
+
+
+NO_SERVERS: Final[ToolServers] = _NoServers()
