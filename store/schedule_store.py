@@ -412,7 +412,7 @@ class SqlSchedules(SqlStore):
     async def begin(
         self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
     ) -> Accepted:
-        """See the port. For an occurrence that was forgotten, `Accepted(0, duplicate=True)`."""
+        """Store an occurrence's turn, and the next time. For a forgotten one: `Accepted(0, duplicate=True)`."""
         kind = KINDS[due.schedule.definition.kind]
         name = occurrence_id(due.schedule.id, due.time, kind)
         new = await self._new_turn(replace(incoming, kind=kind, schedule=due.schedule.id), name, reply)

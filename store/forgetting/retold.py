@@ -126,7 +126,7 @@ class Telling:
         return self._of_wording(person, bots=bots)
 
     def word(self, person: str, word: str, *, bots: bool) -> Clue:
-        """The same for a single word."""
+        """Return how surely a single word of a reply comes from what was erased."""
         bots = bots and not self._wrote_any([stem(word)])
         found = self._find(person, word, [word])
         if found is None or _has_more(filter(self._is_outside_contexts, found), RARE):

@@ -402,7 +402,9 @@ class SqlForgetting(SqlStore):
         related: bool = False,
         limit: int | None = None,
     ) -> Receipt:
-        """See the port. `bytes_gone` False means that another reader holds old pages, which `sweep` or the next start
+        """Erase what the plan names.
+
+        `bytes_gone` False in the receipt means that another reader holds old pages, which `sweep` or the next start
         wipes, or that a server has the files (`kept_by_server`).
         """
         wishes = Wishes(limit, replies, related)

@@ -460,7 +460,7 @@ def having(connection: Connection, words: list[str], number: int) -> list[int]:
 
 
 def ids_having(connection: Connection, groups: Sequence[Sequence[str]], number: int) -> TextualSelect:
-    """The same as a query, for one term of each of these groups; at least one group."""
+    """A query for the ids of messages with one term of each of these groups, of which there is at least one."""
     return _engine(connection).having(groups, number)
 
 

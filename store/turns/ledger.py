@@ -465,7 +465,7 @@ class SqlLedger(SqlStore):
     async def accept(
         self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None, *, state: str = WAITING
     ) -> Accepted:
-        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
+        """Store the message and its turn once. For one that was forgotten: `Accepted(0, duplicate=True)`.
 
         Raises StoreError for a place without a name.
         """
@@ -478,11 +478,11 @@ class SqlLedger(SqlStore):
         return accepted
 
     async def record_context_message(self, incoming: Incoming) -> Accepted:
-        """See the port. For a message that was forgotten, as `accept`."""
+        """Store the message without a turn to run. For one that was forgotten: `Accepted(0, duplicate=True)`."""
         return await self.accept(incoming, state=DONE)
 
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
-        """See the port. Progress that quotes a message forgotten meanwhile is not stored: the turn restarts."""
+        """Store progress or pages. Progress that quotes a message forgotten meanwhile is not: the turn restarts."""
         if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref):
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
@@ -505,7 +505,7 @@ class SqlLedger(SqlStore):
         return await self.database.read(takeover.pages_of_ended, turn)
 
     async def release_all(self) -> int:
-        """See the port. If other processes share the database nothing is freed: a dead process's leases run out."""
+        """Release all leases, unless other processes share the database: then those of dead ones run out."""
         return 0 if self.database.is_shared else await self.database.write(release_all)
 
 

@@ -185,7 +185,7 @@ class FakeChatBot:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return Panel(account_text(SpendingAccount(Spent.on(calls), Spent.on(calls))))
 
-    async def _tools(self, call: CommandCall) -> Panel:  # noqa: ARG002 -- as above
+    async def _tools(self, call: CommandCall) -> Panel:  # noqa: ARG002 -- there is only one person
         return Panel("What I can use when you ask me here:")
 
     async def _policy(self, call: CommandCall) -> Panel:
@@ -198,10 +198,10 @@ class FakeChatBot:
     def model_name(self) -> str:
         return self.name
 
-    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- as above
+    async def menu(self, who: Requester) -> ModelMenu:  # noqa: ARG002 -- there is only one person
         return ModelMenu(self.name, "", sentence=f"`{self.name}` answers.")
 
-    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- as above
+    async def choose(self, who: Requester, name: str) -> None:  # noqa: ARG002 -- there is only one person
         if name == "unknown":
             raise SettingsError("There is no model *unknown*.")
         self.name = name

@@ -159,7 +159,7 @@ class PlayCaller:
     async def ask_zone(self, words: str) -> None:
         """The time zone is the machine's."""
 
-    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
+    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- the machine has a zone of its own
         return command_texts.ZONE_OF_MACHINE
 
     async def stoppable(self) -> Stoppable:

@@ -120,7 +120,7 @@ class SlackCaller:
         time_zone = (await self.people.member(self.to.user)).person.time_zone
         return None if time_zone else PanelPart(command_texts.ZONE_OF_SLACK)
 
-    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
+    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- Slack's own settings hold it
         return command_texts.ZONE_OF_SLACK
 
     @property

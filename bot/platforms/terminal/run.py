@@ -392,7 +392,7 @@ class _Chat:
     async def ask_zone(self, words: str) -> None:
         """The time zone is the machine's."""
 
-    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- as above
+    async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- the machine has a zone of its own
         return command_texts.ZONE_OF_MACHINE
 
     @property

@@ -292,7 +292,7 @@ async def test_one_process_looks_at_a_time_and_the_next_goes_on_after_a_kill() -
     """The first process is killed while it waits for the page: another takes the job over, and reads the page again."""
     reached = asyncio.Event()
 
-    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001 -- as above
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:  # noqa: ARG001 -- none is handed in
         reached.set()
         await reader.read()
 

@@ -234,8 +234,8 @@ class Advising(FakeHost):
     async def ask(
         self,
         asker: Asker,  # noqa: ARG002 -- it advises everybody
-        words: str,  # noqa: ARG002 -- as above
-        tell: TellProgress = untold,  # noqa: ARG002 -- as above
+        words: str,  # noqa: ARG002 -- it advises everybody
+        tell: TellProgress = untold,  # noqa: ARG002 -- it advises everybody
     ) -> ForgetAnswer:
         return ForgetAnswer("Write `/forget 2 hours`.")
 
