@@ -10,6 +10,8 @@ Theory of operation. The parser is always in one of seven modes:
     TRIAL        after a block in a place where none may be (see `agent.protocol.openings`)
     NATIVE       in a call or thoughts in the model's native format (see `agent.protocol.native`)
 
+Before all that, `agent.protocol.channels` takes out thoughts that a model names by words at its beginning.
+
 Each step reads the text from one position on and either consumes some of it or needs more; then the rest is held back
 and read again with the next piece. What a step does depends only on the mode and the text, never on where a piece ends:
 so the events are the same however the stream is cut. A step needs more only while the text could still become a tag,
