@@ -17,8 +17,8 @@ from store.search.index import INDEXES
 from store.sign_ins import installation, sign_in, tool_account
 from tests.fakes.incoming import START
 from tests.fakes.new_database import new_database
-from tests.store.forgetting.test_any_forgetting import Talk, World
 from tests.store.forgetting.test_erase import live_through
+from tests.store.forgetting.test_erase_anything import Talk, World
 
 ROOT = Path(__file__).parents[1]
 FATES = {table: one.fate for tables in STORED.values() for table, one in tables.items()}

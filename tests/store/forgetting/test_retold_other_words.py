@@ -27,7 +27,7 @@ from tests.contracts.steps import answered, claimed, proved
 from tests.examples import examples
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.new_database import new_database, open_new
-from tests.store.forgetting.test_any_forgetting import bytes_in, words_in_rows
+from tests.store.forgetting.test_erase_anything import bytes_in, words_in_rows
 
 HERE = label(dm("ann").audience)
 CLUB = Place(GroupAudience("club"))
