@@ -33,7 +33,8 @@ _DAYS_AND_MONTHS: Final = (
 TURNED: Final = compile_later(
     _any_of(
         r"these days|nowadays|as of|effective|starting|bumped|relocated|transferred|renamed|promoted|became|become"
-        r"|turned into|sold|gave up|given up|gone off|migrated|converted|grew to|grown to|went from|shrank|shrunk"
+        r"|turned into|sold|gave up|given up|gone off|migrated|converted|grew to|grown to|went from|cut to|slipped to"
+        r"|shrank|shrunk"
         r"|rose|risen"
         r"|dropped|fell to"
         r"|ended up|in the end|after all|turns out|retired|resigned|has started|have started|is gone|are gone|merged"
@@ -79,7 +80,7 @@ TURNED: Final = compile_later(
         r"|сменился|заменил[аи]?|уш[её]л|ушла|уволил(?:ся|ась)|продал[аи]?|бросил[аи]?|перестал[аи]?|сменили"
         r"|переименовали",
         r"最后(?:决定|还是)|最终|已经|调走|离职|辞职|退休|升[职为]|卖了|戒了|不再|别再|改名|了[。！!\s]*$"
-        r"|(?:に|く|と)な(?:りました|った)|変え(?:ました|た)|引っ越し|移行|やはり|やっぱり|今では|やめ|辞め|異動|結局|最終的|値上が|値下が",
+        r"|(?:に|く|と)な(?:りました|った)|変え(?:ました|た)|引っ越し|移行|やはり|やっぱり|今では|やめ|辞め|異動|結局|最終的|減りました|増えました|減った|増えた|値上が|値下が",
     )
 )
 # A word of change that only tells which thing is meant: "the reduced ticket", "my left knee", "mi mejor amigo".
@@ -93,6 +94,19 @@ ATTRIBUTE: Final = compile_later(
     r"|ridott[oaie]|aumentat[oaie]|vendut[oa]|anticipat[oaie]|prorogat[oaie])\b"
     r"|\b(?:mi|mis|el|la|los|las|su|nuestr[oa]s?) mejor(?:es)? \w"
 )
+# One thing was given up for another: more than "now", which also tells what else a person does.
+EXCHANGED: Final = compile_later(
+    _any_of(
+        r"changed|switched|replaced|transferred|relocated|promoted|downgraded|upgraded|migrated|swapped|sold|gone"
+        r"|gave up"
+        r"|gewechselt|ersetzt|versetzt|befördert|umgestiegen|verkauft|changé|remplacé|muté|vendu|passé"
+        r"|cambi(?:ado|é|amos)|sustituido|reemplaz(?:ado|amos)|vendido|pasado|cambiat[oa]|sostituit[oa]|vendut[oa]"
+        r"|passat[oi]"
+        r"|mud(?:ei|ou|amos)|tro(?:quei|cou|camos)|substitu(?:í|iu|ímos)|vendi|overgestapt|vervangen|verkocht|bevorderd"
+        r"|сменил[аи]?|поменял[аи]?|заменил[аи]?|перешл[аи]|перешёл|продал[аи]?",
+        r"换|换成|改成|变え|変え|替え|移行|乗り換え|切り替え|やめ",
+    )
+)
 # Something is no longer so, besides `lexicon.ENDED`.
 STOPPED: Final = compile_later(
     _any_of(
@@ -105,7 +119,9 @@ STOPPED: Final = compile_later(
 # It adds to what was said, and ends nothing, besides `lexicon.ADDS`.
 ADDED: Final = compile_later(
     _any_of(
-        r"additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
+        r"(?:noch|encore|nog|ancora|otr[oa]s|altr[ie]|outr[oa]s|ещ[её]) (?=\d)|\d{1,6} (?:more|weitere|de plus|más"
+        r"|in più|extra)"
+        r"|additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
         r"|noch ein(?:e[nmrs]?)?|en plus|de plus|encore un|encore une|pareillement|asimismo|aparte|igualmente"
         r"|otr[oa]s?"
         r"|igualmente|outr[oa]s?|altr[oaie]|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een|zowel"
@@ -207,6 +223,15 @@ QUALIFIES: Final = compile_later(
     r"|para"
     r"|durante|com|sem|per|senza|met|zonder|voor|tijdens|с|без|для)\s",
     re.IGNORECASE,
+)
+# Of whom it is, if of somebody else.
+OWNED: Final = compile_later(
+    r"\b(?!(?:it|that|he|she|there|what|who|let|here|this|where|how|today)['’])(?P<owner>[^\W\d_]{2,30})(?:['’]s"
+    r"|(?<=s)['’]) "
+    r"(?!(?:now|no|not|in|at|on|the|an?|been|got|going|also|still|gone|moved|changed)\b)[^\W\d_]"
+    r"|\b(?:(?:of|von|de|di|do|da|van) (?:my|our|his|her|their|meine[rmn]|unsere[rmn]|mi|ma|mon|mes|minha|meu|mia|mio"
+    r"|mijn|onze)"
+    r"|(?<=[a-zäöüß] )(?:meine[rs]|unsere[rs])) (?P<whose>[^\W\d_]{2,30})"
 )
 # From when on it holds.
 _STARTING: Final = (

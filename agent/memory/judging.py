@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum, auto
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from agent.memory import cues, lexicon
@@ -35,6 +36,7 @@ from agent.memory.statements import (
     content_tokens,
     read_statement,
     sentences,
+    stem,
 )
 from agent.memory.supersession import about_the_same, contradicts, different_subjects
 from agent.patterns import compile_later
@@ -328,14 +330,17 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     # "Ann is the lead" is about the lead
     reversed_ = _all_in(old_side.subject, new_side.predicate) and not _count_in(old_side.subject, new_side.subject)
     of_another = any(_owns(word, new_text) and not _owns(word, old_text) for word in old_side.subject)
+    of_another = of_another or not all(_is_in(owner, (*old_words, *keys)) for owner in _owners(new_text))
     other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
     changed = _changes(whole_text) or _changes(newer.value)
-    places, added = _places(old_words, clause), _added(old_words, clause, keys)
+    places, added = _places(old_words, clause, (old_text, new_text)), _added(old_words, clause, keys)
+    instead = [word for word in clause if not (word.kind or word.is_name or _is_in(word, (*old_words, *keys)))]
     lasts = old.has_subject or bool(old.verb) or old.placed or old.resides  # else it may be an event: "I ran 5 km"
     is_one_place = places == 1 and not added and lasts and not old.past
     mentions_old = any(
         _is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys)
     )
+    exchanged = bool(whole.displaced) or _has_any(whole_text, (cues.EXCHANGED,))
     denying = [clause for clause in _clauses(whole_text) if _is_denial(clause)]
     attribute = any(not _is_in(word, old_side.subject) for word in _content(older.key))
     unique = old.unique or new.unique or lexicon.UNIQUE.search(lexicon.folded(newer.key)) is not None
@@ -343,7 +348,9 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     is_person = bool(old.names) and not old.definite  # "Ann is …" says many things of one subject
     states = old.has_subject and new.has_subject and old.verb == new.verb and not is_person
     # A copula joins anything ("is red", "is in the garage"): of what it joins, two places are one attribute
-    states = states and old.placed and new.placed
+    names = [all(word.is_name for word in side.predicate) and side.predicate for side in (old_side, new_side)]
+    named = states and all(names) and not (old.placed or new.placed)
+    states = named or (states and old.placed and new.placed)
     at_home = old.placed or old.resides or _has_any(older.key, (cues.HOME,))
     relocated = at_home and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
     if _has_any(old_text, (cues.MANY_AT_A_TIME,)):
@@ -352,19 +359,23 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     elif old_side.subject:
         is_related = clash or holder or mentions_old or unique or attribute or states or shares or relocated
     else:  # "I read novels", "I now watch films": a person does many things
-        is_related = mentions_old or unique or shares or relocated or (clash and not lost)
+        verbs = [word for word in old_side.predicate if word.raw == old.verb] or [*old_side.predicate[:1]]
+        same_verb = bool(_count_in(verbs, new_words)) or bool(denying) or whole.moves or exchanged
+        is_related = unique or relocated or (clash and not lost) or (same_verb and (mentions_old or shares))
     return _Comparison(
         are_two_things=(bool(missing) and not holder) or other_person or places > 1,
         is_narrower=of_less
         or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
         or _limits(old_words, new_words, whole_text)
+        or (old.past and not exchanged)  # What happened once stays true
         or (_has_any(new_text, (cues.ATTRIBUTE,)) and not _has_any(old_text, (cues.ATTRIBUTE,)))
         or _qualifies(new_text, added)
-        # "On rainy days I take the bus"
-        or (bool(added) and clause[:1] == tuple(added[:1]) and not (holder or reversed_)),
+        or (not _has_any(old_text, (cues.QUALIFIES,)) and _qualifies(new_text, instead))
+        # A word that stands in the place of none says that the newer one is about something else, or holds for less
+        or (bool(added) and not (holder or reversed_ or (exchanged and mentions_old))),
         same_subject=bool(old_side.subject) and _all_in(old_side.subject, new_words),
-        changes=changed,
+        changes=changed or (named and whole.new),
         denies=not old.negated and any(_denies(clause, old_words, old_side.subject, keys) for clause in denying),
         denies_other=_is_denial(new_text),
         is_related=is_related,
@@ -376,7 +387,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
             and not _has_any(whole_text, (lexicon.ANY_STATE,))
         ),
         same_frame=is_one_place and clash and not (lost or old.habit or old.verb in lexicon.HAVE),
-        is_one_of_a_kind=is_one_place and bool(clash or unique or old.placed or old.resides),
+        is_one_of_a_kind=is_one_place
+        and bool(clash or unique or (old.placed and new.placed) or (old.resides and new.resides)),
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
@@ -392,6 +404,12 @@ def _owns(word: Token, text: str) -> bool:
     name = re.escape(word.raw)
     pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:of|von|vom|de|du|da|do|del) {name}(?!\w)|{name}[的の]"
     return bool(word.raw) and word.is_name and re.search(pattern, lexicon.folded(text[:READ_CHARS])) is not None
+
+
+def _owners(text: str) -> list[Token]:
+    """Return whose thing a text is about: "my sister's rent", "die Miete meiner Schwester"."""
+    owners = (match["owner"] or match["whose"] for match in cues.OWNED.finditer(lexicon.folded(text[:READ_CHARS])))
+    return [Token(stem(owner), raw=owner) for owner in owners]
 
 
 def _names_holder(old: Statement, subject: Sequence[Token]) -> bool:
@@ -466,10 +484,11 @@ def _aligned(older: Sequence[Token], newer: Sequence[Token]) -> tuple[tuple[list
     )
 
 
-def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
+def _places(older: Sequence[Token], newer: Sequence[Token], texts: tuple[str, str]) -> int:
     """Return in how many places the one says something in the place of what the other says.
 
     Only what is surrounded by the same words is compared. "In summer we go to Rome", "in winter we go to Oslo": two.
+    "Photos on Dropbox", "videos on Vimeo" are two as well, since a word of `texts` stands between them.
     """
     places = 0
     for said, instead in _aligned(older, newer):
@@ -483,7 +502,17 @@ def _places(older: Sequence[Token], newer: Sequence[Token]) -> int:
         places += all(words) + values if all(words) or values else 1
         verbs = [word.raw in lexicon.STATE_VERBS for word in (said[0], instead[0])]
         places += values and all(verbs)  # "opens at 8", "closes at 18"
+        places += all(words) and not values and all(map(_are_apart, (said, instead), texts))
     return places
+
+
+def _are_apart(words: Sequence[Token], text: str) -> bool:
+    """Return whether other words stand between two of these words in the text, which have blanks between them."""
+    raw = [re.escape(word.raw) for word in words if not word.kind and _tells(word)]
+    if len(raw) < 2 or _UNSPACED.search(text) is not None:
+        return False
+    lowered = lexicon.folded(text[:READ_CHARS])
+    return any(re.search(rf"{word}\W{{1,3}}{after}", lowered) is None for word, after in pairwise(raw))
 
 
 def _added(older: Sequence[Token], newer: Sequence[Token], keys: Sequence[Token]) -> list[Token]:

@@ -335,6 +335,9 @@ DECIDES: Final = compile_later(
 # What was so once contradicts nothing that holds now.
 PAST: Final = compile_later(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
+    # The perfect of German and Dutch, of French, Spanish and Italian: what happened once
+    r"|(?:habe|hat|haben|heb|heeft|hebben) (?=.{0,80}\b(?:ge|ver|be|er|ent)\w{2,20}(?:t|d|en)\W{0,3}$)"
+    r"|(?:j['’]ai|avons|he|hemos|ho|abbiamo) (?=\w{2,20}(?:é|u|ado|ido|ato|uto|ito)\b)"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa]|hier|ontem|ieri|scors[oa]"
     r"|comprato|pagato|speso|incontrato|gisteren|vorige|gekocht|betaald|gastei|comprei|paguei|вчера|купил[аи]?"
