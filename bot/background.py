@@ -183,6 +183,10 @@ class Meanings:
     embeddings: Embeddings
     is_local: bool
 
+    def search_in(self, memories: Memories, spending: Spending, clock: Clock) -> "MeaningfulMemories":
+        """Return the search that also finds by meaning what `memories` finds by words."""
+        return MeaningfulMemories(memories, self.embeddings, self.embedder, spending, clock)
+
 
 @asynccontextmanager
 async def background(
@@ -213,7 +217,18 @@ async def background(
     """
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), ForegroundPriority()
-    learner = Learner(profiles, facts, jobs, spending, models.learning_model, clock, floor, has_budget=has_budget)
+    by_meaning = None if meanings is None else meanings.search_in(memories, spending, clock)
+    learner = Learner(
+        profiles,
+        facts,
+        jobs,
+        spending,
+        models.learning_model,
+        clock,
+        floor,
+        has_budget=has_budget,
+        meanings=by_meaning,
+    )
     workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}, {INDEXING: partial(_index, memories, clock)}]
     if retiring is not None:
         await retiring.begin()
@@ -237,7 +252,7 @@ async def background(
             shared_floor = floor if meanings.is_local else None
             writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, shared_floor)
             await stack.enter_async_context(writer.writing(owner, telemetry))
-            memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
+        memories = by_meaning or memories
         if telemetry is not SILENT:
             memories = TimedMemories(memories, clock, telemetry)
         yield Background(copies, floor, learner if learns else None, memories)

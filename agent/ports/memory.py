@@ -43,9 +43,11 @@ class Facts(FactWriter, Protocol):
         """
         ...
 
-    async def latest(self, person: str, audience: str, limit: int, about: str = "") -> list[Fact]:
+    async def latest(
+        self, person: str, audience: str, limit: int, about: str = "", near: Collection[int] = ()
+    ) -> list[Fact]:
         """Return `limit` valid facts of the person in this audience, the newest first: the newest ones, up to half of
-        them those that share words with the text `about`.
+        them those that share words with the text `about`, and up to a quarter from the messages `near` (ids).
         """
         ...
 

@@ -17,6 +17,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
+from agent.memory.statements import head_and_tail
 from agent.memory.synthesizer import ImpressionSynthesizer, doubts_prompt, read_doubts, synthesised
 from agent.memory.writing import Written
 from agent.messages import Depth, JsonObject, Message, ModelCall
@@ -34,7 +35,7 @@ from agent.ports import (
     ToolContext,
 )
 from agent.protocol.render import speakers
-from agent.records import Incoming, Job, StoredMessage
+from agent.records import Incoming, Job, RecallQuery, StoredMessage
 from agent.state import ActionRecord, SituationSummary
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from agent.tools.recall import query_of
@@ -72,6 +73,10 @@ class LearningLimits:
     """Until the budget of a person who has used it up is looked at again: it is filled up at midnight."""
     known: int = 50
     """Known facts shown to the model: about as many things as a person is concerned with at a time."""
+    alike: int = 20
+    """Earlier messages of a similar meaning whose facts are among those shown."""
+    meaning_chars: int = 1_000
+    """Of the messages, their beginning and end, by whose meaning these are searched: a search reads a question."""
     doubts: int = 30
     """Pairs of facts in one call: as many as a small model still keeps apart."""
     tries: int = 5
@@ -106,6 +111,8 @@ class Learner:
     synthesizer: ImpressionSynthesizer = SYNTHESIZER
     limits: LearningLimits = LearningLimits()
     has_budget: HasBudget = may_spend
+    meanings: Memories | None = None
+    """The search that finds messages by their meaning; None without a model for embeddings."""
 
     def due(self, now: datetime) -> datetime | None:
         """Return when to learn from a turn that ends at `now`; None while no model can learn."""
@@ -171,7 +178,8 @@ class Learner:
         """
         # Known facts are numbered in the prompt, so that the model reports a change under the same key.
         said = "\n".join(message.text for message in messages)
-        known = await self.facts.latest(partition.person, partition.audience, self.limits.known, said)
+        near = await self._alike(partition, said)
+        known = await self.facts.latest(partition.person, partition.audience, self.limits.known, said, near)
         answer = await self._ask(partition, self.synthesizer.insight_prompt(messages, known))
         if answer is None:
             return False
@@ -186,6 +194,16 @@ class Learner:
         is_saved = await self.profiles.save(partition, profile, messages, stated)
         await self._schedule_doubts(partition)
         return is_saved
+
+    async def _alike(self, partition: Partition, said: str) -> list[int]:
+        """Return the ids of earlier messages that mean something similar: facts from them may be outdated now, though
+        they share no word with what is said.
+        """
+        if self.meanings is None:
+            return []
+        text = head_and_tail(said, self.limits.meaning_chars)
+        query = RecallQuery(partition.person, text, frozenset({partition.audience}), "", self.limits.alike)
+        return [hit.message.id for hit in await self.meanings.search(query)]
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; return False if the synthesis must be repeated later.

@@ -155,13 +155,17 @@ _ALIKE_IN_BOTH: Final = (
 NEW: Final = "new"  # The id of a fact that has no row yet
 
 
-def latest(connection: Connection, person: str, audience: str, limit: int, about: str = "") -> list[Fact]:
+def latest(
+    connection: Connection, person: str, audience: str, limit: int, about: str = "", near: Collection[int] = ()
+) -> list[Fact]:
     valid = select(fact.c.id).where(fact.c.person == person, fact.c.is_valid, fact.c.audience == audience)
     words = fact_index.asked_terms(about) if about else []
     parameters = {"whose": person, "audiences": [audience]}
     alike = fact_index.leading_to(connection, _ALIKE_VALID, words, parameters)[: limit // 2] if words else []
     newest = connection.execute(valid.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
-    ids = list(dict.fromkeys([*alike, *newest]))[:limit]
+    from_near = valid.where(fact.c.source_message.in_(sorted(near))).order_by(fact.c.id.desc()).limit(limit // 4)
+    from_messages = connection.execute(from_near).scalars().all() if near else ()
+    ids = list(dict.fromkeys([*from_messages, *alike, *newest]))[:limit]
     return sorted(_by_id(connection, ids), key=lambda item: int(item.id), reverse=True)
 
 

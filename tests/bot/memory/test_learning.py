@@ -15,15 +15,19 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.memory.profile import LEARNING, Partition, ProfileField
+from agent.memory.writing import NewFact
 from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Closing, Incoming
 from agent.spending import By, SpendingPeriod
+from bot.background import EMBEDDING, MeaningfulMemories, MeaningWriter
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.scheduler import JobLimits, JobWorker
 from store.engine import Store
+from tests.contracts.steps import answered as contract_answered
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import open_new
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -335,6 +339,32 @@ def states(key: str, value: str) -> str:
 async def known(world: World) -> list[tuple[str, str, bool]]:
     facts = await world.store.facts.readable("ann", frozenset({DM.audience}))
     return [(fact.key, fact.value, fact.is_valid) for fact in facts]
+
+
+@pytest.mark.parametrize("by_meaning", [True, False])
+async def test_a_fact_from_a_message_of_a_similar_meaning_is_shown_to_the_model_with_its_number(
+    by_meaning: bool,
+) -> None:
+    """The newest facts are about other things, and "vessel" and "ship" share no word."""
+    world = World([NOTHING])
+    store, embedder = world.store, FakeEmbedder()
+    if by_meaning:
+        search = MeaningfulMemories(store.memories, store.embeddings, embedder, store.spending, world.clock)
+        world.learner = replace(world.learner, meanings=search)
+        world.worker = JobWorker(store.jobs, {LEARNING: world.learner.learn}, world.clock, "worker")
+    claim = await contract_answered(store, said("my vessel leaks"), "Oh dear.")
+    lost = NewFact("", "vessel", "my vessel leaks", "user", START, DM.audience, "ann", source_message=claim.message)
+    await store.facts.write(lost)
+    for number in range(LearningLimits().known + 5):
+        await store.facts.write(NewFact("", f"key {number}", f"value {number}", "user", START, DM.audience, "ann"))
+    writer = MeaningWriter(store.embeddings, embedder, store.jobs, store.spending, world.clock, None)
+    await writer.begin()
+    job = await store.jobs.claim(frozenset({EMBEDDING}), "me", world.clock.now(), LEASE)
+    assert job is not None
+    await writer.write(job)
+    await world.hear("that ship is dry again")
+    assert await world.wait()
+    assert ("my vessel leaks" in world.provider.requests[0][0].text) is by_meaning
 
 
 async def test_a_fact_that_is_stated_in_passing_is_kept_and_a_later_one_supersedes_it() -> None:
