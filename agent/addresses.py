@@ -41,9 +41,10 @@ from agent.messages import UNSEEN, Json, JsonObject, ResultStatus, ToolCall, Too
 from agent.progress import Progress
 
 MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
-# Of one call. A call with more counts as put together, as the order and the number of texts carry data, too, although
-# each of them was read. So do texts that stand in others by chance, and true, false and null.
-MAX_ADDRESSES: Final = 12
+# Of one call. A call with more counts as put together, as the choice, the order and the number of texts carry data,
+# although each of them was read: a page may list a word for each letter. So do texts that stand in others by chance,
+# and true, false and null.
+MAX_ADDRESSES: Final = 4
 MAX_SHORT: Final = 3
 SHORT_CHARS: Final = 4
 MAX_IPV6_CHARS: Final = 100  # With the name of a zone, or the length of a prefix

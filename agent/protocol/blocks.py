@@ -92,7 +92,7 @@ IN_BLOCKS = Corrections(
         "line, without a fence. To show an example, write the whole answer again, with an invented tool's name in it."
     ),
     quoted=(
-        "A call behind other words, or in indented code, does not run. To make the call, write <execute> at the start "
+        "A call behind other words, or in code, does not run. To make the call, write <execute> at the start "
         "of a line. To show an example, write the whole answer again, with an invented tool's name in it."
     ),
 )

@@ -425,6 +425,7 @@ class Openings:
                 return maybe
 
 
+_OWN_TAGS: Final = re.compile(rf"<[{grammar.BLANKS}]{{0,80}}(?:execute|workspace)\b", re.IGNORECASE | re.ASCII)
 _OWN_TAG: Final = re.compile(rf"[<{grammar.BLANKS}]{{1,80}}execute\b", re.IGNORECASE | re.ASCII)
 
 
@@ -458,6 +459,7 @@ def _is_fenced(text: str, tag: grammar.Tag, begin: int) -> bool:
 #   is followed by text. A fenced workspace alone is also meant if the reply has not begun.
 # - Calls in a foreign form behind other words of their line, or in indented code, are text if text follows. They never
 #   run: a guide that the model repeats may hold them so, also at its end. There the model is asked to make the call.
+#   The same holds for those in tags of others in a fence behind words of the answer.
 # - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: text of other
 #   people cannot open a block, but the model could repeat it as such a call. The model is asked to write them as calls.
 
@@ -490,6 +492,8 @@ class Trial:
 
     def __init__(self, opening: Opening | PlainCall | NativeOpening, raw: str, openings: Openings) -> None:
         self.where = opening.where
+        # Calls between tags that are not ours
+        self.is_foreign = isinstance(opening, Opening) and opening.tagged and _OWN_TAGS.search(raw) is None
         self.raw = [raw]
         self.events: list[ProtocolEvent] = []
         self.opening: Opening | None = None  # The block that begins, after OPEN

@@ -419,9 +419,11 @@ class Parser:
         """Emit the events of the trial: its blocks were meant."""
         self._trial = None
         self._mode = _Mode.LINE_START
+        is_in_fence = trial.where is BlockPlace.IN_FENCE and trial.is_foreign and self._output.has_visible_text
+        is_quoted = trial.where is BlockPlace.QUOTED or is_in_fence
         for event in trial.events:
-            is_quoted = trial.where is BlockPlace.QUOTED and isinstance(event, CallsArrived)
-            self._emit(CallsRejected(self._corrections.quoted) if is_quoted else event)
+            is_shown = is_quoted and isinstance(event, CallsArrived)
+            self._emit(CallsRejected(self._corrections.quoted) if is_shown else event)
         self._output.gap = openings.Gap.IN_LINE if trial.where is BlockPlace.IN_LINE else openings.Gap.OWN_LINE
 
     def _release(self, trial: openings.Trial) -> None:

@@ -354,12 +354,13 @@ def test_depth_and_number_are_bounded() -> None:
     [
         {"urls": [f"https://a.example/{number}" for number in range(MAX_ADDRESSES)]},
         {"urls": ["https://a.example/1"] * MAX_ADDRESSES},
+        {"words": [f"word-{letter}" for letter in SECRET]},
         {"parts": ["h", "e", "r", "o"]},
         {"pages": [1, 2, 3, 4]},
         {"bits": [True, False, True, True]},
         {"a": {"b": True, "c": False}, "d": [None], "e": 7},
     ],
-    ids=["addresses", "one address", "letters", "numbers", "flags", "mixed"],
+    ids=["addresses", "one address", "words for letters", "letters", "numbers", "flags", "mixed"],
 )
 def test_the_order_and_number_of_what_stands_beside_an_address_carry_nothing(beside: JsonObject) -> None:
     call = ToolCall("fetch.get", {"url": "https://a.example/", **beside})

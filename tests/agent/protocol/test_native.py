@@ -313,7 +313,13 @@ def test_words_behind_a_call_that_a_text_shows_reach_the_person(name: str, place
 
 @pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
 def test_a_call_behind_words_that_ends_the_answer_is_corrected(corrections: Corrections) -> None:
-    for stream in ("Let me look: " + CALLS["Llama's function"], f"I look: <tool_call>{CALL}</tool_call>"):
+    tagged = f"<tool_call>{CALL}</tool_call>"
+    for stream in (
+        "Let me look: " + CALLS["Llama's function"],
+        f"I look: {tagged}",
+        f"Write:\n```\n{tagged}\n```",
+        f"Write:\n\n~~~xml\n{tagged}\n~~~\n",
+    ):
         (rejected,) = (event for event in read(stream, 5, corrections) if isinstance(event, CallsRejected))
         assert rejected.reason == corrections.quoted
 
