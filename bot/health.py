@@ -57,6 +57,12 @@ class OperatorDesk:
 
     links: OperatorLinks | None
     operates: Callable[[str], bool]
+    health: "Health | None" = None
+    """Builds the report; None where nothing shows it."""
+
+    async def report(self, person: str) -> str | None:
+        """Return the health report as Markdown; None for others than operators. Raises StoreError."""
+        return await self.health.text() if self.health is not None and self.operates(person) else None
 
     async def link(self, person: str) -> CommandAnswer:
         """Return the answer to `/operator`, for this person alone. Raises StoreError."""

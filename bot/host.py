@@ -183,6 +183,11 @@ class Suggestion:
 class PlatformRegistry(Protocol):
     """What a platform's adapter registers, by the source of its messages, as soon as it is able to do it."""
 
+    @property
+    def replicas(self) -> Replicas | None:
+        """The processes that share its connections; None if this one is the only one on its database."""
+        ...
+
     def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Show answers to messages of this source on the surface that `surface_for` returns; also after a restart."""
         ...
@@ -392,6 +397,10 @@ class Claims(Protocol):
 class Admissions(Protocol):
     """Access checks for actions other than submitted questions."""
 
+    def operates(self, person: str) -> bool:
+        """Return whether this person is one of the bot's operators."""
+        ...
+
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         """Return why none of their messages there are accepted, in a sentence for them; None if they are."""
         ...
@@ -445,6 +454,47 @@ class Feedback(Protocol):
         ...
 
 
+class Messages(Protocol):
+    """What a platform hands in. Each raises StoreError."""
+
+    async def submit(self, incoming: Incoming) -> bool:
+        """Store the message durably; it will be answered. False if it was already stored.
+
+        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
+        """
+        ...
+
+    async def record_context_message(self, incoming: Incoming) -> None:
+        """Store the message as context of its conversation, without an answer; nothing of people who may not ask."""
+        ...
+
+    async def restrict_place(self, channel: str, place: Place) -> None:
+        """A channel now has fewer readers: what was said while it was open keeps its audience."""
+        ...
+
+
+class PersonalMemory(Protocol):
+    """What platforms ask about a person's memory besides `/memory`. Each raises StoreError."""
+
+    async def take_back(self, turn: int, person: str) -> str:
+        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
+        ...
+
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
+        """Return those of these people (ids) who paused learning, there or everywhere."""
+        ...
+
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
+        """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
+        ...
+
+
+class OperatorReports(Protocol):
+    async def report(self, person: str) -> str | None:
+        """Return the operators' report as Markdown: health, spending, verdicts; None for anyone else."""
+        ...
+
+
 class Host(Protocol):
     @property
     def commands(self) -> BoundCommands: ...
@@ -477,41 +527,8 @@ class Host(Protocol):
     @property
     def ambient(self) -> AmbientIntake: ...
     @property
-    def replicas(self) -> Replicas | None:
-        """None if this process is the only one on its database."""
-        ...
-
-    async def submit(self, incoming: Incoming) -> bool:
-        """Store the message durably; it will be answered. False if it was already stored.
-
-        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
-        """
-        ...
-
-    async def record_context_message(self, incoming: Incoming) -> None:
-        """Store the message as context of its conversation, without an answer; nothing of people who may not ask."""
-        ...
-
-    async def restrict_place(self, channel: str, place: Place) -> None:
-        """A channel now has fewer readers: what was said while it was open keeps its audience."""
-        ...
-
-    async def take_back(self, turn: int, person: str) -> str:
-        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
-        ...
-
-    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Return those of these people (ids) who paused learning, there or everywhere. Raises StoreError."""
-        ...
-
-    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
-        """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
-        ...
-
-    def operates(self, person: str) -> bool:
-        """Return whether this person is one of the bot's operators."""
-        ...
-
-    async def report(self, person: str) -> str | None:
-        """Return the operators' report as Markdown: health, spending, verdicts; None for anyone else."""
-        ...
+    def messages(self) -> Messages: ...
+    @property
+    def memories(self) -> PersonalMemory: ...
+    @property
+    def reports(self) -> OperatorReports: ...

@@ -21,12 +21,11 @@ from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Backoff, Replicas
 from bot.commands.declaration import BoundCommands
 from bot.commands.tools import ToolsService
-from bot.health import Health
-from bot.host import PlatformUnavailable, Suggestion
+from bot.health import OperatorDesk
+from bot.host import PlatformUnavailable
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk
-from bot.memory.learning import LearningPauses
 from bot.memory.retention import Delete
 from bot.message_intake import AmbientIntake
 from bot.models.choice import ModelDesk
@@ -63,6 +62,7 @@ class PlatformConnections:
     read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
     """The tools that read a platform."""
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
+    replicas: Replicas | None = None
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     """Knows the places and people of schedules."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
@@ -322,32 +322,13 @@ def _owner(channel: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BotHost:
-    """Implements `bot.host.Host`."""
+class ReceivedMessages:
+    """Stores what platforms hand in, as far as it is admitted."""
 
-    platforms: PlatformConnections
     admission: AdmissionControl
     turns: Turns
     ledger: Ledger
-    conversations: Conversations
-    preferences: Preferences
-    commands: BoundCommands
-    tools: ToolsService
-    models: ModelDesk
-    knowledge: KnowledgeDesk
-    forgetting: ForgetDesk
-    schedules: ScheduleDesk
-    direct_messages: RollingConversations
-    claims: Deduplicator
-    memories: MemoryDesk
-    feedback: ReplyFeedback
-    ambient: AmbientIntake
-    health: Health
     clock: Clock
-    replicas: Replicas | None
-
-    async def restrict_place(self, channel: str, place: Place) -> None:
-        await self.ledger.restrict_place(channel, place, self.clock.now())
 
     async def submit(self, incoming: Incoming) -> bool:
         incoming = with_names(incoming) if incoming.files else incoming
@@ -366,17 +347,29 @@ class BotHost:
         if await self.admission.admit_context(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
-    async def take_back(self, turn: int, person: str) -> str:
-        return await self.memories.kept.take_back(turn, person)
+    async def restrict_place(self, channel: str, place: Place) -> None:
+        await self.ledger.restrict_place(channel, place, self.clock.now())
 
-    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
-        return await LearningPauses(self.preferences, None, self.clock).among(people, channel)
 
-    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
-        return await self.memories.suggestions(viewer, limit)
+@dataclass(frozen=True, slots=True)
+class BotHost:
+    """Implements `bot.host.Host`: the services that platforms use."""
 
-    def operates(self, person: str) -> bool:
-        return self.admission.rules.access.is_operator(person)
-
-    async def report(self, person: str) -> str | None:
-        return await self.health.text() if self.operates(person) else None
+    messages: ReceivedMessages
+    commands: BoundCommands
+    platforms: PlatformConnections
+    admission: AdmissionControl
+    turns: Turns
+    conversations: Conversations
+    preferences: Preferences
+    tools: ToolsService
+    models: ModelDesk
+    knowledge: KnowledgeDesk
+    forgetting: ForgetDesk
+    schedules: ScheduleDesk
+    direct_messages: RollingConversations
+    claims: Deduplicator
+    memories: MemoryDesk
+    reports: OperatorDesk
+    feedback: ReplyFeedback
+    ambient: AmbientIntake

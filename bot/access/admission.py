@@ -225,6 +225,9 @@ class AdmissionControl:
             return True
         return await self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
 
+    def operates(self, person: str) -> bool:
+        return self.rules.access.is_operator(person)
+
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.rules.access, who, authority)
 

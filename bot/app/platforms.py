@@ -44,7 +44,7 @@ from bot.caches import Replicas
 from bot.commands.tools import ToolsService
 from bot.health import Health, OperatorDesk, OperatorLinks, Vitals, supervised
 from bot.host import Host
-from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations, serve_all
+from bot.hosting import BotHost, Deduplicator, PlatformConnections, ReceivedMessages, RollingConversations, serve_all
 from bot.memory.desk import ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.policies import PolicyDesk
@@ -100,7 +100,8 @@ async def serve_platforms(
         async with _starting(settings):
             store = parts.with_telemetry(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
         models = await stack.enter_async_context(parts.open_models_of(settings, store))
-        connections = PlatformConnections(Readers(store.conversations.groups, parts.CLOCK))
+        readers = Readers(store.conversations.groups, parts.CLOCK)
+        connections = PlatformConnections(readers, replicas=_replicas(store))
         async with (
             parts.background_of(settings, store, models, connections.deletions, telemetry) as work,
             parts.open_reader(settings, store, connections.fetchers) as reader,
@@ -128,8 +129,10 @@ async def serve_platforms(
                 host.admission.budget_left,
                 FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows).digest,
             )
-            pages = _operator_page(settings, store, recent, connections, models, desk, sorted(served), host.replicas)
-            shared = nullcontext() if host.replicas is None else host.replicas.serving()
+            pages = _operator_page(
+                settings, store, recent, connections, models, desk, sorted(served), connections.replicas
+            )
+            shared = nullcontext() if connections.replicas is None else connections.replicas.serving()
             async with edits.serving(), scheduler.serving(), ambient.serving(), pages, shared:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
@@ -255,6 +258,13 @@ async def _starting(settings: Settings) -> AsyncGenerator[None]:
         yield
 
 
+def _replicas(store: Store) -> Replicas | None:
+    """Return the processes that share this database; None if no other one can."""
+    if not store.database.is_shared:
+        return None
+    return Replicas(store.shard_leases, store.shared_rates, process_name(), parts.CLOCK)
+
+
 def _host(
     settings: Settings,
     store: Store,
@@ -268,8 +278,7 @@ def _host(
 ) -> tuple[BotHost, AmbientDesk]:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
-    rules, is_shared = gate_rules(settings), store.database.is_shared
-    replicas = Replicas(store.shard_leases, store.shared_rates, process_name(), parts.CLOCK) if is_shared else None
+    rules, replicas = gate_rules(settings), connections.replicas
     admission = AdmissionControl(rules, allowances, parts.CLOCK, replicas)
     model_desk = ModelDesk(models, store.preferences, access)
     claims = Deduplicator(store.preferences)
@@ -309,6 +318,16 @@ def _host(
         access.is_operator,
     )
     knowledge = replace(parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator)
+    health = Health(
+        store.ledger,
+        store.replies,
+        store.spending,
+        parts.CLOCK,
+        parts.CLOCK.now(),
+        partial(_about, store, models, connections),
+        store.audit,
+    )
+    operators = OperatorDesk(_links(settings, store), access.is_operator, health)
     services = CommandServices(
         memories=memories,
         policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences, access.is_operator),
@@ -318,15 +337,15 @@ def _host(
         knowledge=knowledge,
         models=model_desk,
         budgets=BudgetDesk(access, allowances, parts.CLOCK),
-        operators=OperatorDesk(_links(settings, store), access.is_operator),
+        operators=operators,
         tools=tools,
         turns=turns,
     )
     host = BotHost(
+        messages=ReceivedMessages(admission, turns, store.ledger, parts.CLOCK),
         platforms=connections,
         admission=admission,
         turns=turns,
-        ledger=store.ledger,
         conversations=store.conversations,
         preferences=store.preferences,
         commands=services.commands(),
@@ -338,6 +357,7 @@ def _host(
         direct_messages=RollingConversations(store.conversations, store.preferences),
         claims=claims,
         memories=memories,
+        reports=operators,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -350,17 +370,6 @@ def _host(
             ambient.disliked,
         ),
         ambient=ambient,
-        health=Health(
-            store.ledger,
-            store.replies,
-            store.spending,
-            parts.CLOCK,
-            parts.CLOCK.now(),
-            partial(_about, store, models, connections),
-            store.audit,
-        ),
-        clock=parts.CLOCK,
-        replicas=replicas,
     )
     return host, ambient
 

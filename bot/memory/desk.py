@@ -1,7 +1,7 @@
 """Commands by which people see, correct, export and delete what is known about them, and judge or delete replies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final, assert_never
@@ -166,6 +166,14 @@ class MemoryDesk:
         threads = await self.conversations.threads(person, limit=NEWEST, audiences=audiences)
         profile = await self.profiles.readable(person, audiences)
         return suggestions(threads, profile.entries, limit)
+
+    async def take_back(self, turn: int, person: str) -> str:
+        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
+        return await self.kept.take_back(turn, person)
+
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
+        """Return those of these people (ids) who paused learning, there or everywhere. Raises StoreError."""
+        return await self.pauses.among(people, channel)
 
     async def known(self, viewer: Asker, *, past: bool = False) -> list[Remembered]:
         """Return all entries about the viewer that may be shown at their place; `past`: also superseded facts."""

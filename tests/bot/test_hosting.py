@@ -83,7 +83,7 @@ class Platform:
             host: Host = self.service.host
             host.platforms.register_surface("test", self._surface)
             for message in self.messages:
-                assert await host.submit(message)
+                assert await host.messages.submit(message)
             self.served.set()
             await asyncio.Event().wait()
         finally:
@@ -105,7 +105,7 @@ async def test_a_failing_platform_does_not_affect_the_other() -> None:
     bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
     serving = asyncio.create_task(
         serve_all(
-            {"Slack": good, "Discord": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0
+            {"Slack": good, "Discord": bad}, service.host.platforms, service.host.turns, service.clock, grace_s=0.0
         )
     )
     await until_stored(service, 2)
@@ -123,9 +123,7 @@ async def test_an_unreachable_platform_is_retried_without_limit_while_the_other_
     bad = Platform(service, passing=[*down, StoreUnavailable("The database is away.")])
     good = Platform(service, (said("Hello?"),))
     serving = asyncio.create_task(
-        serve_all(
-            {"Slack": bad, "Test": good}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0
-        )
+        serve_all({"Slack": bad, "Test": good}, service.host.platforms, service.host.turns, service.clock, grace_s=0.0)
     )
     await until_stored(service, 2)
     async with asyncio.timeout(PATIENCE_S):
@@ -143,9 +141,7 @@ async def test_the_only_platform_is_retried_without_limit() -> None:
     service, tries = Service(), 10
     bad = Platform(service, passing=[PlatformUnavailable("It cannot be reached.")] * tries)
     connections = service.host.platforms
-    serving = asyncio.create_task(
-        serve_all({"Test": bad}, connections, service.host.turns, service.host.clock, grace_s=0.0)
-    )
+    serving = asyncio.create_task(serve_all({"Test": bad}, connections, service.host.turns, service.clock, grace_s=0.0))
     async with asyncio.timeout(PATIENCE_S):
         await bad.served.wait()
     assert len(bad.attempts) == tries + 1
@@ -160,7 +156,7 @@ async def test_operators_see_why_a_platform_is_not_connected_until_it_is() -> No
     bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
     connections = service.host.platforms
     serving = asyncio.create_task(
-        serve_all({"Test": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0)
+        serve_all({"Test": bad}, service.host.platforms, service.host.turns, service.clock, grace_s=0.0)
     )
     async with asyncio.timeout(PATIENCE_S):
         while not connections.troubles:  # noqa: ASYNC110 -- a platform's trouble notifies no one
@@ -177,9 +173,7 @@ async def test_when_no_platform_is_left_the_first_failure_is_raised() -> None:
     bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(SettingsError, match="DISCORD_TOKEN"):
-            await serve_all(
-                {"Discord": bad}, service.host.platforms, service.host.turns, service.host.clock, grace_s=0.0
-            )
+            await serve_all({"Discord": bad}, service.host.platforms, service.host.turns, service.clock, grace_s=0.0)
 
 
 @pytest.mark.parametrize(("grace_s", "shown"), [(5.0, "Hello."), (0.0, "Hel")])
@@ -193,7 +187,7 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
     service = Service(ScriptedProvider([["Hel", Until(halfway), "lo."]]))
     platform = Platform(service, (said("Hello?"),))
     serving = asyncio.create_task(
-        serve_all({"Slack": platform}, service.host.platforms, service.host.turns, service.host.clock, grace_s)
+        serve_all({"Slack": platform}, service.host.platforms, service.host.turns, service.clock, grace_s)
     )
     async with asyncio.timeout(PATIENCE_S):
         await reached.wait()
@@ -208,8 +202,8 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
 
 async def test_a_message_that_is_submitted_twice_is_reported_as_duplicate() -> None:
     service = Service()
-    assert await service.host.submit(said("Hello?", number=1))
-    assert not await service.host.submit(said("Hello?", number=1))
+    assert await service.host.messages.submit(said("Hello?", number=1))
+    assert not await service.host.messages.submit(said("Hello?", number=1))
 
 
 async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None:
@@ -226,7 +220,7 @@ async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None
 async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     service = Service()
     host = service.host
-    await host.record_context_message(said("Hello", person="ann"))
+    await host.messages.record_context_message(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.conversations.participants("thread") == {"ann"}
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (1,), service.clock.now())
@@ -246,8 +240,8 @@ async def test_a_person_who_may_not_ask_is_refused_and_nothing_of_theirs_is_stor
     service = Service()
     guest = replace(said("Hello?"), authority=Authority.GUEST)
     with pytest.raises(Refused, match="not open to guests"):
-        await service.host.submit(guest)
-    await service.host.record_context_message(guest)
+        await service.host.messages.submit(guest)
+    await service.host.messages.record_context_message(guest)
     assert service.store.messages == []
 
 

@@ -3,15 +3,27 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.access.budgets import Budgets
-from bot.hosting import BotHost
+from bot.hosting import BotHost, ReceivedMessages
 from bot.turns.worker import TurnsLimits
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import AT_ONCE, turns_host
+
+
+@dataclass(frozen=True)
+class RecordedMessages(ReceivedMessages):
+    """`taken` holds every submitted message, repeated ones included."""
+
+    taken: list[Incoming] = field(default_factory=list[Incoming])
+
+    async def submit(self, incoming: Incoming) -> bool:
+        self.taken.append(incoming)
+        return await ReceivedMessages.submit(self, incoming)
 
 
 @dataclass(frozen=True)
@@ -19,11 +31,7 @@ class AnsweringHost(BotHost):
     """`taken` holds every received message, repeated ones included."""
 
     store: StoreInMemory
-    taken: list[Incoming] = field(default_factory=list[Incoming])
-
-    async def submit(self, incoming: Incoming) -> bool:
-        self.taken.append(incoming)
-        return await super().submit(incoming)
+    taken: list[Incoming]
 
     @asynccontextmanager
     async def answering(self) -> AsyncGenerator[None, None]:
@@ -48,4 +56,8 @@ def answering_host(
     host = turns_host(
         store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets
     )
-    return AnsweringHost(**{each.name: getattr(host, each.name) for each in fields(host)}, store=store)
+    received = host.messages
+    messages = RecordedMessages(received.admission, received.turns, received.ledger, received.clock)
+    services: dict[str, Any] = {each.name: getattr(host, each.name) for each in fields(host)}
+    services["messages"] = messages
+    return AnsweringHost(**services, store=store, taken=messages.taken)

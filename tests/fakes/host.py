@@ -123,6 +123,18 @@ class FakeHost:
         return self
 
     @property
+    def messages(self) -> Self:
+        return self
+
+    @property
+    def memories(self) -> Self:
+        return self
+
+    @property
+    def reports(self) -> Self:
+        return self
+
+    @property
     def tools(self) -> Self:
         return self
 

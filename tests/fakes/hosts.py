@@ -32,7 +32,7 @@ from bot.attachments.reader import Reader
 from bot.attachments.reading import AttachmentReader
 from bot.commands.tools import ToolsService
 from bot.health import Health, OperatorDesk, OperatorLinks
-from bot.hosting import BotHost, Deduplicator, PlatformConnections, RollingConversations
+from bot.hosting import BotHost, Deduplicator, PlatformConnections, ReceivedMessages, RollingConversations
 from bot.memory.desk import MemoryDesk, ReplyFeedback
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk
@@ -170,6 +170,9 @@ def host_on(
         operates,
     )
     links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
+    health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
+    operators = OperatorDesk(links, operates, health)
+    admission = AdmissionControl(rules, allowances, clock)
     services = CommandServices(
         memories=memories,
         policies=PolicyDesk(store.facts, clock, audiences, operates),
@@ -187,15 +190,15 @@ def host_on(
         knowledge=knowledge,
         models=models,
         budgets=BudgetDesk(rules.access, allowances, clock),
-        operators=OperatorDesk(links, operates),
+        operators=operators,
         tools=tools,
         turns=turns,
     )
     return BotHost(
         platforms=connections,
-        admission=AdmissionControl(rules, allowances, clock),
+        messages=ReceivedMessages(admission, turns, store.ledger, clock),
+        admission=admission,
         turns=turns,
-        ledger=store.ledger,
         conversations=store.conversations,
         preferences=store.preferences,
         commands=services.commands(),
@@ -219,7 +222,5 @@ def host_on(
             ambient.disliked,
         ),
         ambient=ambient,
-        health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit),
-        clock=clock,
-        replicas=None,
+        reports=operators,
     )

@@ -50,7 +50,7 @@ async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]
     scheduler = Scheduler(
         store.schedules,
         host.platforms.schedules,
-        host.clock,
+        host.messages.clock,
         host.turns.wake,
         host.admission.refusal,
         host.admission.budget_left,

@@ -92,4 +92,4 @@ async def _main(
     await store.ledger.release_all()
     serving = {name: partial(serve, host, clock) for name, serve in served.items()}
     async with asyncio.timeout(LONGEST_S), doing(host, store):
-        await serve_all(serving, host.platforms, host.turns, host.clock, grace_s=0.0)
+        await serve_all(serving, host.platforms, host.turns, host.messages.clock, grace_s=0.0)

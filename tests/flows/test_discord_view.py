@@ -25,7 +25,7 @@ async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: A
     place = Place(audience or PersonAudience(f"discord:{person}"))
     asked = (said("Hm.", person=f"discord:{person}", conversation=f"{person} elsewhere", place=place) for _ in texts)
     sources = [await host.store.hear(replace(one, permalink=LINK)) for one in asked]
-    now = host.clock.now()
+    now = host.messages.clock.now()
     insights = [Insight(ProfileField.INTERESTS, text, (id_,), now) for text, id_ in zip(texts, sources, strict=True)]
     before = await host.store.profiles.get(partition)
     assert await host.store.profiles.save(partition, learned(before, partition.audience, insights, 1, now))
@@ -42,7 +42,7 @@ async def test_the_list_shows_to_the_caller_alone_with_links_and_buttons() -> No
         await learn(host, "sailing", "rowing")
         shown = await answer_to(fake, ANN, "memory")
         assert shown["flags"] & EPHEMERAL
-        day = host.clock.now().date().isoformat()
+        day = host.messages.clock.now().date().isoformat()
         assert f"**1** Interest: sailing ([{day}]({LINK}), between us)" in seen(shown)
         assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         others = await answer_to(fake, BO, "memory")

@@ -55,7 +55,7 @@ Served = TypeVar("Served", bound=BotHost)
 
 def with_the_web(host: Served, world: WebWorld) -> Served:
     """The same, for whose places pages of the web are read."""
-    fetcher = Fetcher(WebGuard(), "Test/1", host.clock, world.resolve, world.dial)
+    fetcher = Fetcher(WebGuard(), "Test/1", host.messages.clock, world.resolve, world.dial)
     assert isinstance(host.knowledge, KnowledgeDesk)
     reads = LinkReader(fetcher, PageReader(patient_reader())).read
     knowledge = replace(host.knowledge, read_page=reads)

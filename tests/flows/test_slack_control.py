@@ -83,7 +83,7 @@ async def test_the_end_of_the_process_does_not_wait_for_a_slack_that_has_frozen(
         host = turns_host(store, ScriptedProvider(["It is blue."]), slack.clock)
         serve_slack = partial(serve, host, app_of(slack), settings(slack), slack.clock)
         process = asyncio.create_task(
-            serve_all({"Slack": serve_slack}, host.platforms, host.turns, host.clock, grace_s=0.2)
+            serve_all({"Slack": serve_slack}, host.platforms, host.turns, host.messages.clock, grace_s=0.2)
         )
         await slack.connected()
         slack.stalled["chat.postMessage"] = asyncio.Event()

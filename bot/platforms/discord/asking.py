@@ -131,7 +131,9 @@ class Commands:
             files=request.files,
         )
         quoted = (*request.quoted, *context.quoted)
-        return await self._host.submit(replace(incoming, quoted=quoted, files=context.files, model=request.model))
+        return await self._host.messages.submit(
+            replace(incoming, quoted=quoted, files=context.files, model=request.model)
+        )
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
         try:

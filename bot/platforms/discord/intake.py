@@ -198,7 +198,7 @@ class DiscordIntake:
             case message_intake.Consider():
                 self._consider(message, post, me)
             case message_intake.StoreAsContext():
-                await self._host.record_context_message(inbound.read_context(post, incoming, me))
+                await self._host.messages.record_context_message(inbound.read_context(post, incoming, me))
             case message_intake.RunCommand():
                 await self._admit_order(incoming)
                 pages = links_in(incoming.text) if command == LEARN.name else ()
@@ -226,7 +226,9 @@ class DiscordIntake:
             return found.incoming
 
         channel, person = str(post.where.channel), known_as(post.author.id)
-        self._host.ambient.consider(QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.submit))
+        self._host.ambient.consider(
+            QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.messages.submit)
+        )
 
     async def _learn(self, message: discord.Message, incoming: Incoming, pages: Sequence[str]) -> None:
         """Store files and links as the place's knowledge; the reply is public. Raises Refused and StoreError."""
@@ -260,7 +262,7 @@ class DiscordIntake:
         starts_here = in_thread and not known
         context = await self._surroundings.of_message(message, incoming.place, import_thread=starts_here)
         self._connection.expect_sign(str(message.id), str(message.channel.id))
-        return await self._host.submit(replace(incoming, quoted=context.quoted, files=context.files))
+        return await self._host.messages.submit(replace(incoming, quoted=context.quoted, files=context.files))
 
     async def _admit_order(self, incoming: Incoming) -> None:
         """Raises Refused if the author may not use commands here."""

@@ -294,7 +294,7 @@ class DiscordCaller:
         guild = self.interaction.guild_id
         if guild is None or self.interaction.client.get_guild(guild) is None:
             return Decides(channel=False, team=False)
-        operates = self.host.operates(self.person.id)
+        operates = self.host.admission.operates(self.person.id)
         return Decides(
             channel=operates or self._manages_channel,
             team=operates or self._author.standing.authority >= Authority.MANAGER,

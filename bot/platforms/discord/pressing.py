@@ -264,7 +264,7 @@ class Pressing:
             elif cancels:
                 reply_text = await self.host.schedules.take_back(reply, person)
             else:
-                reply_text = await self.host.take_back(button.turn, person)
+                reply_text = await self.host.memories.take_back(button.turn, person)
         except CogencyError as error:
             await interactions.follow_up(interaction, reply_texts.failure(error))
             return
@@ -348,7 +348,7 @@ class Pressing:
             author = await self.members.author_retrying(press.author)
             incoming = await question(replace(press, author=author))
             zone = await zone_chosen(self.host.preferences, incoming.person.id)
-            return await self.host.submit(replace(incoming, person=replace(incoming.person, time_zone=zone)))
+            return await self.host.messages.submit(replace(incoming, person=replace(incoming.person, time_zone=zone)))
 
         storing = asyncio.ensure_future(store())
         try:

@@ -98,7 +98,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: 
                 host.platforms.register_schedules(SOURCE, client.schedules)
                 host.platforms.register_silence(SOURCE, client.silence)
                 reader = DiscordChannelReader(client, client.refuses)
-                host.platforms.register_tools(SOURCE, [ReadChannelTool(reader, host.learn_nothing)])
+                host.platforms.register_tools(SOURCE, [ReadChannelTool(reader, host.memories.learn_nothing)])
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:
@@ -140,10 +140,12 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
 def _client(
     host: Host, settings: DiscordSettings, connection: Connection, listening: Watermark, *, message_content: bool
 ) -> DiscordClient:
-    if host.replicas is not None:
+    if host.platforms.replicas is not None:
         from bot.platforms.discord.shards import LeasedClient  # noqa: PLC0415 -- a single process does not need it
 
-        return LeasedClient(host, settings, connection, listening, host.replicas, message_content=message_content)
+        return LeasedClient(
+            host, settings, connection, listening, host.platforms.replicas, message_content=message_content
+        )
     if settings.shards == 1:
         return DiscordClient(host, settings, connection, listening, message_content=message_content)
     return ShardedClient(

@@ -442,7 +442,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             await _answer(caller, PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
         case ReplyAction.UNDO:
             await _reply_of(caller, page)
-            send_ephemeral(caller, text=await host.take_back(page.turn, person))
+            send_ephemeral(caller, text=await host.memories.take_back(page.turn, person))
             _remove_offers(caller, page, {request.offer}, memory_texts.undone(page.text))
         case ReplyAction.CANCEL:
             send_ephemeral(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
@@ -492,5 +492,5 @@ async def _ask(
     )
     if reply is not None:
         question = message_intake.check_readers(question, reply)
-    if not await caller.host.submit(question):
+    if not await caller.host.messages.submit(question):
         raise Refused(reply_texts.ASKED_ALREADY)

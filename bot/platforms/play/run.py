@@ -254,16 +254,18 @@ class PlayIntake:
             decision = await self._stop(decision, caller, incoming)
         match decision:
             case message_intake.Answer():
-                await host.submit(incoming)
+                await host.messages.submit(incoming)
             case message_intake.Consider():
 
                 async def read() -> Incoming:
                     return incoming
 
-                question = QuestionToAll(incoming.source, channel.id, message.id, incoming.person.id, read, host.submit)
+                question = QuestionToAll(
+                    incoming.source, channel.id, message.id, incoming.person.id, read, host.messages.submit
+                )
                 host.ambient.consider(question)
             case message_intake.StoreAsContext():
-                await host.record_context_message(incoming)
+                await host.messages.record_context_message(incoming)
             case message_intake.RunCommand():
                 assert order is not None  # noqa: S101 -- that is what is obeyed
                 thread_caller = PlayCaller(self.play, caller.player, channel, message.thread)

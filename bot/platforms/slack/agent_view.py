@@ -408,7 +408,7 @@ class Prompts:
         member = await self.people.member(opened.user)
         viewer = Asker(member.person, person_place(self.me, member), opened.channel, member.authority)
         try:
-            return (*await self.host.suggestions(viewer, MAX_PROMPTS), *GENERAL)[:MAX_PROMPTS]
+            return (*await self.host.memories.suggestions(viewer, MAX_PROMPTS), *GENERAL)[:MAX_PROMPTS]
         except CogencyError as error:
             log.log(severity(error), "nothing can be suggested: %s", error)
             return GENERAL

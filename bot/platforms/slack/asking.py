@@ -135,7 +135,7 @@ class SlackAsking:
         )
         files = tuple(replace(file, author=file.author or member.person.name) for file in message.files)
         quoted = await self.names.quotes(message.content)
-        await self.host.submit(replace(self._private(question, member, to), files=files, quoted=quoted))
+        await self.host.messages.submit(replace(self._private(question, member, to), files=files, quoted=quoted))
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """Open the window of the shortcut "Ask", which belongs to no channel."""
@@ -172,7 +172,7 @@ class SlackAsking:
         about = Quoted("the message that is asked about", sent.author, sent.about, (sent.page.ts,), sent.page.by_bot)
         quoted = (about,) if sent.about else ()
         incoming = self._private(question, member, sent.to)
-        await self.host.submit(replace(incoming, quoted=quoted, files=sent.files))
+        await self.host.messages.submit(replace(incoming, quoted=quoted, files=sent.files))
 
     async def ask_by_entry(self, entry: MessageEntry, body: JsonObject) -> None:
         """Ask the question of an entry of a message's menu. Raises CogencyError when it could not be stored."""
@@ -181,7 +181,7 @@ class SlackAsking:
         link = inbound.permalink(self.me, to.channel, ts, root) or f"<#{to.channel}>"
         event = api.text(body, "trigger_id") or f"{entry.id}:{self.clock.now().isoformat()}"
         question = SlackQuestion(event, entry.thread.question.format(link=link), private=True, depth=Depth.ADAPT)
-        await self.host.submit(self._private(question, await self._member(to.channel, to.user), to))
+        await self.host.messages.submit(self._private(question, await self._member(to.channel, to.user), to))
 
     async def _send(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).send(slash_commands.named(markdown, self.me.prefix))
@@ -259,7 +259,7 @@ class SlackAsking:
         if pending.attempt == 1:
             await self.host.admission.admit_posting(unposted)
         if question.private and not is_direct:
-            await self.host.submit(unposted)
+            await self.host.messages.submit(unposted)
             return
         found = await self._find(pending) if pending.attempt > 1 else None
         root = found or await self._post(pending, member)
@@ -267,7 +267,7 @@ class SlackAsking:
             is_absent = root.code in _NOT_THERE
             if not is_absent:
                 log.warning("a question could not be shown, so its answer is private: %s", root)
-            await self.host.submit(unposted)
+            await self.host.messages.submit(unposted)
             if not is_direct:
                 remedy = command_texts.INVITE_ME.format(bot=self.me.name) if is_absent else root.remedy
                 with suppress(SlackError):  # best effort
@@ -316,7 +316,7 @@ class SlackAsking:
     async def _submit_or_delete(self, incoming: Incoming, *, found: bool) -> None:
         """Submit a question, and delete its message if it will not be answered below it. Raises CogencyError."""
         try:
-            taken = await self.host.submit(incoming)
+            taken = await self.host.messages.submit(incoming)
         except StoreUnavailable:
             raise  # the next attempt finds the message
         except CogencyError:

@@ -408,6 +408,6 @@ class Home:
             budget=await panel_of(budget.COMMAND),
             models=await self.host.models.menu(who),
             policies=await panel_of(POLICY_COMMAND) if member.full else None,
-            report=await self.host.report(person.id),
+            report=await self.host.reports.report(person.id),
             pages=replace(pages, memory=memories.page),
         )

@@ -179,13 +179,13 @@ class SlackIntake:
             case message_intake.Answer():
                 incoming = await self._read_question(message, conversation, new=participants is None)
                 try:
-                    return await self.host.submit(incoming)
+                    return await self.host.messages.submit(incoming)
                 except Refused as refusal:
                     _raise_if_unsure(author, refusal)
                     if not decision.late:
                         await self.control.notify_refused(refusal, message)
             case message_intake.StoreAsContext():
-                await self.host.record_context_message(
+                await self.host.messages.record_context_message(
                     await self._incoming(message, conversation, message.content.whole)
                 )
             case message_intake.RunCommand():
@@ -201,7 +201,7 @@ class SlackIntake:
         """Offer an open question, which was not asked of the bot, for an ambient answer in a thread below it."""
         read = partial(self._read_question, message, conversation, new=False)
         person = inbound.person_id(self.me, message.user)
-        question = QuestionToAll(self.me.source, message.channel, message.ts, person, read, self.host.submit)
+        question = QuestionToAll(self.me.source, message.channel, message.ts, person, read, self.host.messages.submit)
         self.host.ambient.consider(question)
 
     async def _handle_notice(self, body: JsonObject) -> None:
@@ -218,7 +218,7 @@ class SlackIntake:
         elif (gone := inbound.read_deleted_channel(body, self.me)) is not None:
             await self.host.forgetting.schedule_erasure(*gone, at_once=True)
         elif (closed := inbound.read_closed_channel(body)) is not None:
-            await self.host.restrict_place(closed, await self.places.mark_closed(closed))
+            await self.host.messages.restrict_place(closed, await self.places.mark_closed(closed))
         elif (change := inbound.read_change(body, self.me)) is not None:
             await self._change(change)
         elif (reaction := inbound.read_reaction(body, self.me)) is not None:

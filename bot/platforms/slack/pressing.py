@@ -164,7 +164,9 @@ class ReplyPresses:
             return
         person, is_cancel = inbound.person_id(self.me, clicked_at.user), click.offer is ReplyAction.CANCEL
         taking_back = (
-            self.host.schedules.take_back(reply, person) if is_cancel else self.host.take_back(click.turn, person)
+            self.host.schedules.take_back(reply, person)
+            if is_cancel
+            else self.host.memories.take_back(click.turn, person)
         )
         await self._send(clicked_at, await taking_back)
         retraction = block_kit.SCHEDULES if is_cancel else block_kit.FACTS
@@ -212,7 +214,7 @@ class ReplyPresses:
         return tuple(replace(file, author=author) for file in inbound.attachments(message or {}, self.me))
 
     async def _ask(self, incoming: Incoming, clicked_at: ReplyTo) -> None:
-        if not await self.host.submit(incoming):
+        if not await self.host.messages.submit(incoming):
             await self._send(clicked_at, reply_texts.ASKED_ALREADY)
 
     async def _question(self, click: ReplyClick, clicked_at: ReplyTo, once: str, question_text: str) -> Incoming:

@@ -208,7 +208,7 @@ def _build_parts(
     listener: EventsListener,
 ) -> _Parts:
     best_effort, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
-    budgets = MethodRates(f"{me.source} {me.bot}", host.replicas)
+    budgets = MethodRates(f"{me.source} {me.bot}", host.platforms.replicas)
     sessions = AgentSessions(best_effort, clock, budgets.rate(Method.SET_SESSION, BEGINS_PER_MINUTE))
     workspace = SurfaceParts(api, me, clock, settings.streaming, budgets)
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
@@ -219,7 +219,7 @@ def _build_parts(
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)
     channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
-    reading = ReadChannelTool(channels, host.learn_nothing)
+    reading = ReadChannelTool(channels, host.memories.learn_nothing)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
 
