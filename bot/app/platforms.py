@@ -235,9 +235,9 @@ async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Map
 
 async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
     """Run the job: erase what an operator ordered. Raises StoreError."""
-    from bot.app.subject_requests import OperatorErasing, held_in  # noqa: PLC0415 -- seldom needed
+    from bot.app.subject_requests import OperatorErasing, data_subjects_in  # noqa: PLC0415 -- seldom needed
 
-    await OperatorErasing(desk=desk, held=await held_in(store), clock=parts.CLOCK).carry_out(job)
+    await OperatorErasing(desk=desk, data_subjects=await data_subjects_in(store), clock=parts.CLOCK).carry_out(job)
 
 
 def _connected(connections: PlatformConnections) -> frozenset[str]:

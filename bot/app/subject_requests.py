@@ -33,8 +33,18 @@ from bot.settings import Settings
 from bot.texts import memory_texts, setup_texts
 from bot.texts.formatting import counted
 from bot.tools.mcp_source import NO_MCP_SERVERS
+from store.data_subjects import (
+    Found,
+    OperatorsView,
+    PersonSubject,
+    PlaceSubject,
+    SqlDataSubjects,
+    Subject,
+    data_subjects_in,
+    open_beside,
+    sections,
+)
 from store.engine import Store, open_store
-from store.held import Found, Held, HeldPerson, HeldPlace, OperatorsView, SqlHeld, held_in, open_beside, sections
 
 T = TypeVar("T")
 
@@ -117,23 +127,29 @@ class Erased:
 async def find_similar(settings: Settings, kind: Kind, words: str) -> list[Found]:
     """Return people or places whose name or id contains these words. Raises StoreError."""
     async with open_beside(settings.database_url) as view:
-        find = view.held.find_people if kind is Kind.PERSON else view.held.find_places
+        find = view.data_subjects.find_people if kind is Kind.PERSON else view.data_subjects.find_places
         return await find(words, FOUND)
 
 
-async def find_subject(held: SqlHeld, kind: Kind, id_: str) -> Held:
+async def find_subject(data_subjects: SqlDataSubjects, kind: Kind, id_: str) -> Subject:
     """Return the person or place of an id. Raises Refused, with similar ids, and StoreError."""
     if not id_.strip() or len(id_) > MAX_ID_CHARS:
         raise Refused(setup_texts.NO_ID.format(kind=kind))
     is_person = kind is Kind.PERSON
-    subject = await held.place_named(id_) if not is_person else HeldPerson(id_) if await held.is_known(id_) else None
+    subject = (
+        await data_subjects.place_named(id_)
+        if not is_person
+        else PersonSubject(id_)
+        if await data_subjects.is_known(id_)
+        else None
+    )
     if subject is not None:
         return subject
-    acts = await held.acts_about(held.known_as(id_) if is_person else id_, 0, FOUND)
+    acts = await data_subjects.acts_about(data_subjects.known_as(id_) if is_person else id_, 0, FOUND)
     if erased := [act for act in acts if "receipt" in json.loads(act.arguments)]:
         newest = erased[-1]
         raise Refused(setup_texts.ERASED_BEFORE.format(of=id_, when=newest.time, number=newest.id))
-    similar = _similar(id_, await (held.people_ids() if is_person else held.place_ids()))
+    similar = _similar(id_, await (data_subjects.people_ids() if is_person else data_subjects.place_ids()))
     hint = setup_texts.ID_NEAR.format(near=" or ".join(similar)) if similar else setup_texts.ID_FIND.format(kind=kind)
     raise Refused(f"{setup_texts.ID_UNKNOWN.format(of=id_)} {hint}")
 
@@ -157,11 +173,11 @@ class ErasurePreview:
 async def look(settings: Settings, kind: Kind, id_: str) -> ErasurePreview:
     """Return what an erasure would take. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        subject = await find_subject(view.held, kind, id_)
-        if isinstance(subject, HeldPerson):
+        subject = await find_subject(view.data_subjects, kind, id_)
+        if isinstance(subject, PersonSubject):
             preview = await view.forgetting.preview(subject.plan)
             return ErasurePreview(id_, preview.counts, preview)
-        return ErasurePreview(id_, await view.held.counts(subject))
+        return ErasurePreview(id_, await view.data_subjects.counts(subject))
 
 
 # Confirmation by a second operator.
@@ -170,17 +186,17 @@ async def look(settings: Settings, kind: Kind, id_: str) -> ErasurePreview:
 async def ask(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Order:
     """Store a request that a second operator has to confirm, as a row of the audit. Raises StoreError."""
     async with open_beside(settings.database_url) as view:
-        return await _store_row(view.held, order, operator, clock, "asked", WAITS)
+        return await _store_row(view.data_subjects, order, operator, clock, "asked", WAITS)
 
 
 async def open_request(settings: Settings, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
     """Return the request of a number, if this operator may confirm it now. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        return await _request(view.held, kind, number, operator, clock)
+        return await _request(view.data_subjects, kind, number, operator, clock)
 
 
-async def _request(held: SqlHeld, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
-    row = await held.act(number)
+async def _request(data_subjects: SqlDataSubjects, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
+    row = await data_subjects.act(number)
     if row is None or row.decision != "asked":
         raise Refused(setup_texts.NOTHING_ASKED.format(number=number))
     order = Order.read(json.loads(row.arguments), number)
@@ -196,21 +212,26 @@ async def _request(held: SqlHeld, kind: Kind, number: int, operator: Operator, c
 
 
 async def _store_row(
-    held: SqlHeld, order: Order, operator: Operator, clock: Clock, decision: str, outcome: str = CallEnd.BEGUN
+    data_subjects: SqlDataSubjects,
+    order: Order,
+    operator: Operator,
+    clock: Clock,
+    decision: str,
+    outcome: str = CallEnd.BEGUN,
 ) -> Order:
     row = order.stored | {"account": operator.account} | ({"asked": order.number} if order.number else {})
-    number = await held.add(operator_act(clock.now(), operator.name, row, decision, outcome))
+    number = await data_subjects.add(operator_act(clock.now(), operator.name, row, decision, outcome))
     return replace(order, number=number)
 
 
-async def _confirm(held: SqlHeld, order: Order, operator: Operator, clock: Clock) -> Order:
+async def _confirm(data_subjects: SqlDataSubjects, order: Order, operator: Operator, clock: Clock) -> Order:
     """Return the order with a row of its own. An order that needed confirmation is confirmed, which works only once."""
     if not order.number:
-        return await _store_row(held, order, operator, clock, "alone")
-    await _request(held, order.kind, order.number, operator, clock)
-    if not await held.change_outcome(order.number, WAITS, "confirmed"):
+        return await _store_row(data_subjects, order, operator, clock, "alone")
+    await _request(data_subjects, order.kind, order.number, operator, clock)
+    if not await data_subjects.change_outcome(order.number, WAITS, "confirmed"):
         raise Refused(setup_texts.ASKED_BEFORE.format(number=order.number))
-    return await _store_row(held, order, operator, clock, "confirmed")
+    return await _store_row(data_subjects, order, operator, clock, "confirmed")
 
 
 def found_line(subject: Found) -> str:
@@ -257,13 +278,15 @@ async def open_export(
     Raises Refused and StoreError.
     """
     async with open_beside(settings.database_url) as view:
-        subject = await find_subject(view.held, order.kind, order.of)
-        agreed = await _confirm(view.held, order, operator, clock)
-        async with aclosing(export(view.held, subject, agreed, operator, clock)) as pieces:
+        subject = await find_subject(view.data_subjects, order.kind, order.of)
+        agreed = await _confirm(view.data_subjects, order, operator, clock)
+        async with aclosing(export(view.data_subjects, subject, agreed, operator, clock)) as pieces:
             yield agreed, pieces
 
 
-async def export(held: SqlHeld, subject: Held, order: Order, operator: Operator, clock: Clock) -> AsyncGenerator[str]:
+async def export(
+    data_subjects: SqlDataSubjects, subject: Subject, order: Order, operator: Operator, clock: Clock
+) -> AsyncGenerator[str]:
     """Yield all data of a person or place, as pieces of one JSON object (docs/export.md). Raises StoreError.
 
     `order`: has a row in the audit, which is closed after the last piece; if the caller stops before, as stopped.
@@ -282,7 +305,7 @@ async def export(held: SqlHeld, subject: Held, order: Order, operator: Operator,
             size += len(piece.encode())
             yield piece
             piece, count = f",\n {_text(section)}: [", 0
-            async for row in _rows(held, subject, section):
+            async for row in _rows(data_subjects, subject, section):
                 piece += f"{',' if count else ''}\n  {_text(row)}"
                 count += 1
                 if len(piece) > PIECE_CHARS:
@@ -296,21 +319,23 @@ async def export(held: SqlHeld, subject: Held, order: Order, operator: Operator,
         yield piece
         outcome = ResultStatus.SUCCESS.value
     finally:
-        await held.close(order.number, {"rows": rows}, outcome, round(1000 * (clock.monotonic() - started)), size)
+        await data_subjects.close(
+            order.number, {"rows": rows}, outcome, round(1000 * (clock.monotonic() - started)), size
+        )
 
 
 def _text(value: Json) -> str:
     return printable_json(value)
 
 
-async def _rows(held: SqlHeld, subject: Held, section: str) -> AsyncGenerator[dict[str, Json]]:
-    page = await held.page(subject, section)
+async def _rows(data_subjects: SqlDataSubjects, subject: Subject, section: str) -> AsyncGenerator[dict[str, Json]]:
+    page = await data_subjects.page(subject, section)
     while True:
         for row in page.rows:
             yield row
         if page.after is None:
             return
-        page = await held.page(subject, section, page.after)
+        page = await data_subjects.page(subject, section, page.after)
 
 
 @contextmanager
@@ -353,7 +378,7 @@ class OperatorErasing:
     """Erases, in the process that serves from the database or in one with exclusive use of it."""
 
     desk: ForgetDesk
-    held: SqlHeld
+    data_subjects: SqlDataSubjects
     clock: Clock
 
     async def carry_out(self, job: Job) -> None:
@@ -362,33 +387,33 @@ class OperatorErasing:
 
     async def erase(self, number: int) -> None:
         """Carry out the order in the row of this number, and store the receipt in it. Raises StoreError."""
-        row = await self.held.act(number)
+        row = await self.data_subjects.act(number)
         if row is None or row.outcome != CallEnd.BEGUN:  # done before, by a process that died before the job's end
             return
         order, started = Order.read(json.loads(row.arguments), number), self.clock.monotonic()
         if order.kind is Kind.PERSON:
             receipt, unrevoked = await self._erase_person(order)
         else:
-            place = await self.held.place_named(order.of)
+            place = await self.data_subjects.place_named(order.of)
             receipt, unrevoked = _NOTHING if place is None else await self._erase_place(place, order)
         result: dict[str, Json] = {"receipt": _receipt_json(receipt)}
         if unrevoked:
             result["untold"] = unrevoked
         ms = round(1000 * (self.clock.monotonic() - started))
-        await self.held.close(number, result, ResultStatus.SUCCESS, ms)
+        await self.data_subjects.close(number, result, ResultStatus.SUCCESS, ms)
 
     async def _erase_person(self, order: Order) -> tuple[Receipt, str]:
-        person = HeldPerson(order.of)
+        person = PersonSubject(order.of)
         await self.desk.take_back(person.id, None)
         return await self.desk.erase(person.plan, person.id, replies=order.replies, related=order.related)
 
-    async def _erase_place(self, place: HeldPlace, order: Order) -> tuple[Receipt, str]:
+    async def _erase_place(self, place: PlaceSubject, order: Order) -> tuple[Receipt, str]:
         deadline = self.clock.monotonic() + ENDS_S
-        posts = await self.held.running_posts(place)
+        posts = await self.data_subjects.running_posts(place)
         withdrawn = [post for post in posts if await self.desk.withdraw(*post)]
         while withdrawn and self.clock.monotonic() < deadline:
             await self.clock.sleep(POLL_S)
-            withdrawn = [post for post in await self.held.running_posts(place) if post in withdrawn]
+            withdrawn = [post for post in await self.data_subjects.running_posts(place) if post in withdrawn]
 
         async def erase_batch() -> Receipt:
             return (await self.desk.erase(place.plan, replies=order.replies, related=order.related, limit=BATCH))[0]
@@ -434,26 +459,26 @@ def receipt_of(row: AuditedCall) -> Receipt:
 async def erase(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Erased:
     """Erase a person or place, here or in a serving process, and wait for the end. Raises Refused and StoreError."""
     async with open_beside(settings.database_url) as view:
-        await find_subject(view.held, order.kind, order.of)
-        agreed = await _confirm(view.held, order, operator, clock)
-        served, where = view.is_served, view.held.database.where
+        await find_subject(view.data_subjects, order.kind, order.of)
+        agreed = await _confirm(view.data_subjects, order, operator, clock)
+        served, where = view.is_served, view.data_subjects.database.where
         if served and await _hand_over(view, agreed, clock):
-            return await _result(view.held, agreed)
-        if served and not view.held.database.is_shared:
-            await view.held.change_outcome(agreed.number, CallEnd.BEGUN, CallEnd.NOT_RUN)
+            return await _result(view.data_subjects, agreed)
+        if served and not view.data_subjects.database.is_shared:
+            await view.data_subjects.change_outcome(agreed.number, CallEnd.BEGUN, CallEnd.NOT_RUN)
             raise StoreLocked(setup_texts.NOBODY_ERASES.format(where=where))
     try:
         async with _open_erasing(settings, agreed, clock) as erasing:
             await erasing.erase(agreed.number)
-            return await _result(erasing.held, agreed)
+            return await _result(erasing.data_subjects, agreed)
     except CogencyError:
         async with open_beside(settings.database_url) as view:
-            await view.held.change_outcome(agreed.number, CallEnd.BEGUN, ResultStatus.FAILURE)
+            await view.data_subjects.change_outcome(agreed.number, CallEnd.BEGUN, ResultStatus.FAILURE)
         raise
 
 
-async def _result(held: SqlHeld, order: Order) -> Erased:
-    row = await held.act(order.number)
+async def _result(data_subjects: SqlDataSubjects, order: Order) -> Erased:
+    row = await data_subjects.act(order.number)
     if row is None or row.outcome != ResultStatus.SUCCESS:
         raise Refused(setup_texts.STILL_ERASING.format(number=order.number))
     arguments = json.loads(row.arguments)
@@ -466,7 +491,7 @@ async def _hand_over(view: OperatorsView, order: Order, clock: Clock) -> bool:
     await view.jobs.schedule(OPERATOR_ERASE, key, "", clock.now())
     while clock.monotonic() - started < LONGEST_S:
         await clock.sleep(POLL_S)
-        row = await view.held.act(order.number)
+        row = await view.data_subjects.act(order.number)
         if row is None or row.outcome != CallEnd.BEGUN:
             return True
         if clock.monotonic() - started > TAKEN_S and await view.jobs.cancel(OPERATOR_ERASE, key):
@@ -486,7 +511,9 @@ async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> Async
                 parts.open_tool_sources(settings, store.tool_accounts, pages=False)
             )
             revoke = partial((sources[0] if sources else NO_MCP_SERVERS).revoke, store.tool_accounts)
-        yield OperatorErasing(desk=_desk(store, clock, order.of, revoke), held=await held_in(store), clock=clock)
+        yield OperatorErasing(
+            desk=_desk(store, clock, order.of, revoke), data_subjects=await data_subjects_in(store), clock=clock
+        )
 
 
 async def _no_answer(*_: object) -> None:

@@ -11,8 +11,8 @@ from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, rec
 from bot.audit import operator_act
 from bot.memory.forget_desk import ForgetDesk
 from bot.setting_parsers import OperatorAct
+from store.data_subjects import data_subjects_in
 from store.engine import Store
-from store.held import held_in
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START
 
@@ -30,9 +30,9 @@ async def by_operator(store: Store, of: str, kind: Kind = Kind.PERSON) -> Receip
     """Erase as `cogency person erase` and `cogency place erase` do; with the receipt from the audit."""
     erasing = await erasing_on(store)
     order = Order(OperatorAct.ERASE, kind, of)
-    number = await erasing.held.add(operator_act(START, ANNA.name, order.stored, "alone"))
+    number = await erasing.data_subjects.add(operator_act(START, ANNA.name, order.stored, "alone"))
     await erasing.erase(number)
-    row = await erasing.held.act(number)
+    row = await erasing.data_subjects.act(number)
     assert row is not None
     return receipt_of(row)
 
@@ -53,7 +53,7 @@ async def erasing_on(store: Store) -> OperatorErasing:
         take_back=take_back,
         withdraw=withdraw,
     )
-    return OperatorErasing(desk=desk, held=await held_in(store), clock=desk.clock)
+    return OperatorErasing(desk=desk, data_subjects=await data_subjects_in(store), clock=desk.clock)
 
 
 # The guarantees of a person's own forgetting hold for an operator's, too.

@@ -1,4 +1,4 @@
-"""The data held about a person or a place: found, counted, and read section by section for an export.
+"""Data subjects, people or places: what is stored about them is found, counted, and read by section for an export.
 
 Rules
   An export reads the rows that forgetting the person or place would name (`store.forgetting.selection`).
@@ -60,7 +60,7 @@ NAMES: Final = 10_000  # Ids among which a similar one is searched for a mistype
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPerson:
+class PersonSubject:
     id: str
 
     @property
@@ -69,14 +69,14 @@ class HeldPerson:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPlace:
+class PlaceSubject:
     """A channel, a thread, or a whole workspace or server. `id`: "slack:T1:C1", "slack:T1", "discord:7"."""
 
     id: str
     plan: plans.Gone
 
 
-Held: TypeAlias = HeldPerson | HeldPlace
+Subject: TypeAlias = PersonSubject | PlaceSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
     return connection.execute(sa.select(sa.or_(has_preferences, has_documents, *conditions))).scalar_one()
 
 
-def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
+def place_named(connection: sa.Connection, id_: str) -> PlaceSubject | None:
     """The place of an id: a whole workspace ("slack:T1"), a server, a channel or a thread. None if it is unknown.
 
     The private channels of a server whose channel ids do not contain the server's id are those whose messages' links
@@ -150,7 +150,7 @@ def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
         return None
     # An id alone does not say whether it is a workspace, a server, a channel or a thread: what is stored does.
     if _is_there(connection, turn.c.source == id_):
-        return HeldPlace(id_, plans.Gone(sources=frozenset({id_}), audiences=frozenset({label(TeamAudience(id_))})))
+        return PlaceSubject(id_, plans.Gone(sources=frozenset({id_}), audiences=frozenset({label(TeamAudience(id_))})))
     channels, audiences = set[str](), set[str]()
     if _is_there(connection, turn.c.source == source, turn.c.channel == last):
         channels.add(last)
@@ -164,7 +164,7 @@ def place_named(connection: sa.Connection, id_: str) -> HeldPlace | None:
     conversations = {id_} if _is_there(connection, conversation.c.id == id_, ~_private(conversation.c.audience)) else ()
     if not (channels or audiences or conversations):
         return None
-    return HeldPlace(id_, plans.Gone(frozenset(conversations), frozenset(channels), frozenset(audiences)))
+    return PlaceSubject(id_, plans.Gone(frozenset(conversations), frozenset(channels), frozenset(audiences)))
 
 
 def _linked_channels(connection: sa.Connection, source: str, server: str) -> set[str]:
@@ -181,9 +181,9 @@ def _is_there(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> bool
     return connection.execute(sa.select(sa.exists().where(*where))).scalar_one()
 
 
-def counts(connection: sa.Connection, held: Held) -> dict[str, int]:
+def counts(connection: sa.Connection, subject: Subject) -> dict[str, int]:
     """The number of rows of each section of an export, without empty sections."""
-    sizes = {name: _size(connection, rows_of_section(held)) for name, rows_of_section in _counted(held).items()}
+    sizes = {name: _size(connection, rows_of_section(subject)) for name, rows_of_section in _counted(subject).items()}
     return {name: size for name, size in sizes.items() if size}
 
 
@@ -192,9 +192,9 @@ def _size(connection: sa.Connection, rows: "Rows") -> int:
     return connection.execute(counted).scalar_one()
 
 
-def running_posts(connection: sa.Connection, held: Held) -> list[tuple[str, str]]:
+def running_posts(connection: sa.Connection, subject: Subject) -> list[tuple[str, str]]:
     """The channels and message ids of questions there whose replies have begun."""
-    turns = sa.select(message.c.turn).where(selection.said_by_plan(held.plan))
+    turns = sa.select(message.c.turn).where(selection.said_by_plan(subject.plan))
     begun = sa.or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
     is_open = sa.and_(turn.c.state.in_((WAITING, RUNNING)), begun, turn.c.id.in_(turns))
     return [(row.channel, row.message_id) for row in connection.execute(sa.select(turn).where(is_open))]
@@ -217,33 +217,33 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPage:
+class ExportPage:
     """A page of a section. `after`: the key after which the next page begins; None for the last page."""
 
     rows: Sequence[ExportedRow]
     after: Any
 
 
-def page(connection: sa.Connection, held: Held, section: str, after: object = None) -> HeldPage:
+def page(connection: sa.Connection, subject: Subject, section: str, after: object = None) -> ExportPage:
     """The next rows of a section."""
-    rows = _sections(held)[section](held)
+    rows = _sections(subject)[section](subject)
     query = rows.query if after is None else rows.query.where(rows.key > after)
     found = connection.execute(query.order_by(rows.key).limit(rows.limit)).mappings().all()
     last = found[-1][PAGED_BY] if len(found) == rows.limit else None
-    return HeldPage([*rows.export_rows(connection, found)], last)
+    return ExportPage([*rows.export_rows(connection, found)], last)
 
 
-def sections(held: Held) -> Sequence[str]:
+def sections(subject: Subject) -> Sequence[str]:
     """The names of the sections of an export, in order."""
-    return tuple(_sections(held))
+    return tuple(_sections(subject))
 
 
-def _sections(held: Held) -> "Mapping[str, Callable[[Any], Rows]]":
-    return _OF_PERSON if isinstance(held, HeldPerson) else _OF_PLACE
+def _sections(subject: Subject) -> "Mapping[str, Callable[[Any], Rows]]":
+    return _OF_PERSON if isinstance(subject, PersonSubject) else _OF_PLACE
 
 
-def _counted(held: Held) -> "Mapping[str, Callable[[Any], Rows]]":
-    return {name: each for name, each in _sections(held).items() if name not in {"spending", "operators"}}
+def _counted(subject: Subject) -> "Mapping[str, Callable[[Any], Rows]]":
+    return {name: each for name, each in _sections(subject).items() if name not in {"spending", "operators"}}
 
 
 def _each(export_rows: Callable[[sa.RowMapping], ExportedRow]) -> Exporter:
@@ -255,14 +255,16 @@ def _rows(table: sa.Table, where: sa.ColumnElement[bool], export_rows: Exporter,
     return Rows(sa.select(table, table.c.id.label(PAGED_BY)).where(where), table.c.id, export_rows, limit)
 
 
-def _about(held: Held, where: Callable[[str], sa.ColumnElement[bool]]) -> sa.ColumnElement[bool]:
+def _about(subject: Subject, where: Callable[[str], sa.ColumnElement[bool]]) -> sa.ColumnElement[bool]:
     """The condition that an audience is that of the person's direct messages, or one of the place's."""
-    names = [label(PersonAudience(held.id))] if isinstance(held, HeldPerson) else sorted(held.plan.audiences)
+    names = (
+        [label(PersonAudience(subject.id))] if isinstance(subject, PersonSubject) else sorted(subject.plan.audiences)
+    )
     return sa.or_(sa.false(), *map(where, names))
 
 
-def _messages(held: Held) -> Rows:
-    return _rows(message, selection.said_by_plan(held.plan), _each(_message))
+def _messages(subject: Subject) -> Rows:
+    return _rows(message, selection.said_by_plan(subject.plan), _each(_message))
 
 
 def _message(row: sa.RowMapping) -> ExportedRow:
@@ -286,13 +288,15 @@ def _message(row: sa.RowMapping) -> ExportedRow:
     return exported
 
 
-def _said_there(held: Held) -> sa.Select[Any]:
-    return sa.select(message.c.id).where(selection.said_by_plan(held.plan))
+def _said_there(subject: Subject) -> sa.Select[Any]:
+    return sa.select(message.c.id).where(selection.said_by_plan(subject.plan))
 
 
-def _facts(held: Held) -> Rows:
-    known = selection.known_by_plan(held.plan, fact)
-    where = known if isinstance(held, HeldPerson) else sa.or_(known, fact.c.source_message.in_(_said_there(held)))
+def _facts(subject: Subject) -> Rows:
+    known = selection.known_by_plan(subject.plan, fact)
+    where = (
+        known if isinstance(subject, PersonSubject) else sa.or_(known, fact.c.source_message.in_(_said_there(subject)))
+    )
 
     def export_rows(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[ExportedRow]:
         links = _links(connection, [row["source_message"] for row in found if row["source_message"] is not None])
@@ -312,10 +316,10 @@ def _facts(held: Held) -> Rows:
     return _rows(fact, where, export_rows)
 
 
-def _profile(held: Held) -> Rows:
-    known = selection.known_by_plan(held.plan, profile_entry)
-    if isinstance(held, HeldPlace):
-        from_place = sa.select(profile_source.c.entry).where(profile_source.c.message.in_(_said_there(held)))
+def _profile(subject: Subject) -> Rows:
+    known = selection.known_by_plan(subject.plan, profile_entry)
+    if isinstance(subject, PlaceSubject):
+        from_place = sa.select(profile_source.c.entry).where(profile_source.c.message.in_(_said_there(subject)))
         known = sa.or_(known, profile_entry.c.id.in_(from_place))
 
     def export_rows(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[ExportedRow]:
@@ -338,8 +342,8 @@ def _links(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str | Non
     return {row.id: row.permalink for row in selection.rows_in(connection, linked, message.c.id, ids)}
 
 
-def _schedules(held: Held) -> Rows:
-    return _rows(schedule, selection.schedules_named(held.plan), _each(_schedule))
+def _schedules(subject: Subject) -> Rows:
+    return _rows(schedule, selection.schedules_named(subject.plan), _each(_schedule))
 
 
 def _schedule(row: sa.RowMapping) -> ExportedRow:
@@ -348,13 +352,13 @@ def _schedule(row: sa.RowMapping) -> ExportedRow:
     return {name: row[name] for name in plain} | {"text": row["words"], **times, "made": read_json(row["made"])}
 
 
-def _documents(held: Held) -> Rows:
-    known = selection.documents_of(held.plan)
-    where = sa.or_(known, document.c.person == held.id) if isinstance(held, HeldPerson) else known
+def _documents(subject: Subject) -> Rows:
+    known = selection.documents_of(subject.plan)
+    where = sa.or_(known, document.c.person == subject.id) if isinstance(subject, PersonSubject) else known
 
     def export_rows(connection: sa.Connection, found: Sequence[sa.RowMapping]) -> Iterator[ExportedRow]:
         for row in found:
-            with_text = isinstance(held, HeldPlace) or row["audience"] == label(PersonAudience(held.id))
+            with_text = isinstance(subject, PlaceSubject) or row["audience"] == label(PersonAudience(subject.id))
             passages = sa.select(passage.c.text).where(passage.c.document == row["id"]).order_by(passage.c.number)
             exported: ExportedRow = {name: row[name] for name in ("name", "link", "address", "audience", "person")}
             exported |= {"time": _time(row["time"])}
@@ -365,13 +369,13 @@ def _documents(held: Held) -> Rows:
     return _rows(document, where, export_rows, DOCUMENTS)
 
 
-def _preferences(held: Held) -> Rows:
-    if isinstance(held, HeldPerson):
-        owners = [held.id]
+def _preferences(subject: Subject) -> Rows:
+    if isinstance(subject, PersonSubject):
+        owners = [subject.id]
     else:
-        teams = [name.partition(":")[2] for name in held.plan.audiences]
-        owners = [f"channel:{name}" for name in held.plan.channels]
-        owners += [f"{kind}:{name}" for kind in ("team", "source") for name in {*teams, *held.plan.sources}]
+        teams = [name.partition(":")[2] for name in subject.plan.audiences]
+        owners = [f"channel:{name}" for name in subject.plan.channels]
+        owners += [f"{kind}:{name}" for kind in ("team", "source") for name in {*teams, *subject.plan.sources}]
     key = preference.c.owner + " " + preference.c.name
     return Rows(
         sa.select(preference, key.label(PAGED_BY)).where(preference.c.owner.in_(owners)), key, _each(_preference)
@@ -382,12 +386,12 @@ def _preference(row: sa.RowMapping) -> ExportedRow:
     return {"of": row["owner"], "name": row["name"], "value": row["value"]}
 
 
-def _tool_calls(held: Held) -> Rows:
-    if isinstance(held, HeldPerson):
-        where = tool_call.c.person == held.id
+def _tool_calls(subject: Subject) -> Rows:
+    if isinstance(subject, PersonSubject):
+        where = tool_call.c.person == subject.id
     else:
-        in_channel = sa.and_(tool_call.c.channel.in_(sorted(held.plan.channels)), ~_private(tool_call.c.audience))
-        where = sa.or_(in_channel, tool_call.c.audience.in_(sorted(held.plan.audiences)))
+        in_channel = sa.and_(tool_call.c.channel.in_(sorted(subject.plan.channels)), ~_private(tool_call.c.audience))
+        where = sa.or_(in_channel, tool_call.c.audience.in_(sorted(subject.plan.audiences)))
     return _rows(tool_call, where, _each(_tool_call))
 
 
@@ -397,8 +401,8 @@ def _tool_call(row: sa.RowMapping) -> ExportedRow:
     return exported | {name: row[name] for name in plain}
 
 
-def _operators(held: Held) -> Rows:
-    named = tool_call.c.arguments.contains(calls.quoted(held.id), autoescape=True)
+def _operators(subject: Subject) -> Rows:
+    named = tool_call.c.arguments.contains(calls.quoted(subject.id), autoescape=True)
     return _rows(tool_call, sa.and_(calls.OF_OPERATORS, named), _each(_operator))
 
 
@@ -408,11 +412,11 @@ def _operator(row: sa.RowMapping) -> ExportedRow:
     return exported | {name: row[name] for name in plain}
 
 
-def _summaries(held: Held) -> Rows:
-    conversations = sa.select(message.c.conversation).where(selection.said_by_plan(held.plan))
-    in_audience = _about(held, lambda name: conversation.c.audience == name)
+def _summaries(subject: Subject) -> Rows:
+    conversations = sa.select(message.c.conversation).where(selection.said_by_plan(subject.plan))
+    in_audience = _about(subject, lambda name: conversation.c.audience == name)
     where = sa.and_(conversation.c.summary != "{}", in_audience)
-    if isinstance(held, HeldPlace):
+    if isinstance(subject, PlaceSubject):
         where = sa.and_(conversation.c.summary != "{}", sa.or_(in_audience, conversation.c.id.in_(conversations)))
     return Rows(
         sa.select(conversation, conversation.c.id.label(PAGED_BY)).where(where),
@@ -421,16 +425,16 @@ def _summaries(held: Held) -> Rows:
     )
 
 
-def _working(held: Held) -> Rows:
+def _working(subject: Subject) -> Rows:
     return _rows(
         working_item,
-        _about(held, lambda name: working_item.c.audience == name),
+        _about(subject, lambda name: working_item.c.audience == name),
         _each(lambda row: {"thread": row["conversation"], "key": row["key"], "value": row["value"]}),
     )
 
 
-def _people(held: HeldPlace) -> Rows:
-    wrote = sa.select(message.c.person).where(selection.said_by_plan(held.plan))
+def _people(subject: PlaceSubject) -> Rows:
+    wrote = sa.select(message.c.person).where(selection.said_by_plan(subject.plan))
     query = sa.select(person, person.c.number.label(PAGED_BY)).where(person.c.id.in_(wrote))
     return Rows(query, person.c.number, _each(_person))
 
@@ -439,38 +443,38 @@ def _person(row: sa.RowMapping) -> ExportedRow:
     return {name: row[name] for name in ("id", "name", "time_zone")}
 
 
-def _itself(held: HeldPerson) -> Rows:
-    query = sa.select(person, person.c.number.label(PAGED_BY)).where(person.c.id == held.id)
+def _itself(subject: PersonSubject) -> Rows:
+    query = sa.select(person, person.c.number.label(PAGED_BY)).where(person.c.id == subject.id)
     return Rows(query, person.c.number, _each(_person))
 
 
-def _accounts(held: HeldPerson) -> Rows:
-    query = sa.select(tool_account, tool_account.c.server.label(PAGED_BY)).where(tool_account.c.person == held.id)
+def _accounts(subject: PersonSubject) -> Rows:
+    query = sa.select(tool_account, tool_account.c.server.label(PAGED_BY)).where(tool_account.c.person == subject.id)
     return Rows(query, tool_account.c.server, _each(lambda row: {"server": row["server"]}))
 
 
-def _verdicts(held: HeldPerson) -> Rows:
-    query = sa.select(verdict, verdict.c.turn.label(PAGED_BY)).where(verdict.c.person == held.id)
+def _verdicts(subject: PersonSubject) -> Rows:
+    query = sa.select(verdict, verdict.c.turn.label(PAGED_BY)).where(verdict.c.person == subject.id)
     export_rows = _each(lambda row: {"verdict": row["verdict"], "time": _time(row["time"])})
     return Rows(query, verdict.c.turn, export_rows)
 
 
-def _answers(held: HeldPerson) -> Rows:
+def _answers(subject: PersonSubject) -> Rows:
     """The person's decisions about tool calls that needed consent."""
     key = sa.cast(consent.c.turn, sa.Text) + " " + consent.c.call
-    query = sa.select(consent, key.label(PAGED_BY)).where(consent.c.person == held.id)
+    query = sa.select(consent, key.label(PAGED_BY)).where(consent.c.person == subject.id)
     plain = ("tool", "word", "standing")
     return Rows(query, key, _each(lambda row: {name: row[name] for name in plain} | {"time": _time(row["decided"])}))
 
 
-def _questions(held: HeldPerson) -> Rows:
+def _questions(subject: PersonSubject) -> Rows:
     key = sa.cast(open_question.c.turn, sa.Text) + " " + open_question.c.key
     query = sa.select(open_question.c.asked, open_question.c.filled, open_question.c.action, key.label(PAGED_BY))
     export_row = _each(lambda row: {name: read_json(row[name]) for name in ("asked", "filled", "action")})
-    return Rows(query.where(open_question.c.person == held.id), key, export_row)
+    return Rows(query.where(open_question.c.person == subject.id), key, export_row)
 
 
-def _spending(held: HeldPerson) -> Rows:
+def _spending(subject: PersonSubject) -> Rows:
     sums = [
         sa.func.sum(column).label(column.name)
         for column in (
@@ -479,7 +483,7 @@ def _spending(held: HeldPerson) -> Rows:
         )
     ]
     by_day = sa.select(model_call.c.day.label(PAGED_BY), sa.func.count().label("calls"), *sums)
-    of_person = by_day.where(model_call.c.person == held.id).group_by(model_call.c.day)
+    of_person = by_day.where(model_call.c.person == subject.id).group_by(model_call.c.day)
     return Rows(of_person, model_call.c.day, _each(_spent))
 
 
@@ -517,8 +521,8 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
 _OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {"people": _people, **_BOTH}
 
 
-class SqlHeld(SqlStore):
-    """For operators: the data held, and the audit of their own actions about it."""
+class SqlDataSubjects(SqlStore):
+    """For operators: what is stored about data subjects, and the audit of their own actions about it."""
 
     find_people = reads(find_people)
     find_places = reads(find_places)
@@ -552,7 +556,7 @@ class OperatorsView:
     `is_served`: whether another process seems to serve from it.
     """
 
-    held: SqlHeld
+    data_subjects: SqlDataSubjects
     forgetting: Forgetting
     jobs: Jobs
     is_served: bool
@@ -567,13 +571,13 @@ async def open_beside(url: str) -> AsyncGenerator[OperatorsView, None]:
         erased_ids = await _erased_ids_of(database)
         is_served = await database.read(is_connected_to) if path is None else is_held(path)
         yield OperatorsView(
-            SqlHeld(database, erased_ids), SqlForgetting(database, erased_ids), SqlJobs(database), is_served
+            SqlDataSubjects(database, erased_ids), SqlForgetting(database, erased_ids), SqlJobs(database), is_served
         )
 
 
-async def held_in(store: Store) -> SqlHeld:
-    """The data held in a store that this process has open. Raises StoreError."""
-    return SqlHeld(store.database, await _erased_ids_of(store.database))
+async def data_subjects_in(store: Store) -> SqlDataSubjects:
+    """The data subjects of a store that this process has open. Raises StoreError."""
+    return SqlDataSubjects(store.database, await _erased_ids_of(store.database))
 
 
 async def _erased_ids_of(database: Database) -> ErasedIds:
