@@ -24,6 +24,11 @@ class TurnKind(StrEnum):
     """A schedule's question whose person wants another answer. They asked, but the words are the schedule's."""
 
     @property
+    def is_asked(self) -> bool:
+        """A person asked the bot, and waits for the answer."""
+        return self in {TurnKind.QUESTION, TurnKind.POSTED, TurnKind.SCHEDULED_AGAIN}
+
+    @property
     def begun_by_schedule(self) -> bool:
         return self in {TurnKind.REMINDER, TurnKind.SCHEDULED, TurnKind.WORK, TurnKind.NOTICE}
 

@@ -122,11 +122,6 @@ class Closing:
     """Attached below the reply, and not stored."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call of the turn."""
-    footer: str = ""
-    """Shown under the reply, and not stored: the model and its usage."""
-    kept: str = ""
-    scheduled: str = ""
-    """Shown like the footer: the facts kept about the asker (`kept`), and the schedules made (`scheduled`)."""
     joined: tuple[Waiting, ...] = ()
     """Waiting messages that this reply answers as well: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()

@@ -233,7 +233,7 @@ def loop_of(
     )
 
 
-def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closing:
+def closed(closing: Closing, turn: Turn, place: Place) -> Closing:
     """Add the turn's progress to the closing."""
     answered = closing.outcome in ANSWERED
     drawn = turn_drawn_from(turn.progress, place)
@@ -244,7 +244,6 @@ def closed(closing: Closing, turn: Turn, place: Place, below: str = "") -> Closi
         # What the model notes of a result may say more than it told those who read here.
         summary=closing.summary if drawn == WIDE else None,
         calls=turn.progress.calls,
-        footer=below,
         actions=action_records(turn.progress),
         files=shared_files(turn.progress) if any(step.calls for step in turn.progress.steps) else (),
         joined=turn.progress.joined if answered else (),

@@ -52,7 +52,8 @@ from agent.schedules import (
 from agent.toolbox.registry import Toolbox
 from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
-from bot.scheduler import Scheduler
+from bot.chat.feature import Feature
+from bot.scheduler import Scheduler, schedule_kinds
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
@@ -431,6 +432,7 @@ class Minute:
             persona=speaking(),
             tools=Toolbox([]),
             context=ContextConfig(lambda: "bench"),
+            features=[Feature(name="schedules", kinds=schedule_kinds())],
         )
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         owner = f"owner {id(thinking)}"

@@ -12,21 +12,26 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from cachetools import LRUCache
 
 from agent import texts
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, StoreError
+from agent.events import Outcome
 from agent.loop import as_data, complete
 from agent.messages import Depth, Message, ModelCall, Role
 from agent.ports import CallOptions, Clock, Jobs, Ledger, Preferences, Spending
+from agent.progress import Progress
 from agent.protocol.render import quote
-from agent.records import Answered, Incoming
+from agent.records import Answered, Closing, Incoming
 from agent.turn_kinds import TurnKind
 from bot.access.acl import AmbientState, PlaceRule, PlaceRules, place_owner
 from bot.access.admission import AdmissionControl
+from bot.chat.feature import Feature
+from bot.chat.turns.kinds import TurnRule
+from bot.chat.turns.notes import NO_LINE, EndedTurn, NoteLine
 from bot.memory.retention import DELETED
 from bot.message_intake import QuestionToAll
 from bot.models.choice import LearningModel
@@ -150,13 +155,24 @@ class AmbientDesk:
     async def disliked(self, reply: Answered) -> None:
         await self.hush(reply.channel, reply.conversation)
 
-    async def notice(self, question: Incoming) -> str:
-        """Return the notice below the first such answer in a channel; "" for any other. Raises StoreError."""
-        state = AmbientState.from_preferences(await self.preferences.all_of(place_owner(question.channel)))
-        return memory_texts.AMBIENT_NOTICE if state.is_first(question.conversation) else ""
+    @property
+    def feature(self) -> Feature:
+        rule = TurnRule(
+            instruction=texts.OVERHEARD_QUESTION,
+            may_be_silent=True,
+            is_unasked=True,
+            is_learned_from=False,
+            watcher=self,
+        )
+        return Feature(name="ambient", kinds={TurnKind.AMBIENT: rule}, notes=[AmbientNotice(self.preferences)])
 
-    async def unanswered(self, question: Incoming) -> None:
-        """Erase a question whose turn ended without an answer. Raises StoreError."""
+    async def end_due(self, question: Incoming, progress: Progress) -> None:
+        """See `TurnWatcher`: such a turn ends by itself."""
+
+    async def ended(self, question: Incoming, closing: Closing) -> None:
+        """Erase the question of a turn that ended without an answer."""
+        if closing.reply or closing.outcome is not Outcome.ANSWERED:
+            return
         channel, message, now = question.channel, question.message_id, self.clock.now()
         await self.ledger.withdraw(channel, message, now)
         await self.jobs.schedule(
@@ -237,6 +253,20 @@ class AmbientDesk:
 
     def _bound(self, preferences: "dict[str, str]") -> int:
         return min(PlaceRules.from_preferences(preferences).ambient, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientNotice:
+    """The notice below the first such answer in a channel."""
+
+    preferences: Preferences
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:
+        if ended.kind is not TurnKind.AMBIENT:
+            return NO_LINE
+        state = AmbientState.from_preferences(await self.preferences.all_of(place_owner(ended.question.channel)))
+        return NoteLine(memory_texts.AMBIENT_NOTICE) if state.is_first(ended.question.conversation) else NO_LINE
 
 
 class _NoAnswer(CogencyError):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Final, assert_never, cast
+from typing import ClassVar, Final, assert_never, cast
 from zoneinfo import ZoneInfo
 
 from agent.citations import FETCH
@@ -44,6 +44,8 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.read_channel import NAME as READ_CHANNEL
 from agent.turn_setup import asker_of
 from bot.access.acl import ScheduleAnswer, ShownSchedule
+from bot.chat.turns.notes import NO_LINE, EndedTurn, NoteLine
+from bot.reply_surface import SCHEDULING
 from bot.schedule_reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
 from bot.texts import memory_texts, reply_texts, schedule_texts
 
@@ -101,7 +103,7 @@ class ScheduleDesk:
         """Return whether scheduled posts are forbidden there. Raises StoreError."""
         return bool(channel) and (await self.preferences.all_of(f"channel:{channel}")).get(FORBIDS) == OFF
 
-    async def line(self, question: Incoming) -> str:
+    async def created_lines(self, question: Incoming) -> str:
         """Return the lines below an answer about the schedules that it created; "" for none."""
         schedules, now = (
             await self._created_by(question.person.id, question.channel, question.message_id),
@@ -436,3 +438,15 @@ def call_of(check: FirstCheck) -> ToolCall:
             return ToolCall(check.target, cast("JsonObject", check.args))
         case _:
             assert_never(check.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleNote:
+    """The lines below an answer about the schedules that it created."""
+
+    schedules: ScheduleDesk
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:
+        text = await self.schedules.created_lines(ended.question) if ended.closing.used_tools else ""
+        return NoteLine(text, SCHEDULING) if text else NO_LINE

@@ -25,6 +25,7 @@ from typing import Final, TypeAlias
 
 from cachetools import LRUCache
 
+from agent import texts
 from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.messages import ModelCall
@@ -35,6 +36,7 @@ from agent.records import Closing, Incoming, Job
 from agent.schedules import (
     NOTICE,
     WORK_CHARS,
+    WORK_ROUNDS,
     WORK_TIME,
     FirstCheck,
     NotAllowed,
@@ -51,6 +53,7 @@ from agent.schedules import (
 )
 from agent.turn import EndDue
 from agent.turn_kinds import TurnKind
+from bot.chat.turns.kinds import TurnRule, TurnWatcher
 from bot.logs import severity
 from bot.telemetry import SILENT, JobEnd, JobOver, Telemetry
 from bot.texts import reply_texts
@@ -394,6 +397,20 @@ async def unlimited_budget(incoming: Incoming, calls: Sequence[ModelCall]) -> st
     return None
 
 
+def schedule_kinds(work: TurnWatcher | None = None) -> Mapping[TurnKind, TurnRule]:
+    """Return how the turns that schedules begin are answered. `work`: watches long work."""
+    posted = TurnRule(posts_text=True, is_learned_from=False, offers_actions=False)
+    return {
+        TurnKind.REMINDER: posted,
+        TurnKind.NOTICE: posted,
+        # It was learned from when it was scheduled.
+        TurnKind.SCHEDULED: TurnRule(instruction=texts.SCHEDULED_QUESTION, may_be_silent=True, is_learned_from=False),
+        TurnKind.WORK: TurnRule(
+            instruction=texts.LONG_WORK, runs_beside=True, rounds=WORK_ROUNDS, is_learned_from=False, watcher=work
+        ),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class LongWork:
     """`platforms`: see `Scheduler`. `budget_left`: returns why nothing more may be spent after these calls, or None."""
@@ -417,7 +434,7 @@ class LongWork:
         spent = await self.budget_left(question, progress.calls)
         return None if spent is None else EndDue(reply_texts.WORK_OVER_BUDGET.format(why=spent))
 
-    async def final_notice(self, question: Incoming, closing: Closing) -> Incoming | None:
+    async def ended(self, question: Incoming, closing: Closing) -> Incoming | None:
         """Return the message at its end: a direct one if its person may no longer run it; in its place if they asked to
         be mentioned; else None. Raises StoreError.
         """

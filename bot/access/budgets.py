@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeAlias, assert_never
+from typing import ClassVar, Final, TypeAlias, assert_never
 
 from agent.admission_terms import Whose
 from agent.messages import Json, ModelCall
@@ -31,6 +31,7 @@ from agent.spending import (
 )
 from bot.access.acl import AccessRules, CommandAnswer, place_owner
 from bot.caches import ExpiringCache
+from bot.chat.turns.notes import EndedTurn, NoteLine
 from bot.exits import printable_json, printable_line
 from bot.setting_parsers import FooterStyle
 from bot.texts import formatting, reply_texts
@@ -560,6 +561,17 @@ def _as_json(total: Total) -> Json:
 
 WHY_CHARS = 200  # Two lines on a phone; the log has the whole reason
 SEPARATOR = " · "
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNote:
+    """The footer of each reply."""
+
+    style: FooterStyle
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:
+        return NoteLine(footer(ended.closing.calls, ended.asked_model, ended.why_another, self.style))
 
 
 def footer(calls: Sequence[ModelCall], asked_model: str, switched_why: str, style: FooterStyle) -> str:

@@ -36,24 +36,22 @@ from agent.turn import TurnLimits
 from agent.turn_setup import ContextConfig
 from bot.access.acl import PlaceRule, rules_at
 from bot.access.admission import AdmissionControl, Readers
-from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk
+from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk, ModelNote
 from bot.ambient import AmbientDesk, ClaimOnce
 from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reader import missing
 from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.background import Background, Meanings, background
+from bot.chat.feature import Feature
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forget_desk import ForgetDesk
 from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
 from bot.memory.learning import (
-    FirstNotice,
-    KeptNotice,
     LearningPauses,
     LearningSchedule,
-    TurnNotices,
-    WithheldNotice,
 )
+from bot.memory.notices import EditedNotice, FirstNotice, KeptNotice, WithheldNotice
 from bot.memory.place_desk import PlaceDesk
 from bot.memory.retention import Delete, Retention
 from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
@@ -61,8 +59,8 @@ from bot.models.forms import read_checked_forms
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.reply_surface import Surface
-from bot.schedule_desk import ScheduleDesk
-from bot.scheduler import LongWork
+from bot.schedule_desk import ScheduleDesk, ScheduleNote
+from bot.scheduler import LongWork, schedule_kinds
 from bot.setting_parsers import WhileBusy
 from bot.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
@@ -567,6 +565,16 @@ def agent_config(
     scheduled = schedule_desk(store, access_rules(settings).is_operator)
     memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, CLOCK, telemetry)
     own = own_tools(settings)
+    first = [FirstNotice(store.preferences, learns, called)] if settings.first_notice else []
+    withheld = [] if readers is None else [WithheldNotice(store.memories, readers, CLOCK)]
+    kept = KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK)
+    features = [
+        Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
+        Feature(name="budgets", notes=[ModelNote(settings.footer)]),
+        Feature(name="memory", notes=[kept, *first, *withheld]),
+        Feature(name="schedules", kinds=schedule_kinds(long_work), notes=[ScheduleNote(scheduled)]),
+        *([] if ambient is None else [ambient.feature]),
+    ]
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
         provider=desk.provider,
@@ -592,7 +600,7 @@ def agent_config(
             partial(recollect, memories, store.conversations) if settings.earlier else None,
             settings.history_messages,
         ),
-        footer=settings.footer,
+        features=features,
         joins=settings.while_busy is WhileBusy.JOIN,
         summarises=True,
         telemetry=telemetry,
@@ -603,15 +611,6 @@ def agent_config(
         readers=readers,
         files=reader,
         learning=LearningSchedule(work.learner, LearningPauses(store.preferences, store.profiles, CLOCK)),
-        notices=TurnNotices(
-            FirstNotice(store.preferences, learns, called) if settings.first_notice else None,
-            KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK),
-            scheduled,
-            None if readers is None else WithheldNotice(store.memories, readers, CLOCK),
-            store.forgetting.text,
-        ),
-        long_work=long_work,
-        ambient=ambient,
         handles=work.copies,
         foreground=work.floor,
     )

@@ -36,7 +36,8 @@ from bot.access.acl import AccessRules
 from bot.caches import MAX_ENTRIES
 from bot.host import MemoryAnswer, Suggestion
 from bot.memory import view
-from bot.memory.learning import KeptNotice, LearningPauses
+from bot.memory.learning import LearningPauses
+from bot.memory.notices import KeptNotice
 from bot.memory.retention import Delete
 from bot.memory.view import EntryNumbers, ExportedMessages, as_json, decode_numbers
 from bot.reply_surface import PageGone, PageLocked, SurfaceError

@@ -1,51 +1,41 @@
-"""Background learning about people, summaries of long conversations, and the notices that tell people what is stored.
+"""Background learning about people, summaries of long conversations, and when learning is paused.
 
 No reply waits for this work. While the model on this machine is needed for an answer, learning and summarising yield.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
-from agent.errors import ProviderUnavailable, Refused, StoreError, ToolError
+from agent.errors import ProviderUnavailable
 from agent.loop import as_data, complete
-from agent.memory.audience import PersonAudience, Place
-from agent.memory.facts import Fact
-from agent.memory.forgetting_plans import PAUSED, EntriesPlan
+from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.statements import head_and_tail
 from agent.memory.synthesizer import ImpressionSynthesizer, doubts_prompt, read_doubts, synthesised
-from agent.memory.writing import Written
-from agent.messages import Depth, JsonObject, Message, ModelCall
+from agent.messages import Depth, Message, ModelCall
 from agent.ports import (
     CallOptions,
     Clock,
     Facts,
-    Forgetting,
     Jobs,
     Memories,
     Preferences,
     Profiles,
     Spending,
     Summaries,
-    ToolContext,
 )
 from agent.protocol.render import speakers
 from agent.records import Incoming, Job, RecallQuery, StoredMessage
-from agent.state import ActionRecord, SituationSummary
+from agent.state import SituationSummary
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
-from agent.tools.recall import query_of
-from bot.access.admission import Readers
 from bot.caches import ForegroundPriority
 from bot.memory.view import PauseLearning
 from bot.models.choice import LearningModel
-from bot.schedule_desk import ScheduleDesk
-from bot.texts import memory_texts, reply_texts, setup_texts
-from bot.texts.formatting import literal, shortened
+from bot.texts import setup_texts
 
 log = logging.getLogger(__name__)
 
@@ -410,195 +400,3 @@ class Summariser:
         await self.jobs.schedule(
             SUMMARY, job.key, job.payload, run_at, person=job.person, conversation=job.conversation
         )
-
-
-# The first notice: a line under the first reply to a person says what is remembered, and how to see, stop and erase it.
-#
-# Rule: each person gets it once, whichever process answers first, and however often a crash restarts that answer. So a
-# preference of the person stores the turn that shows it, and only that turn does.
-
-TOLD: Final = "told"  # The preference's name
-
-
-@dataclass(frozen=True, slots=True)
-class FirstNotice:
-    """`learns`: whether the bot learns from messages now. `named`: takes a person's id and a text, and returns the text
-    with the commands as they are called on that person's platform.
-    """
-
-    preferences: Preferences
-    learns: Callable[[], bool]
-    named: Callable[[str, str], str] = lambda _, text: text
-
-    async def line(self, person: str, turn: int) -> str:
-        """Return the notice for this turn's reply, as Markdown; "" if another turn shows it. Raises StoreError."""
-        shown, mine = (await self.preferences.all_of(person)).get(TOLD), str(turn)
-        if shown != mine and not (shown is None and await self.preferences.swap(person, TOLD, None, mine)):
-            return ""
-        return self.named(person, memory_texts.LEARNS if self.learns() else memory_texts.KEEPS)
-
-
-# The line below an answer that lists the facts which the turn stored about its asker, and those that were learned since
-# the last answer in the same audience; and the undo of both.
-#
-# Rules
-#   What is learned in the background is told below the next answer in its audience, once.
-#   Code writes the line from the stored facts, not the model, so no fact is stored without its person seeing it.
-#   Only the asker may take them back, once. Taking back erases all that the turn's question taught, including profile
-#   entries learned from it since; superseded facts are valid again, and nothing more is learned from the question.
-#   Profile entries that also rest on other messages stay.
-
-LINE_CHARS: Final = 200  # Per fact below an answer: two lines on a phone; `/memory` shows the whole fact
-MAX_NAMED: Final = 5  # Facts listed; any others are only counted
-
-
-@dataclass(frozen=True, slots=True)
-class KeptNotice:
-    facts: Facts
-    profiles: Profiles
-    forgetting: Forgetting
-    clock: Clock
-
-    async def line(self, turn: int) -> str:
-        """Return the line below the answer of this turn, as Markdown, or "". Raises StoreError.
-
-        It lists what the turn stored, and what was learned since the last answer in this audience.
-        """
-        told = await self.facts.announce(turn)
-        own, earlier = ([*map(_with_former, writes)] for writes in (told.from_question, told.from_earlier))
-        if not earlier:
-            return memory_texts.KEPT.format(facts=_listed(own)) if own else ""
-        if not own:
-            return memory_texts.LEARNED_SINCE.format(facts=_listed(earlier))
-        return memory_texts.KEPT_AND_LEARNED.format(facts=_listed(own), earlier=_listed(earlier))
-
-    async def take_back(self, turn: int, person: str) -> str:
-        """Erase what this turn stored, and return the sentence for the person. Raises StoreError, and Refused if they
-        are not the asker.
-        """
-        return await self._take_back(await self.facts.kept_in(turn), person)
-
-    async def take_back_fact(self, fact: Fact, person: str) -> str:
-        """As `take_back`, for one fact of which an answer has told. Raises StoreError and Refused."""
-        history = await self.facts.readable(person, frozenset({fact.audience}))
-        return await self._take_back(
-            [Written(fact, tuple(old for old in history if old.superseded_by == fact.id))], person
-        )
-
-    async def _take_back(self, writes: Sequence[Written], person: str) -> str:
-        if any(write.fact.person != person for write in writes):
-            raise Refused(reply_texts.NOT_YOURS)
-        if not writes:
-            return memory_texts.NOTHING_KEPT
-        places = frozenset(write.fact.audience for write in writes)
-        taught = {write.fact.source_message for write in writes}
-        learned = [
-            entry.id
-            for entry in await self.profiles.all_entries(person, places)
-            # Only what rests on these messages alone goes with them.
-            if entry.sources and taught.issuperset(entry.sources) and not entry.is_settled
-        ]
-        plan = EntriesPlan(person, frozenset(learned), frozenset(write.fact.id for write in writes))
-        await self.forgetting.forget_entries(plan, self.clock.now())
-        sentence = memory_texts.TAKEN_BACK.format(facts=_listed([_shorten(write.fact.text) for write in writes]))
-        valid = {fact.id for fact in await self.facts.readable(person, places) if fact.is_valid}
-        # What a fact had replaced may hold again, which nobody expects: the confirmation says so.
-        restored = [_shorten(old.text) for write in writes for old in write.superseded if old.id in valid]
-        return memory_texts.HOLDS_AGAIN.format(done=sentence, before=_listed(restored)) if restored else sentence
-
-
-def _with_former(write: Written) -> str:
-    fact, superseded = _shorten(write.fact.text), _listed([_shorten(old.text) for old in write.superseded])
-    return memory_texts.INSTEAD.format(fact=fact, before=superseded) if superseded else fact
-
-
-def _listed(texts: Sequence[str]) -> str:
-    text = "; ".join(texts[:MAX_NAMED])
-    return text if len(texts) <= MAX_NAMED else memory_texts.MORE_FACTS.format(facts=text, many=len(texts) - MAX_NAMED)
-
-
-def _shorten(text: str) -> str:
-    return literal(shortened(" ".join(text.split()), LINE_CHARS))
-
-
-# The notice of how many more messages a turn's searches would have found in direct messages. Only the asker sees the
-# number; the model never does.
-#
-# Rule: only messages count that the asker may read in their direct messages at this moment.
-
-RECALL: Final = "recall"
-# Searches of one turn that are counted: a model that searches more often lacks the right words, and each search runs
-# twice.
-MAX_SEARCHES: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class WithheldNotice:
-    memories: Memories
-    readers: Readers
-    clock: Clock
-
-    async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
-        """Return the sentence that only the asker sees; "" where nothing was left out."""
-        try:
-            count = await self.count(question, actions)
-        except StoreError as error:
-            log.info("nobody is told what a search left out: %s", error)
-            return ""
-        return memory_texts.withheld_text(count) if count else ""
-
-    async def count(self, question: Incoming, actions: Sequence[ActionRecord]) -> int:
-        """Return how many more messages the turn's searches would have found in direct messages; 0 where only the asker
-        reads. Raises StoreError.
-        """
-        alone = Place(PersonAudience(question.person.id))
-        searches = [call.args for action in actions for call in action.calls if call.name == RECALL][:MAX_SEARCHES]
-        if question.place.audience == alone.audience or not searches:
-            return 0
-        groups = await self.readers.groups_of(alone)
-        hidden = await asyncio.gather(*(self._only_alone(args, question, alone, groups) for args in searches))
-        return len(frozenset[int]().union(*hidden))
-
-    async def _only_alone(
-        self, args: JsonObject, question: Incoming, alone: Place, groups: frozenset[str]
-    ) -> frozenset[int]:
-        """Return the ids of messages that this search would find only in direct messages with the asker."""
-        context = ToolContext(question.person, question.place, question.conversation, 0, self.clock.now())
-        try:
-            allowed = query_of(args, context)
-            wider = query_of(args, replace(context, place=alone, readable_groups=groups))
-        except ToolError:  # the tool returned this error to the model, and did not search
-            return frozenset()
-        hits = await self.memories.search(replace(wider, audiences=allowed.audiences | wider.audiences, shared=False))
-        return frozenset(hit.message.id for hit in hits if not allowed.admits(hit.message))
-
-
-@dataclass(frozen=True, slots=True)
-class TurnNotices:
-    """Implements `bot.turns.runner.ReplyNotices`: each sentence comes from the part that knows it."""
-
-    first_notice: FirstNotice | None = None
-    kept_notice: KeptNotice | None = None
-    schedules: ScheduleDesk | None = None
-    withheld: WithheldNotice | None = None
-    text_now: Callable[[str, str], Awaitable[str | None]] | None = None
-    """Returns the stored text of a platform's message, by its channel and id; None if it is unknown."""
-
-    async def edited_note(self, question: Incoming) -> str:
-        """Return the line below an answer whose question was edited after it had begun."""
-        if self.text_now is None or question.files:  # the text of spoken words is stored later
-            return ""
-        text = await self.text_now(question.channel, question.message_id)
-        return "" if text in (None, question.text) else reply_texts.EDITED_MEANWHILE
-
-    async def first_note(self, person: str, turn: int) -> str:
-        return "" if self.first_notice is None else await self.first_notice.line(person, turn)
-
-    async def kept_note(self, turn: int) -> str:
-        return "" if self.kept_notice is None else await self.kept_notice.line(turn)
-
-    async def scheduled_note(self, question: Incoming) -> str:
-        return "" if self.schedules is None else await self.schedules.line(question)
-
-    async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str:
-        return "" if self.withheld is None else await self.withheld.private_note(question, actions)

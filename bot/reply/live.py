@@ -429,19 +429,17 @@ ENDED_OFFERS: Final = frozenset({reply_surface.ReplyAction.REGENERATE, reply_sur
 RATING_OFFERS: Final = frozenset({reply_surface.ReplyAction.GOOD, reply_surface.ReplyAction.BAD})
 
 
-def final_text(closing: Closing) -> str:
+def final_text(closing: Closing, lines: Sequence[str] = ()) -> str:
     """Return the whole text of the ended reply: the answer, and the lines that are not stored with it."""
     stopped = reply_texts.STOPPED if closing.outcome is Outcome.STOPPED else ""
-    return joined([closing.reply, stopped, closing.kept, closing.scheduled, closing.footer])
+    return joined([closing.reply, stopped, *lines])
 
 
 def offered_actions(closing: Closing) -> frozenset[reply_surface.ReplyAction]:
     """Return the buttons below a reply that ended with `closing`."""
-    offers = frozenset({reply_surface.ReplyAction.UNDO}) if closing.kept else frozenset[reply_surface.ReplyAction]()
-    offers |= reply_surface.SCHEDULING if closing.scheduled else frozenset()
     if closing.outcome in UNFINISHED:
-        return offers | {reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE}
-    return offers | (ENDED_OFFERS | RATING_OFFERS if closing.outcome is Outcome.ANSWERED else ENDED_OFFERS)
+        return frozenset({reply_surface.ReplyAction.CONTINUE, reply_surface.ReplyAction.DELETE})
+    return ENDED_OFFERS | RATING_OFFERS if closing.outcome is Outcome.ANSWERED else ENDED_OFFERS
 
 
 def _describe_failure(write: Write) -> str:

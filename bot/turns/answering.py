@@ -15,13 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming, PutAside, platform_of
 from bot.caches import OncePerMinute
+from bot.chat.turns.notes import NO_ACTIONS, EndedTurn
 from bot.logs import bound, severity
 from bot.reply.live import WAITING_OFFERS, LiveReply, final_text, offered_actions
 from bot.reply.split import attached_files
@@ -33,13 +34,12 @@ from bot.reply_surface import (
     PageRef,
     PageRefused,
     PageUnsent,
-    ReplyAction,
     Surface,
     SurfaceError,
 )
 from bot.telemetry import Charged, Phase, PhaseBegan, TurnBegan, TurnOver, TurnUnended
 from bot.texts import reply_texts
-from bot.turns.runner import ANSWERED, TurnRunner, is_reminder
+from bot.turns.runner import ANSWERED, TurnRunner
 
 # Whether this process certainly holds a claimed turn: by its own clocks, else by asking the ledger.
 #
@@ -92,7 +92,6 @@ class Lease:
 log = logging.getLogger(__name__)
 
 ANSWERING: Final = "turn"  # The purpose of a turn's model calls, as the ledger stores it
-NO_OFFERS: Final = frozenset[ReplyAction]()
 FIRST_EPOCH: Final = 1  # Of the first claim of a turn; a later claim may find pages that an earlier one has shown
 
 # The timeout of uploading files: some megabytes on a slow line. The conversation's next question waits meanwhile.
@@ -113,7 +112,7 @@ class RunningTurn:
     lease: Lease
     earlier: "RunningTurn | None"
     task: asyncio.Task[Outcome | None] = field(init=False)
-    thinking: asyncio.Task[Closing | PutAside] | None = None
+    thinking: asyncio.Task[EndedTurn | PutAside] | None = None
     taken_back: bool = False
     """Its pages are deleted, and nothing more is shown."""
     others_wait: bool = True
@@ -230,7 +229,7 @@ class Answering:
             await self.ledger.save(claim, reply_ref=json.dumps(pages))
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
-        closing, telemetry = Closing(Outcome.STOPPED, ""), self.thinking.telemetry
+        ended, telemetry = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, "")), self.thinking.telemetry
         live = LiveReply(
             surface,
             self.clock,
@@ -254,36 +253,38 @@ class Answering:
                     log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(result.calls))
                     await self._show_waiting(surface, claim.turn)
                     return None
-                closing = await self.thinking.with_notes(claim, result)
-                text = "" if running.taken_back else final_text(closing)
-                # A reminder cannot be regenerated or rated.
-                offers = NO_OFFERS if is_reminder(claim.incoming, closing) else offered_actions(closing)
-                closing = replace(closing, pages=await live.finish(text, offers))
-            closing = await self._with_files(closing, live.surface, running)
+                ended = result
+                lines = await self.thinking.lines_below(ended)
+                text = "" if running.taken_back else final_text(ended.closing, [line.text for line in lines])
+                offers = offered_actions(ended.closing) if self.thinking.offers_actions(ended) else NO_ACTIONS
+                offers = offers.union(*(line.actions for line in lines))
+                ended = _closing(ended, pages=await live.finish(text, offers))
+            ended = await self._with_files(ended, live.surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
                 log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
             with suppress(SurfaceError):  # best effort: the user may not be reachable at all
                 await surface.send_ephemeral(reply_texts.NOT_SHOWN.format(why=refused.remedy).rstrip())
-            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
+            ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             if not running.taken_back:
                 with suppress(SurfaceError):  # best effort
                     await surface.send_ephemeral(reply_texts.REPLY_DELETED)
-            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
+            ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
         except (LeaseLost, asyncio.CancelledError) as error:
             if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
                 await self._delete_stray(live.stray_page, surface, running)
             raise
-        if not running.taken_back and (report := await self.thinking.final_notice(claim.incoming, closing)) is not None:
-            await self.ledger.accept(report)
+        if not running.taken_back and (message := await self.thinking.final_message(ended)) is not None:
+            await self.ledger.accept(message)
+        closing = ended.closing
         telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
-        if not running.taken_back and (aside := await self.thinking.private_note(claim.incoming, closing)):
+        for line in () if running.taken_back else await self.thinking.private_lines(ended):
             with suppress(SurfaceError):  # best effort
-                await surface.send_ephemeral(aside)
+                await surface.send_ephemeral(line)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
 
@@ -299,21 +300,21 @@ class Answering:
         except CogencyError as error:
             log.info("turn %d: its asker is shown what waits by the button alone: %s", turn, error)
 
-    async def _with_files(self, closing: Closing, surface: Surface, running: RunningTurn) -> Closing:
+    async def _with_files(self, ended: EndedTurn, surface: Surface, running: RunningTurn) -> EndedTurn:
         """Attach the reply's files. The answer does not depend on them: a failure is only logged."""
-        claim = running.claim
+        claim, closing = running.claim, ended.closing
         pages = len(closing.pages)
         files = attached_files(closing.reply, pages=pages, limits=surface.limits, shared=closing.files)
         if running.taken_back or closing.outcome not in ANSWERED or not files:
-            return closing
+            return ended
         try:
             await running.lease.ensure(claim)
             async with asyncio.timeout(ATTACH_S):
                 messages = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
         except (SurfaceError, TimeoutError) as error:
             log.warning("turn %d: %d files not handed over: %s", claim.turn, len(files), error)
-            return closing
-        return replace(closing, pages=(*closing.pages, *(page.id for page in messages)))
+            return ended
+        return _closing(ended, pages=(*closing.pages, *(page.id for page in messages)))
 
     async def _delete_stray(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
         """Delete a page that was posted just as the turn was lost, unless it became part of the reply."""
@@ -325,10 +326,11 @@ class Answering:
                 log.info("turn %d: a page too many is taken away", turn)
                 await surface.delete(page)
 
-    async def _think(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
+    async def _think(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
         claim = running.claim
         if claim.attempts > self.max_attempts:
-            return Closing(Outcome.REFUSED, reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
+            sorry = reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn)
+            return EndedTurn(claim.turn, claim.incoming, Closing(Outcome.REFUSED, sorry))
         # A task of its own: stopping ends the thinking, but not showing and storing the reply so far.
         running.thinking = asyncio.create_task(self.thinking.think(claim, live, stopped))
         try:
@@ -338,10 +340,12 @@ class Answering:
                 running.thinking.cancel()
                 await asyncio.wait({running.thinking})
                 raise
-            result = Closing(Outcome.STOPPED, "")  # before its first step
-        if isinstance(result, PutAside):
-            return result
-        return replace(result, reply="") if running.taken_back else result
+            result = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, ""))  # before its first step
+        return _closing(result, reply="") if running.taken_back and isinstance(result, EndedTurn) else result
+
+
+def _closing(ended: EndedTurn, **changes: Any) -> EndedTurn:  # noqa: ANN401 -- fields of Closing, as of `replace`
+    return replace(ended, closing=replace(ended.closing, **changes))
 
 
 async def _show_status(surface: Surface, status: str) -> None:

@@ -6,6 +6,7 @@ and one log line with the turn's id.
 
 import asyncio
 import logging
+from collections import ChainMap
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,20 +17,11 @@ from typing import Protocol
 from agent import texts
 from agent.citations import cite, references_of
 from agent.context import Context, Persona
-from agent.errors import FailureReason, ProviderError, StoreError
+from agent.errors import ProviderError, StoreError
 from agent.events import (
     AgentEvent,
-    CallAsks,
-    CallFinished,
-    CallStarted,
-    HandleClosed,
-    HandleOpened,
     IterationStarted,
-    ModelAnswered,
-    ModelSwitched,
     Outcome,
-    TextArrived,
-    TurnEnded,
     TurnPutAside,
 )
 from agent.loop import Loop
@@ -39,26 +31,25 @@ from agent.messages import ModelCall, Provenance
 from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider, ToolAudit
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
-from agent.records import Claim, Closing, Incoming, PutAside, Waiting, platform_of
-from agent.schedules import WORK_ROUNDS, asked_in
-from agent.state import ActionRecord, SituationSummary
+from agent.records import Claim, Closing, Incoming, PutAside, Waiting
+from agent.schedules import asked_in
+from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import Turn
-from agent.turn_kinds import TurnKind
 from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of, turn_words
-from bot.access.acl import TERMINAL
-from bot.access.budgets import footer
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit
+from bot.chat.feature import Feature
+from bot.chat.turns.kinds import ASKED, TurnRule
+from bot.chat.turns.notes import EndedTurn, NoteLine, lines_below, private_lines
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
-from bot.scheduler import LongWork
-from bot.setting_parsers import FooterStyle
-from bot.telemetry import SILENT, AgentReported, Telemetry
+from bot.telemetry import SILENT, Telemetry
 from bot.texts import reply_texts
 from bot.turns.approvals import ApprovalPolicy, wait_until
 from bot.turns.questions import QuestionDesk
+from bot.turns.turn_events import HandleNotes, ObservedEvents, explained, show_again
 
 # What a turn asks of the rest of the bot, by ports of its own: `bot.memory` and `bot.ambient` are rooms above.
 
@@ -89,32 +80,6 @@ class LearningRules(Protocol):
     async def may_learn(self, incoming: Incoming) -> bool: ...
 
 
-class ReplyNotices(Protocol):
-    """Fixed sentences about an answer; each is "" if there is nothing to say. `first_note`: below a person's first
-    answer; `edited_note`: that the question was edited meanwhile; `kept_note`: which facts were stored;
-    `scheduled_note`: what is scheduled; `private_note`: for the asker.
-    """
-
-    async def first_note(self, person: str, turn: int) -> str: ...
-    async def edited_note(self, question: Incoming) -> str: ...
-    async def kept_note(self, turn: int) -> str: ...
-    async def scheduled_note(self, question: Incoming) -> str: ...
-    async def private_note(self, question: Incoming, actions: Sequence[ActionRecord]) -> str: ...
-
-
-class AmbientTurns(Protocol):
-    """Answers to open questions that were not addressed to the bot."""
-
-    async def notice(self, question: Incoming) -> str: ...
-    async def unanswered(self, question: Incoming) -> None: ...
-
-
-class HandleNotes(Protocol):
-    async def record_event(self, event: AgentEvent) -> None:
-        """Note that a vendor stores something from now on, or no longer."""
-        ...
-
-
 class Foreground(Protocol):
     def answering(self) -> AbstractContextManager[None]:
         """Return the context in which a model is asked: background work pauses meanwhile."""
@@ -129,7 +94,7 @@ class AgentConfig:
     persona: Callable[[Incoming], Awaitable[Persona]]
     tools: Toolbox
     context: ContextConfig
-    footer: FooterStyle = FooterStyle.OFF
+    features: Sequence[Feature] = ()
     joins: bool = False
     """Whether a message that a person sends while their answer grows joins it; else it waits for its own answer."""
     summarises: bool = False
@@ -144,9 +109,6 @@ class AgentConfig:
     readers: GroupReaders | None = None
     files: FileReader | None = None
     learning: LearningRules | None = None
-    notices: ReplyNotices | None = None
-    long_work: LongWork | None = None
-    ambient: AmbientTurns | None = None
     handles: HandleNotes | None = None
     foreground: Foreground | None = None
 
@@ -160,12 +122,10 @@ WAITED = timedelta(seconds=5)  # Longer than a message waits for its turn while 
 
 
 class TurnRunner:
-    def __init__(
-        self, config: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock, *, works: bool = False
-    ) -> None:
-        """`works`: for long work only, which has more rounds (`config`) and for which nobody waits."""
+    def __init__(self, config: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
         self._config = config
-        self._works = works
+        self._rules = dict(ChainMap(*(dict(feature.kinds) for feature in config.features), dict(ASKED)))
+        self._notes = [note for feature in config.features for note in feature.notes]
         self._ledger = ledger
         self._knowledge = knowledge
         self._clock = clock
@@ -191,79 +151,64 @@ class TurnRunner:
         open_ = {call.name for step in steps if not step.complete for call in step.calls}
         return bool(open_) and not open_ <= {tool.name for tool in self._config.tools.all(asker)}
 
-    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
+    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
         """Run the turn up to its complete reply, which `live` shows as it grows, or up to a call that needs consent.
 
         A cancellation while `stopped()` is true ends the turn with the text so far. Any other cancellation is raised,
         as are StoreError and SurfaceError.
         """
-        if _is_ambient(claim.incoming):
-            return await self._think_unasked(claim, live, stopped)
-        if not _is_scheduled(claim.incoming) or self._works:
-            return await self._think(claim, live, stopped)
-        if (whole := _reminder(claim, stopped)) is not None:
-            return whole
-        if claim.incoming.kind is TurnKind.WORK:
-            asked = replace(claim.incoming, conversation=asked_in(claim.incoming.conversation))
-            return await self._at_work().think(replace(claim, incoming=asked), live, stopped)
-        text = joined([claim.incoming.text, texts.SCHEDULED_QUESTION])
-        thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
-        if isinstance(thought, PutAside) or not _says_nothing(thought):
-            return thought
-        return _without_words(thought)
+        question, rule = claim.incoming, self._rules[claim.incoming.kind]
+        if rule.posts_text:
+            return EndedTurn(claim.turn, question, _posted(claim, stopped))
+        text = joined([question.text, rule.instruction])
+        conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
+        asked = replace(claim, incoming=replace(question, text=text, conversation=conversation))
+        ended = await self._think(asked, rule, live, stopped)
+        if isinstance(ended, EndedTurn):
+            fails = rule.is_unasked and ended.closing.outcome not in ANSWERED and live.is_empty
+            silent = fails or (rule.may_be_silent and says_nothing(ended.closing))
+            closing = _without_words(ended.closing) if silent else ended.closing
+            return replace(ended, question=question, closing=closing)
+        if rule.is_unasked:
+            return EndedTurn(claim.turn, question, _without_words(Closing(Outcome.ANSWERED, "")))
+        return ended
 
-    async def _think_unasked(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
-        """Answer a question that was not addressed to the bot: shows nothing until there is an answer, or at all."""
-        text = joined([claim.incoming.text, texts.OVERHEARD_QUESTION])
-        thought = await self._think(replace(claim, incoming=replace(claim.incoming, text=text)), live, stopped)
-        fails = isinstance(thought, PutAside) or thought.outcome not in ANSWERED
-        if isinstance(thought, Closing) and not _says_nothing(thought) and not (fails and live.is_empty):
-            notice = "" if self._config.ambient is None else await self._config.ambient.notice(claim.incoming)
-            return replace(thought, footer=joined([thought.footer, notice]))
-        if self._config.ambient is not None:
-            await self._config.ambient.unanswered(claim.incoming)
-        return _without_words(thought if isinstance(thought, Closing) else Closing(Outcome.ANSWERED, ""))
-
-    def _at_work(self) -> "TurnRunner":
-        usual = self._config.context
-        limits = replace(usual.turn_limits, max_iterations=max(WORK_ROUNDS, usual.turn_limits.max_iterations))
-        config = replace(self._config, context=replace(usual, turn_limits=limits), joins=False)
-        return TurnRunner(config, self._ledger, self._knowledge, self._clock, works=True)
-
-    async def _think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing | PutAside:
+    async def _think(
+        self, claim: Claim, rule: TurnRule, live: LiveReply, stopped: Callable[[], bool]
+    ) -> EndedTurn | PutAside:
         await self._prepare(claim, stopped)
         tools = self._config.tools.registry(asker_of(claim.incoming))
         context: Context | None = None
-        turn, audit = await self._turn(claim, tools, lambda: UNREAD if context is None else turn_words(claim, context))
+
+        def words() -> TurnWords:
+            return UNREAD if context is None else turn_words(claim, context)
+
+        turn, audit = await self._turn(claim, rule, tools, words)
         closing = Closing(Outcome.STOPPED, turn.text)
-        held: list[AgentEvent] | None = [] if _may_be_silent(claim.incoming) and not self._works else None
-        events = _ObservedEvents(
+        held: list[AgentEvent] | None = [] if rule.may_be_silent else None
+        events = ObservedEvents(
             live,
             self._config.handles,
-            partial(_explained, claim.incoming),
+            partial(explained, claim.incoming),
             audit,
             held=held,
-            asks=not _is_ambient(claim.incoming),
+            asks=not rule.is_unasked,
             turn=claim.turn,
             telemetry=self.telemetry,
         )
-        notice = ""
         try:
             if stopped():
-                return closed(closing, turn, claim.incoming.place)
-            if (spent := await self._overspent(claim, turn)) is not None:
-                return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
-            files = await self._files(claim.incoming, live)
-            if files.sorry:
-                return await self._end(claim, turn, closing, Outcome.REFUSED, files.sorry)
+                return EndedTurn(claim.turn, claim.incoming, closed(closing, turn, claim.incoming.place))
+            files = await self._files(claim, rule, turn, live)
+            if refusal := files.sorry:
+                closing = await self._end(claim, turn, closing, Outcome.REFUSED, refusal)
+                return EndedTurn(claim.turn, claim.incoming, closing)
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self._ledger.set_text(claim, files.spoken)
-            place = claim.incoming.place
-            alone = isinstance(place.audience, PersonAudience)  # where several people read, no group's content is used
-            groups = await self._config.readers.groups_of(place) if alone and self._config.readers else frozenset[str]()
+            groups = await self._groups(claim.incoming.place)
             provider = await self._config.provider(claim.incoming)
-            context, until = await self._known(claim, tools, groups, turn.progress, files, provider.capabilities)
+            context, until = await self._known(claim, rule, tools, groups, turn.progress, files, provider.capabilities)
             turn.record_sources(context.sources)
             live.record_context(context.read, turn.progress)
             closing = replace(
@@ -274,8 +219,8 @@ class TurnRunner:
                 summarise_until=until if self._config.summarises else None,
             )
             events.asked = provider.name
-            loop = self._loop(claim, turn, tools, context, groups, provider, events)
-            await _show_again(turn.progress, events.show, steps=self._works)
+            loop = self._loop(claim, rule, turn, tools, context, groups, provider, events)
+            await show_again(turn.progress, events.show, steps=rule.runs_beside)
             with nullcontext() if self._config.foreground is None else self._config.foreground.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
@@ -284,9 +229,7 @@ class TurnRunner:
             noted = SituationSummary().merged(written) if written else None
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
-                if self._config.notices is not None and closing.reply and not _says_nothing(closing):
-                    notice = await self._config.notices.first_note(claim.incoming.person.id, claim.turn)
-                closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
+                closing = await self._to_be_learned(claim.incoming, rule, turn.progress.joined, closing)
         except asyncio.CancelledError:
             if not stopped():
                 raise
@@ -298,12 +241,19 @@ class TurnRunner:
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         closing = _with_sources(claim, closing, turn.progress)
-        below = footer(turn.progress.calls, events.asked, events.why(turn.progress.calls), self._config.footer)
-        return closed(closing, turn, claim.incoming.place, joined([below, notice]))
+        closing = closed(closing, turn, claim.incoming.place)
+        return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
+
+    async def _groups(self, place: Place) -> frozenset[str]:
+        """Return the groups whose content may be used there: where several people read, none."""
+        if self._config.readers is None or not isinstance(place.audience, PersonAudience):
+            return frozenset()
+        return await self._config.readers.groups_of(place)
 
     async def _known(
         self,
         claim: Claim,
+        rule: TurnRule,
         tools: Registry,
         groups: frozenset[str],
         progress: Progress,
@@ -311,16 +261,12 @@ class TurnRunner:
         capabilities: Capabilities,
     ) -> tuple[Context, int | None]:
         """See `agent.turn_setup.known_context`. Raises StoreError."""
-        asked = claim
-        if self._works:
-            text = joined([claim.incoming.text, texts.LONG_WORK])
-            asked = replace(claim, incoming=replace(claim.incoming, text=text))
         context, until = await known_context(
             self._config.context,
             await self._config.persona(claim.incoming),
             tools,
             self._knowledge,
-            asked,
+            claim,
             groups,
             progress,
             images=files.images,
@@ -329,14 +275,15 @@ class TurnRunner:
             in_functions=capabilities.native_calls,
             composing=self._composing,
         )
-        if self._works and claim.incoming.own:  # a model wrote the text of this question
+        if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, own_words=context.own_words[:-1])
         return context, until
 
     async def _turn(
-        self, claim: Claim, tools: Registry, words: Callable[[], TurnWords]
+        self, claim: Claim, rule: TurnRule, tools: Registry, words: Callable[[], TurnWords]
     ) -> tuple[Turn, CallAudit | None]:
-        progress, limits, policy = decode(claim.progress), self._config.context.turn_limits, self._config.policy
+        progress, policy, limits = decode(claim.progress), self._config.policy, self._config.context.turn_limits
+        limits = replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
         turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=claim.incoming.text), None
         if policy is not None and (tools.asks or policy.rows):
             turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
@@ -347,38 +294,39 @@ class TurnRunner:
             await audit.keep_refused()
         return turn, audit
 
-    async def _files(self, question: Incoming, live: LiveReply) -> Attached:
-        """Read the files that came with the question, while the person sees a status."""
+    async def _files(self, claim: Claim, rule: TurnRule, turn: Turn, live: LiveReply) -> Attached:
+        """Read the files that came with the question, while the person sees a status, if a budget is left for it."""
+        question = claim.incoming
+        if (spent := await self._overspent(claim, rule, turn)) is not None:
+            return Attached(sorry=spent)
         if self._config.files is None or not question.files:
             return NOTHING
         await live.record_event(IterationStarted(1))
         return await self._config.files.read(question)
 
-    async def with_notes(self, claim: Claim, closing: Closing) -> Closing:
-        """Add the lines below the reply about stored and learned facts, and about new schedules."""
-        notices = self._config.notices
-        if notices is None or _is_silent(closing) or (_may_be_silent(claim.incoming) and not closing.used_tools):
-            return closing
-        if edited := await notices.edited_note(claim.incoming):
-            closing = replace(closing, footer=joined([edited, closing.footer]))
-        kept = await notices.kept_note(claim.turn)
-        scheduled = await notices.scheduled_note(claim.incoming) if closing.used_tools else ""
-        return replace(closing, kept=kept, scheduled=scheduled)
+    async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
+        """Return the lines to show below the reply. Raises StoreError."""
+        return () if _is_silent(ended.closing) else await lines_below(self._notes, ended)
 
-    async def private_note(self, question: Incoming, closing: Closing) -> str:
-        """Return what the person alone is shown after the reply; "" for nothing."""
-        if self._config.notices is None or closing.outcome not in ANSWERED or _is_silent(closing):
-            return ""
-        return await self._config.notices.private_note(question, closing.actions)
+    async def private_lines(self, ended: EndedTurn) -> list[str]:
+        """Return what the person alone is shown after the reply. Raises StoreError."""
+        if ended.closing.outcome not in ANSWERED or _is_silent(ended.closing):
+            return []
+        return await private_lines(self._notes, ended)
 
-    async def final_notice(self, question: Incoming, closing: Closing) -> Incoming | None:
-        """Return the message to the person whose long work has ended, or None."""
-        work = self._config.long_work if question.kind is TurnKind.WORK else None
-        return None if work is None else await work.final_notice(question, closing)
+    def offers_actions(self, ended: EndedTurn) -> bool:
+        return self._rules[ended.kind].offers_actions
 
-    async def _to_be_learned(self, question: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
+    async def final_message(self, ended: EndedTurn) -> Incoming | None:
+        """Return the message to accept as a turn, now that this one has ended; None for none. Raises StoreError."""
+        watcher = self._rules[ended.kind].watcher
+        return None if watcher is None else await watcher.ended(ended.question, ended.closing)
+
+    async def _to_be_learned(
+        self, question: Incoming, rule: TurnRule, joined: Sequence[Waiting], closing: Closing
+    ) -> Closing:
         """Set when to learn from the question. Small talk has no time, but is learned from once it is edited."""
-        if _may_be_silent(question):  # it was learned from when it was scheduled, or nobody asked the bot
+        if not rule.is_learned_from:
             return replace(closing, passed_over=True)
         learning = self._config.learning
         if learning is None:
@@ -388,15 +336,15 @@ class TurnRunner:
         teaches = may_teach([question.text, *(one.text for one in joined)])
         return replace(closing, learn_at=learning.due(self._clock.now()) if teaches else None)
 
-    async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
+    async def _overspent(self, claim: Claim, rule: TurnRule, turn: Turn) -> str | None:
         """Return why a question that had to wait exceeds a budget now. Others were checked when they came in."""
         waited = self._clock.now() - claim.incoming.time
-        if self._config.budgets is None or turn.progress.calls or (waited < WAITED and not self._works):
+        if self._config.budgets is None or turn.progress.calls or (waited < WAITED and not rule.runs_beside):
             return None
         return await self._config.budgets.budget_left(claim.incoming)
 
     async def _put_aside(
-        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "_ObservedEvents"
+        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "ObservedEvents"
     ) -> PutAside:
         if events.asks:
             await events.release()
@@ -425,12 +373,13 @@ class TurnRunner:
     def _loop(
         self,
         claim: Claim,
+        rule: TurnRule,
         turn: Turn,
         tools: Registry,
         context: Context,
         groups: frozenset[str],
         provider: Provider,
-        events: "_ObservedEvents",
+        events: "ObservedEvents",
     ) -> Loop:
         config = self._config
 
@@ -458,107 +407,30 @@ class TurnRunner:
             self._clock,
             emit=events.record_event,
             save=save,
-            arrived=arrived if config.joins else None,
+            arrived=arrived if config.joins and not rule.runs_beside else None,
             ask=None if config.questions is None else partial(config.questions.ask, claim),
             afford=None if config.budgets is None else partial(config.budgets.budget_left, claim.incoming),
-            ends=partial(config.long_work.end_due, claim.incoming) if self._works and config.long_work else None,
+            ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
             explain=failed,
         )
 
 
-MEASURED = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # The events that telemetry records
-
-
-@dataclass(slots=True, eq=False)
-class _ObservedEvents:
-    """Passes on a turn's events, and notes which model was `asked` and why another one answered.
-
-    `held`: the events until it is known that there is something to report; None if there always is. `asks`: whether the
-    person may be asked to confirm a call meanwhile.
-    """
-
-    live: LiveReply
-    handles: HandleNotes | None
-    explain: Callable[[FailureReason], str]
-    audit: CallAudit | None = None
-    asked: str = ""
-    switched: str = ""
-    held: list[AgentEvent] | None = None
-    asks: bool = True
-    turn: int = 0
-    telemetry: Telemetry = SILENT
-    _said: str = ""
-
-    async def show(self, event: AgentEvent) -> None:
-        if self.held is None:
-            await self.live.record_event(event)
-            return
-        self.held.append(event)
-        if isinstance(event, TextArrived):
-            self._said = f"{self._said}{event.text}".lstrip()
-        if (isinstance(event, CallAsks) and self.asks) or not texts.NOTHING_TO_REPORT.startswith(self._said.rstrip()):
-            await self.release()
-
-    async def release(self) -> None:
-        held, self.held = self.held or (), None
-        for event in held:
-            await self.live.record_event(event)
-
-    async def record_event(self, event: AgentEvent) -> None:
-        if isinstance(event, MEASURED):
-            self.telemetry.record(AgentReported(self.turn, event, self.asked))
-        if isinstance(event, ModelSwitched):
-            log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why.sentence)
-            self.switched = self.explain(event.why)
-        if self.handles is not None and isinstance(event, HandleOpened | HandleClosed):
-            await self.handles.record_event(event)
-        if self.audit is not None and isinstance(event, CallStarted | CallFinished | IterationStarted | TurnEnded):
-            await self.audit.record_event(event)
-        await self.show(event)
-
-    def why(self, calls: Sequence[ModelCall]) -> str:
-        """Return why another model answered than the one that was asked; "" if none did."""
-        another = bool(self.asked and calls) and calls[-1].model != self.asked
-        return (self.switched or reply_texts.NO_ANSWER_FROM_FIRST) if another else ""
-
-
 def _without_words(closing: Closing) -> Closing:
     """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
-    return replace(closing, reply="", footer="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+    return replace(closing, reply="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
 
 
-def _is_ambient(question: Incoming) -> bool:
-    return question.kind is TurnKind.AMBIENT
-
-
-def _may_be_silent(question: Incoming) -> bool:
-    return _is_scheduled(question) or _is_ambient(question)
-
-
-def _is_scheduled(question: Incoming) -> bool:
-    return question.kind.begun_by_schedule
-
-
-def _says_nothing(closing: Closing) -> bool:
+def says_nothing(closing: Closing) -> bool:
     return closing.reply.strip() == texts.NOTHING_TO_REPORT
 
 
-def _reminder(claim: Claim, stopped: Callable[[], bool]) -> Closing | None:
-    """Return the end of a turn whose reply was stored with it, so that no model is asked; None for others."""
-    progress = decode(claim.progress)
-    words = progress.reply
-    if words is None and claim.incoming.kind is TurnKind.NOTICE:
-        words = claim.incoming.text
-    if words is None or progress.steps or progress.calls:
-        return None
+def _posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
+    """Return the end of a turn that was begun with its reply, so that no model is asked."""
     if stopped():
         return Closing(Outcome.STOPPED, "")
+    progress = decode(claim.progress)
+    words = claim.incoming.text if progress.reply is None else progress.reply
     return Closing(Outcome.ANSWERED, words, passed_over=True, retold=not progress.own)
-
-
-def is_reminder(question: Incoming, closing: Closing) -> bool:
-    """Whether this was the reminder of a schedule, for which no model was asked."""
-    return _is_scheduled(question) and not closing.calls and closing.outcome is Outcome.ANSWERED
 
 
 def _is_silent(closing: Closing) -> bool:
@@ -566,14 +438,9 @@ def _is_silent(closing: Closing) -> bool:
     return closing.outcome is Outcome.ANSWERED and not closing.reply
 
 
-def _explained(question: Incoming, reason: FailureReason) -> str:
-    """Return the reason with details of the settings in the terminal, whose user knows them; elsewhere without."""
-    return reason.to_operator if platform_of(question.source) == TERMINAL else reason.to_person
-
-
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:
     """Return the answer with its sources below it, and without citations that no result has."""
-    if _says_nothing(closing) or not any(step.calls for step in progress.steps):
+    if says_nothing(closing) or not any(step.calls for step in progress.steps):
         return closing
     cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
     if cited.invented:
@@ -581,17 +448,3 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
     is_answer = closing.outcome in ANSWERED or cited.is_cited
     reply = joined([cited.text, reply_texts.sources_text(cited) if is_answer else ""])
     return replace(closing, reply=reply, invented=cited.invented)
-
-
-async def _show_again(
-    progress: Progress, show: Callable[[AgentEvent], Awaitable[None]], *, steps: bool = False
-) -> None:
-    """Show the text that an earlier process had written before its tools ran. `steps`: also show its calls."""
-    for number, step in enumerate(progress.steps, 1):
-        await show(IterationStarted(number))
-        if step.text:
-            await show(TextArrived(step.text))
-        for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1):
-            if steps and result is not None:
-                await show(CallStarted(f"{number}.{at}", call))
-                await show(CallFinished(f"{number}.{at}", result))

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from agent.events import Outcome
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
+from agent.records import Closing, Incoming
 from agent.spending import By, SpendingPeriod
 from agent.turn_kinds import TurnKind
 from bot.access.acl import LOOKS, MARKS, AccessRules, AmbientState, parse_entries, place_owner
@@ -19,6 +20,7 @@ from bot.message_intake import QuestionToAll
 from bot.models.choice import LearningModel
 from store.engine import Store
 from tests.fakes.clock import FakeClock
+from tests.fakes.ended import ended
 from tests.fakes.incoming import said
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
@@ -214,7 +216,9 @@ async def test_only_the_first_answer_says_how_to_end_them() -> None:
     for _ in range(2):
         await world.asked(desk)
     first, second = world.answered
-    assert [bool(await desk.notice(one)) for one in (first, first, second)] == [True, True, False]
+    (note,) = desk.feature.notes
+    lines = [await note.line(ended(1, one)) for one in (first, first, second, said("Bot, which?"))]
+    assert [bool(line.text) for line in lines] == [True, True, False, False]
 
 
 async def test_an_unanswered_question_is_erased() -> None:
@@ -224,7 +228,9 @@ async def test_an_unanswered_question_is_erased() -> None:
     desk = world.process()
     await world.asked(desk)
     await store.ledger.accept(world.answered[0])
-    await desk.unanswered(world.answered[0])
+    await desk.ended(world.answered[0], Closing(Outcome.ANSWERED, "At noon."))
+    assert [turn.state for turn in store.turns] == ["waiting"]
+    await desk.ended(world.answered[0], Closing(Outcome.ANSWERED, ""))
     assert [turn.state for turn in store.turns] == ["done"]
     assert [kind for kind, _ in store.waiting_jobs] == ["forget_deleted"]
 

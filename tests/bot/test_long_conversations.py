@@ -8,9 +8,10 @@ from sqlalchemy import Connection, insert, update
 
 from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming, Closing
+from agent.records import Claiming
 from agent.state import SituationSummary
 from agent.toolbox.registry import Toolbox
+from bot.chat.turns.notes import EndedTurn
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
 from store import rows
@@ -68,9 +69,9 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
-        closing = await thinking.think(first, live, lambda: False)
-        assert isinstance(closing, Closing)
-        await store.ledger.finish(first, closing, START)
+        ended = await thinking.think(first, live, lambda: False)
+        assert isinstance(ended, EndedTurn)
+        await store.ledger.finish(first, ended.closing, START)
     await store.database.write(fill, messages, words)
     await store.ledger.accept(said("and now?"))
     asked = await store.ledger.claim(Claiming("w", START, LEASE))

@@ -35,8 +35,9 @@ from agent.schedules import (
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.turn_kinds import TurnKind
+from bot.chat.feature import Feature
 from bot.schedule_reading import WhenRead, read_when
-from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler
+from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler, schedule_kinds
 from bot.texts import reply_texts
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -111,6 +112,7 @@ class World:
             persona=speaking(),
             tools=Toolbox([RecallTool(self.store.memories)]),
             context=WORDED,
+            features=[Feature(name="schedules", kinds=schedule_kinds())],
         )
         thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = Turns(
@@ -482,7 +484,7 @@ async def test_work_continues_while_access_is_unknown_and_is_checked_seldom() ->
     ends = await longer.end_due(asked, Progress())
     assert ends is not None
     assert ends.at_once
-    message = await longer.final_notice(asked, Closing(Outcome.REFUSED, "x"))
+    message = await longer.ended(asked, Closing(Outcome.REFUSED, "x"))
     assert message is not None
     assert message.conversation == "direct"
     assert message.text == reply_texts.WORK_TAKEN_AWAY.format(words="x", why="They are gone.")
@@ -494,12 +496,12 @@ async def test_work_that_its_person_stopped_or_cancelled_sends_no_notice() -> No
     one = await world.store.schedules.add(new)
     assert isinstance(one, Schedule)
     longer, asked = LongWork(world.store.schedules, {"test": world.place}, world.clock), question_of(one)
-    message = await longer.final_notice(asked, Closing(Outcome.CUT, "so far"))
+    message = await longer.ended(asked, Closing(Outcome.CUT, "so far"))
     assert message is not None
     assert (message.text, message.conversation) == (reply_texts.WORK_ENDED, "thread:work:1:told")
-    assert await longer.final_notice(asked, Closing(Outcome.STOPPED, "")) is None
+    assert await longer.ended(asked, Closing(Outcome.STOPPED, "")) is None
     await world.store.schedules.cancel("ann", one.id, NOON)
-    assert await longer.final_notice(asked, Closing(Outcome.ANSWERED, "x")) is None
+    assert await longer.ended(asked, Closing(Outcome.ANSWERED, "x")) is None
     assert await longer.end_due(asked, Progress()) is None
 
 

@@ -8,7 +8,9 @@ from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.toolbox.registry import Toolbox
 from bot.caches import ForegroundPriority
-from bot.memory.learning import FirstNotice, Learner, LearningModel, LearningPauses, LearningSchedule, TurnNotices
+from bot.chat.feature import Feature
+from bot.memory.learning import Learner, LearningModel, LearningPauses, LearningSchedule
+from bot.memory.notices import FirstNotice
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
@@ -46,7 +48,7 @@ class ToldTurns:
             tools=Toolbox([]),
             context=WORDED,
             learning=LearningSchedule(learner, self.pauses),
-            notices=TurnNotices(FirstNotice(store.preferences, lambda: True)),
+            features=[Feature(name="memory", notes=[FirstNotice(store.preferences, lambda: True)])],
         )
         thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)

@@ -17,13 +17,14 @@ from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionControl, AdmissionRules
-from bot.access.budgets import BudgetAllowances, Budgets
+from bot.access.budgets import BudgetAllowances, Budgets, ModelNote
 from bot.app.parts import persona_here
 from bot.attachments.read_again import ReadAgainTool
 from bot.attachments.reading import FETCH_S, AttachmentReader
+from bot.chat.feature import Feature
 from bot.hosting import BotHost
-from bot.memory.learning import TurnNotices, WithheldNotice
-from bot.scheduler import LongWork
+from bot.memory.notices import EditedNotice, WithheldNotice
+from bot.scheduler import LongWork, schedule_kinds
 from bot.setting_parsers import FooterStyle
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.questions import QuestionDesk
@@ -86,14 +87,15 @@ def turns_host(
         audit=store.audit,
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
-        notices=TurnNotices(
-            withheld=WithheldNotice(store.memories, connections.readers, clock), text_now=store.forgetting.text
-        ),
+        features=[
+            Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
+            Feature(name="budgets", notes=[ModelNote(footer)]),
+            Feature(name="memory", notes=[WithheldNotice(store.memories, connections.readers, clock)]),
+            Feature(name="schedules", kinds=schedule_kinds(longer)),
+            ambient.feature,
+        ],
         questions=questions,
-        long_work=longer,
         files=reader,
-        footer=footer,
-        ambient=ambient,
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"

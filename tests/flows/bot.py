@@ -13,10 +13,13 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
+from bot.access.budgets import ModelNote
+from bot.chat.feature import Feature
 from bot.hosting import BotHost
-from bot.memory.learning import KeptNotice, TurnNotices, WithheldNotice
+from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.reply_surface import Surface
-from bot.schedule_desk import ScheduleDesk
+from bot.schedule_desk import ScheduleDesk, ScheduleNote
+from bot.scheduler import schedule_kinds
 from bot.setting_parsers import FooterStyle
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -91,12 +94,15 @@ async def serving_host(
 ) -> AsyncGenerator[BotHost, None]:
     """The same on a store that is open."""
     connections = connections_of(store, clock)
-    notices = TurnNotices(
-        kept_notice=KeptNotice(store.facts, store.profiles, store.forgetting, clock),
-        schedules=ScheduleDesk(store.schedules, store.preferences, clock),
-        withheld=WithheldNotice(store.memories, connections.readers, clock),
-    )
-    mind = replace(mind_of(store, model, connections), readers=connections.readers, notices=notices, footer=footer)
+    kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock)
+    withheld = WithheldNotice(store.memories, connections.readers, clock)
+    scheduled = ScheduleNote(ScheduleDesk(store.schedules, store.preferences, clock))
+    features = [
+        Feature(name="budgets", notes=[ModelNote(footer)]),
+        Feature(name="memory", notes=[kept, withheld]),
+        Feature(name="schedules", kinds=schedule_kinds(), notes=[scheduled]),
+    ]
+    mind = replace(mind_of(store, model, connections), readers=connections.readers, features=features)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host

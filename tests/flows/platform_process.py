@@ -13,13 +13,14 @@ from agent.ports import Clock, ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.tools.schedule import BackgroundTool
+from bot.chat.feature import Feature
 from bot.host import Host
 from bot.hosting import serve_all
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve as serve_discord
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
-from bot.scheduler import LongWork
+from bot.scheduler import LongWork, schedule_kinds
 from bot.setting_parsers import Secret
 from bot.turns.runner import AgentConfig, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -83,7 +84,7 @@ async def _main(
         persona=speaking(),
         tools=Toolbox([BackgroundTool(store.schedules), tool] if works else []),
         context=WORDED,
-        long_work=longer,
+        features=[Feature(name="schedules", kinds=schedule_kinds(longer))],
     )
     thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
     limits, owner = TurnsLimits(sweep_s=0.05), clock.now().isoformat()

@@ -40,12 +40,13 @@ from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.records import INDEXING, Claiming, Closing, Incoming, Person, Quoted
+from agent.records import INDEXING, Claiming, Incoming, Person, Quoted
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from bot.access.admission import Readers
 from bot.caches import MAX_AGE_S, ForegroundPriority
+from bot.chat.turns.notes import EndedTurn
 from bot.memory.learning import Learner, LearningModel, LearningSchedule
 from bot.reply.live import LiveReply
 from bot.turns.runner import AgentConfig, TurnRunner
@@ -273,8 +274,9 @@ class Town:
         claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None
         async with LiveReply(FakeSurface(self.clock), self.clock, claim.turn) as live:
-            closing = await self.thinking.think(claim, live, lambda: False)
-            assert isinstance(closing, Closing)
+            ended = await self.thinking.think(claim, live, lambda: False)
+            assert isinstance(ended, EndedTurn)
+            closing = ended.closing
             pages = [f"{claim.turn} {page}" for page in await live.finish(closing.reply)]
         await self.store.ledger.finish(claim, replace(closing, pages=tuple(pages)), self.clock.now())
         self.replies.append((said, Quoted("a reply", "bot", closing.reply, (*pages,))))

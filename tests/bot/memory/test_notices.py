@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from agent.memory.forgetting_plans import Everything
-from bot.memory.learning import FirstNotice
+from bot.memory.notices import FirstNotice
 from bot.texts import memory_texts
 from tests.fakes.clock import FakeClock
+from tests.fakes.ended import ended
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import said
 from tests.fakes.new_database import open_new
@@ -26,7 +27,7 @@ async def test_it_names_the_commands_as_they_are_called_where_the_person_reads_i
     notice = FirstNotice(
         store_in_memory().preferences, lambda: True, lambda person, text: text.replace("`/", f"`/{person}-")
     )
-    assert "`/ann-memory`" in await notice.line("ann", 1)
+    assert "`/ann-memory`" in (await notice.line(ended(1))).text
 
 
 async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
@@ -52,9 +53,9 @@ async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> N
 async def test_a_turn_that_is_begun_anew_after_a_crash_says_it_again_in_its_own_reply() -> None:
     preferences = store_in_memory().preferences
     notice = FirstNotice(preferences, lambda: True)
-    assert await notice.line("ann", 7) == memory_texts.LEARNS
-    assert await notice.line("ann", 8) == ""
-    assert await notice.line("ann", 7) == memory_texts.LEARNS
+    assert (await notice.line(ended(7))).text == memory_texts.LEARNS
+    assert (await notice.line(ended(8))).text == ""
+    assert (await notice.line(ended(7))).text == memory_texts.LEARNS
 
 
 async def test_whoever_is_forgotten_is_told_anew() -> None:
@@ -67,4 +68,5 @@ async def test_whoever_is_forgotten_is_told_anew() -> None:
 
 
 async def test_where_nothing_is_learned_it_claims_no_learning() -> None:
-    assert await FirstNotice(store_in_memory().preferences, lambda: False).line("ann", 1) == memory_texts.KEEPS
+    line = await FirstNotice(store_in_memory().preferences, lambda: False).line(ended())
+    assert line.text == memory_texts.KEEPS

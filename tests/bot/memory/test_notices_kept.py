@@ -9,11 +9,12 @@ from agent.errors import Refused
 from agent.memory.audience import Place, TeamAudience
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from bot.memory.learning import KeptNotice
+from bot.memory.notices import KeptNotice
 from bot.texts import memory_texts
 from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
+from tests.fakes.ended import ended
 from tests.fakes.incoming import START, said
 from tests.fakes.store import store_in_memory
 
@@ -44,15 +45,17 @@ async def known(store: Store) -> list[str]:
 
 async def test_what_was_kept_is_said_and_what_it_took_the_place_of(store: Store) -> None:
     first = await remembered(store, "Friday", "deadline")
-    assert await kept(store).line(first) == "*Remembered: deadline: Friday*"
+    assert (await kept(store).line(ended(first))).text == "*Remembered: deadline: Friday*"
     second = await remembered(store, "Monday", "deadline", minutes=1)
-    assert await kept(store).line(second) == "*Remembered: deadline: Monday (instead of: deadline: Friday)*"
-    assert await kept(store).line(second + 1) == ""
+    assert (
+        await kept(store).line(ended(second))
+    ).text == "*Remembered: deadline: Monday (instead of: deadline: Friday)*"
+    assert (await kept(store).line(ended(second + 1))).text == ""
 
 
 async def test_what_people_write_does_not_become_markdown(store: Store) -> None:
     turn = await remembered(store, "my boat is *blue*")
-    assert r"\*blue\*" in await kept(store).line(turn)
+    assert r"\*blue\*" in (await kept(store).line(ended(turn))).text
 
 
 async def test_taken_back_it_is_gone_and_what_it_had_superseded_holds_again_and_once_only(store: Store) -> None:
@@ -122,13 +125,13 @@ async def test_of_many_the_first_are_named(store: Store) -> None:
     for number in range(7):
         value = f"invoice {number} is open"
         await store.facts.write(NewFact("", "", value, "user", START, DM, "ann", source_message=claim.message))
-    assert (await kept(store).line(claim.turn)).endswith("invoice 4 is open; and 2 more*")
+    assert ((await kept(store).line(ended(claim.turn))).text).endswith("invoice 4 is open; and 2 more*")
 
 
 async def learned_later(store: Store, text: str, key: str, value: str, minutes: int) -> int:
     """Run a turn, and learn a fact from it after its answer was shown."""
     claim = await answered(store, said(text), "OK.")
-    await kept(store).line(claim.turn)
+    await kept(store).line(ended(claim.turn))
     at = START + timedelta(minutes=minutes)
     await store.facts.write(NewFact("", key, value, "user", at, DM, "ann", source_message=claim.message))
     return claim.turn
@@ -138,17 +141,17 @@ async def test_what_was_learned_after_an_answer_is_told_below_the_next_one_once(
     await learned_later(store, "My desk is in room 4", "desk", "room 4", 0)
     await learned_later(store, "My desk is in room 7 now", "desk", "room 7", 1)
     next_turn = (await answered(store, said("What is new?"), "Nothing.")).turn
-    line = await kept(store).line(next_turn)
+    line = (await kept(store).line(ended(next_turn))).text
     assert line == "*Learned from your earlier messages: desk: room 7 (instead of: desk: room 4)*"
-    assert await kept(store).line(next_turn) == line  # the turn continues after a crash
-    assert await kept(store).line((await answered(store, said("And now?"), "Nothing.")).turn) == ""
+    assert (await kept(store).line(ended(next_turn))).text == line  # the turn continues after a crash
+    assert (await kept(store).line(ended((await answered(store, said("And now?"), "Nothing.")).turn))).text == ""
 
 
 async def test_what_is_told_below_the_next_answer_is_undone_there(store: Store) -> None:
     await learned_later(store, "My desk is in room 4", "desk", "room 4", 0)
     await learned_later(store, "My desk is in room 7 now", "desk", "room 7", 1)
     next_turn = (await answered(store, said("What is new?"), "Nothing.")).turn
-    line = await kept(store).line(next_turn)
+    line = (await kept(store).line(ended(next_turn))).text
     assert (await kept(store).take_back(next_turn, "ann")).endswith("This holds again: desk: room 4.")
     assert await known(store) == ["room 4"]
     assert memory_texts.undone(f"Nothing.\n{line}") == f"Nothing.\n{memory_texts.UNDONE}"
@@ -157,6 +160,6 @@ async def test_what_is_told_below_the_next_answer_is_undone_there(store: Store) 
 async def test_what_was_learned_is_told_in_its_own_audience_only(store: Store) -> None:
     await learned_later(store, "My desk is in room 4", "desk", "room 4", 0)
     public = (await answered(store, said("Hello", conversation="open", place=Place(TeamAudience("t"))), "Hi.")).turn
-    assert await kept(store).line(public) == ""
+    assert (await kept(store).line(ended(public))).text == ""
     private = (await answered(store, said("Hello"), "Hi.")).turn
-    assert "room 4" in await kept(store).line(private)
+    assert "room 4" in (await kept(store).line(ended(private))).text

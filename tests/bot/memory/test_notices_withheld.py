@@ -7,9 +7,10 @@ from agent.messages import ToolCall
 from agent.records import Incoming
 from agent.state import ActionRecord
 from bot.access.admission import Readers
-from bot.memory.learning import MAX_SEARCHES, WithheldNotice
+from bot.memory.notices import MAX_SEARCHES, WithheldNotice
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
+from tests.fakes.ended import ended
 from tests.fakes.incoming import said
 from tests.fakes.membership import FakeMembership
 from tests.fakes.store import store_in_memory
@@ -19,9 +20,9 @@ DM, CLUB = Place(PersonAudience(ANN)), Place(GroupAudience("t:club"))
 PUBLIC = Place(TeamAudience("t"), within_team="t")
 
 
-def searching(*queries: str, **more: str) -> list[ActionRecord]:
+def searching(*queries: str, **more: str) -> tuple[ActionRecord, ...]:
     calls = tuple(ToolCall("recall", {"query": query, **more}) for query in queries)
-    return [ActionRecord(1, NOON, "", calls)]
+    return (ActionRecord(1, NOON, "", calls),)
 
 
 def asked(place: Place = PUBLIC) -> Incoming:
@@ -53,7 +54,7 @@ async def test_in_direct_messages_and_without_a_search_nothing_is_left_out() -> 
     held, members = await withheld()
     assert await held.count(asked(DM), searching("canoe")) == 0
     assert await held.count(asked(), [ActionRecord(1, NOON, "", (ToolCall("other", {"query": "canoe"}),))]) == 0
-    assert await held.private_note(asked(), searching("submarine")) == ""
+    assert (await held.line(ended(1, asked(), searching("submarine")))).text == ""
     assert members.asked == [(ANN, ("t:club",))]
 
 
@@ -66,11 +67,11 @@ async def test_what_the_model_did_not_ask_for_is_not_counted() -> None:
 
 async def test_the_sentence_says_how_many_and_nothing_of_what() -> None:
     held, _ = await withheld()
-    sentence = await held.private_note(asked(), searching("canoe"))
+    sentence = (await held.line(ended(1, asked(), searching("canoe")))).text
     assert sentence == (
         "2 more results from your direct messages or private channels are not shown here: ask me in a direct message."
     )
-    one = await held.private_note(asked(CLUB), searching("canoe"))
+    one = (await held.line(ended(1, asked(CLUB), searching("canoe")))).text
     assert one.startswith("1 more result from your direct messages or private channels is not shown here")
     assert "red" not in json.dumps([sentence, one])
 

@@ -21,7 +21,10 @@ from agent.state import SituationSummary, Workspace
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
+from bot.access.budgets import ModelNote
+from bot.chat.feature import Feature
 from bot.reply_surface import Limits, Surface
+from bot.setting_parsers import FooterStyle
 from bot.texts import reply_texts
 from bot.turns.runner import WAITED, AgentConfig, BudgetChecks, TurnRunner
 from bot.turns.worker import Turns, TurnsLimits
@@ -65,6 +68,7 @@ class World:
             tools=Toolbox([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
             context=WORDED,
             budgets=self.budgets,
+            features=[Feature(name="budgets", notes=[ModelNote(FooterStyle.OFF)])],
         )
 
     def turns(self, owner: str = "worker", limits: TurnsLimits | None = None) -> Turns:
