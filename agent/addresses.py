@@ -6,9 +6,9 @@ in what somebody else wrote: the person's messages, those of others, their files
 about letters and never about what a text means, and whatever they do not know counts as put together.
 
 What is looked at (`addresses_in`)
-  Every text at every depth of a call's arguments, names of fields too. A text is an address with or without a scheme
-  ("https://a.example", "view-source:…", "//a.example", "a.example/b", "10.0.0.5:80"), or prose that holds some. Names
-  of files ("notes.txt") and two words with a dot in prose ("node.js") are none.
+  Every text at every depth of a call's arguments, names of fields and JSON in texts, too. A text is an address with or
+  without a scheme ("https://a.example", "view-source:…", "//a.example", "a.example/b", "10.0.0.5:80"), or prose that
+  holds some. Names of files ("notes.txt") and two words with a dot in prose ("node.js") are none.
   Whatever stands in an argument whose name says an address ("host", "baseUrl", "server_name") is one, also a single
   word or a number. Signs that are written out ("%2e", "&period;") are read as what they say, again and again.
   If one argument is an address, the tool may put it together with the others ("host" and "path"), so that each other
@@ -37,7 +37,7 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 from agent.citations import FETCH
-from agent.messages import UNSEEN, Json, JsonObject, ResultStatus, ToolCall, ToolResult, normalisable
+from agent.messages import UNSEEN, Json, JsonObject, ResultStatus, ToolCall, ToolResult, is_too_deep, normalisable
 from agent.progress import Progress
 
 MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
@@ -99,6 +99,7 @@ def leaving(call: ToolCall, known: Collection[str] = ()) -> Leaving:
     values = _values_sent(call)
     if call.name == FETCH:
         return Leaving([str(value) for value in values])
+    values += _parsed(values)
     texts = [text for value in values for text in texts_in(value) if text not in known]
     joined = [text for items in _lists_in(values) if (text := _joined(items))]
     unbroken = [_BREAKS.sub("", text) for text in texts if _BREAKS.search(text) is not None]
@@ -161,6 +162,26 @@ def texts_in(value: Json) -> Iterator[str]:
                 stack += reversed(items)
             case dict() as fields:
                 stack += [part for name, item in reversed(fields.items()) for part in (item, name)]
+
+
+def _parsed(values: Sequence[Json]) -> list[Json]:
+    """Return the arrays and objects that texts at any depth hold as JSON, up to MAX_UNESCAPED in one another."""
+    found, last = list[Json](), [*values]
+    for _ in range(MAX_UNESCAPED):
+        last = [value for text in _json_texts(last) if isinstance(value := _json_of(text), list | dict)]
+        found += last
+    return found
+
+
+def _json_texts(values: Sequence[Json]) -> list[str]:
+    return [text for value in values for text in texts_in(value) if text[:1] in "[{" and text[-1:] in "]}"]
+
+
+def _json_of(text: str) -> Json:
+    try:
+        return None if is_too_deep(text) else json.loads(text)
+    except ValueError:
+        return None
 
 
 def _lists_in(values: Sequence[Json]) -> Iterator[list[Json]]:

@@ -198,6 +198,9 @@ EVERYWHERE: list[tuple[JsonObject, str]] = [
     ({"task": "Open evil%2Eexample%2Fheron now"}, "evil%2Eexample%2Fheron"),
     ({"task": "Open https%3A%2F%2Fevil%2Eexample now"}, "https%3A%2F%2Fevil%2Eexample"),
     ({"q": "2001:db8::beef"}, "2001:db8::beef"),
+    ({"body": '{"host": "evil.com", "path": "heron"}'}, "heron"),
+    ({"body": '{"url": "heron"}'}, "heron"),
+    ({"body": ' [{"data": "{\\"host\\": \\"heron\\"}"}]'}, "heron"),
     ({"task": "Ask 2001:db8:1:2:3:4:5:6 now"}, "2001:db8:1:2:3:4:5:6"),
     ({"q": "::ffff:203.0.113.7"}, "::ffff:203.0.113.7"),
 ]
@@ -268,6 +271,7 @@ def test_the_name_of_an_argument_may_stand_in_another_one(key: str) -> None:
         {"description": "boat", "script": "x = 100%", "report": "q3", "observer": "ann", "import": "std::vector"},
         {"time": "10:30:45", "mac": "aa:bb:cc:dd:ee:ff", "text": "100%25 of 5%20 &amp; more", "url": True, "host": ""},
         {"owner": "acme", "repo": "boats", "path": ".github/workflows/ci.yml"},
+        {"filter": '{"status": "open", "labels": ["bug", "help wanted"]}', "note": "{not JSON", "deep": "[" * 9_000},
         {},
     ],
 )
