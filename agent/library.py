@@ -371,7 +371,7 @@ def _open_model(
     if endpoint.key_required and key is None:
         raise SettingsError(texts.MODEL_KEY_MISSING.format(key=endpoint.key_setting, model=model))
     from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- a rehearsal needs no client
-    from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- as above
+    from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- a rehearsal needs no client
 
     world = ProviderWorld(clock, random.random, ModelTimeouts(180.0, 60.0), RetryPolicy(2))
     opened = open_provider(endpoint, name, key, world, Mode.AUTO)

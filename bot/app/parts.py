@@ -457,7 +457,7 @@ def page_reader(settings: Settings) -> ReadPage | None:
     """Return what reads web pages as documents of places; None if the web is switched off."""
     if not settings.web or missing("web"):
         return None
-    from bot.web.web_tools import open_link_reader  # noqa: PLC0415 -- as above
+    from bot.web.web_tools import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
 
     networks, robots = settings.networks_allowed, settings.web_robots
     return open_link_reader(networks, web_agent(settings), CLOCK, robots=robots).read
@@ -471,7 +471,7 @@ def search_engine(settings: Settings) -> "SearchEngine | None":
     """Return the search engine of the settings. Raises SettingsError if its key or library is missing."""
     if settings.web_search is None:
         return None
-    from bot.web.web_tools import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- as above
+    from bot.web.web_tools import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- only who uses the web loads it
 
     keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
     match settings.web_search:

@@ -294,7 +294,7 @@ class FakeHost:
         token: str,
         *,
         replies: bool | None = None,
-        tell: TellProgress = untold,  # noqa: ARG002 -- as above
+        tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
         self.fail()
         self.forgotten.append((asker.person.id, token, asker.thread if token.endswith("thread") else frozenset()))
