@@ -19,9 +19,9 @@ from agent.ports import Clock, Ledger, OperatorSessions, Replies, Spending, Tool
 from agent.protocol.render import joined
 from agent.records import Load, ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
-from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
 from bot.audit import SHOWN_IN_HOME, home_text
+from bot.commands.declaration import Panel
 from bot.telemetry import SILENT, LoopWoke, Telemetry
 from bot.texts import reply_texts, setup_texts
 from bot.texts.formatting import counted, literal, shortened
@@ -64,14 +64,14 @@ class OperatorDesk:
         """Return the health report as Markdown; None for others than operators. Raises StoreError."""
         return await self.health.text() if self.health is not None and self.operates(person) else None
 
-    async def link(self, person: str) -> CommandAnswer:
+    async def link(self, person: str) -> Panel:
         """Return the answer to `/operator`, for this person alone. Raises StoreError."""
         if not self.operates(person):
-            return CommandAnswer(reply_texts.NO_OPERATOR, refused=True)
+            return Panel(reply_texts.NO_OPERATOR, refused=True)
         if self.links is None:
-            return CommandAnswer(reply_texts.NO_OPERATOR_PAGE, refused=True)
+            return Panel(reply_texts.NO_OPERATOR_PAGE, refused=True)
         minutes = LINK_LASTS.seconds // 60
-        return CommandAnswer(reply_texts.OPERATOR_PAGE.format(link=await self.links.new(), minutes=minutes))
+        return Panel(reply_texts.OPERATOR_PAGE.format(link=await self.links.new(), minutes=minutes))
 
 
 DAYS: Final = 30  # For spending and verdicts: a billing period

@@ -46,14 +46,6 @@ class AccessEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandAnswer:
-    """A command's answer, for its requester alone. `refused`: nothing was done or shown, and `text` says why."""
-
-    text: str
-    refused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ShownSchedule:
     """A reminder or a scheduled question in its person's list. `words`: the reminder's or question's text."""
 

@@ -29,9 +29,10 @@ from agent.spending import (
     account,
     workspace_of,
 )
-from bot.access.acl import AccessRules, CommandAnswer, place_owner
+from bot.access.acl import AccessRules, place_owner
 from bot.caches import ExpiringCache
 from bot.chat.turns.notes import EndedTurn, NoteLine
+from bot.commands.declaration import Panel
 from bot.exits import printable_json, printable_line
 from bot.setting_parsers import FooterStyle
 from bot.texts import formatting, reply_texts
@@ -346,20 +347,20 @@ class BudgetDesk:
         month = SpendingPeriod.month_of(now)
         return account(await self.allowances.spending.totals(month, By.DAY, person=person), now)
 
-    async def answer(self, person: str, channel: str, words: str) -> CommandAnswer:
+    async def answer(self, person: str, channel: str, words: str) -> Panel:
         """Run `/budget`; the answer is for this person alone. `words`: as `read_budget_request` reads them."""
         request = read_budget_request(words)
         if request is None:
-            return CommandAnswer(reply_texts.BUDGET_USAGE, refused=True)
+            return Panel(reply_texts.BUDGET_USAGE, refused=True)
         account = _account(request, person, channel)
         own = account == BudgetAccount(Whose.PERSON, person)
         if not self.access.is_operator(person) and (request.change is not None or not own):
-            return CommandAnswer(reply_texts.ONLY_OPERATORS, refused=True)
+            return Panel(reply_texts.ONLY_OPERATORS, refused=True)
         if request.change is not None:
             problem = await self._change(account, request.change)
             if problem is not None:
-                return CommandAnswer(problem, refused=True)
-        return CommandAnswer(await self._render(account, own=own))
+                return Panel(problem, refused=True)
+        return Panel(await self._render(account, own=own))
 
     async def _change(self, account: BudgetAccount, change: Change) -> str | None:
         """Store the change; or return the sentence for why not."""

@@ -25,7 +25,6 @@ from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
 from agent.providers.catalog import ENDPOINTS, ToolsForm
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.toolbox.registry import UNASKED, Registry
-from bot.access.acl import CommandAnswer
 from bot.access.budgets import cost_text
 from bot.app.diagnosis import (
     Check,
@@ -69,6 +68,7 @@ from bot.app.parts import (
 )
 from bot.attachments.reader import missing
 from bot.audit import pages
+from bot.commands.declaration import Panel
 from bot.exits import Finding, Level, one_clock, shared_modules
 from bot.health import LINK_LASTS, SESSION_IDLE, OperatorLinks
 from bot.models.check import comparison
@@ -102,7 +102,7 @@ async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[
             yield calls
 
 
-async def budget(settings: Settings, person: str, words: str) -> CommandAnswer:
+async def budget(settings: Settings, person: str, words: str) -> Panel:
     """Show or change a budget, as `bot.access.budgets` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:

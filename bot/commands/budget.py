@@ -1,6 +1,7 @@
 """`/budget`: what a person may spend today; operators see and change all budgets. `/operator`: the operators' page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.access.acl import Requester
 from bot.access.budgets import BudgetDesk, read_budget_request
@@ -13,10 +14,10 @@ AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
 
 async def show(desk: BudgetDesk, call: declaration.CommandCall) -> declaration.Panel:
     person = call.caller.person.id
-    answer = await desk.answer(person, call.caller.channel, call.words)
+    panel = await desk.answer(person, call.caller.channel, call.words)
     may_change = not call.words and desk.access.is_operator(person)
-    text = await call.caller.with_names(answer.text)
-    return declaration.Panel(text, (CHANGE.button(),) if may_change else (), refused=answer.refused)
+    text = await call.caller.with_names(panel.text)
+    return replace(panel, text=text, actions=(CHANGE.button(),) if may_change else ())
 
 
 async def _whose(desk: BudgetDesk, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
@@ -83,8 +84,7 @@ COMMAND = declaration.Command(
 
 
 async def open_page(desk: OperatorDesk, call: declaration.CommandCall) -> declaration.Panel:
-    answer = await desk.link(call.caller.person.id)
-    return declaration.Panel(answer.text, refused=answer.refused)
+    return await desk.link(call.caller.person.id)
 
 
 OPERATOR_COMMAND = declaration.Command(

@@ -174,9 +174,9 @@ POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
 
 async def show_policy(desk: policies.PolicyDesk, call: declaration.CommandCall) -> declaration.Panel:
     asker = await call.caller.policy_asker()
-    answer = await desk.answer(asker, call.words)
+    panel = await desk.answer(asker, call.words)
     sets = not call.words and (asker.authority >= POLICY_AUTHORITY or desk.operates(asker.person.id))
-    return declaration.Panel(answer.text, policy_actions(answer.text) if sets else (), refused=answer.refused)
+    return replace(panel, actions=policy_actions(panel.text) if sets else ())
 
 
 def policy_actions(text: str) -> tuple[declaration.PanelAction, ...]:

@@ -12,7 +12,7 @@ from agent.memory.facts import ConstraintType, Fact, MemoryType
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
 from agent.ports import Asker, Clock, Facts
-from bot.access.acl import CommandAnswer
+from bot.commands.declaration import Panel
 from bot.memory.desk import flowing
 from bot.texts import memory_texts
 from bot.texts.formatting import literal, zone_of
@@ -116,7 +116,7 @@ class PolicyDesk:
     operates: Callable[[str], bool] = lambda _: False
     """Returns whether this person is an operator, whose authority is the highest everywhere."""
 
-    async def answer(self, asker: Asker, words: str) -> CommandAnswer:
+    async def answer(self, asker: Asker, words: str) -> Panel:
         """Return the answer to `/policy` with these words, for the asker alone. Raises StoreError."""
         if self.operates(asker.person.id):
             asker = replace(asker, authority=Authority.ADMIN)
@@ -125,9 +125,9 @@ class PolicyDesk:
             case ShowPolicies(past):
                 return await self._show(asker, past=past)
             case UnclearPolicy(sentence):
-                return CommandAnswer(sentence, refused=True)
+                return Panel(sentence, refused=True)
             case SetPolicy() | RemovePolicy() if asker.authority < POLICY_AUTHORITY:
-                return CommandAnswer(NOT_A_MANAGER, refused=True)
+                return Panel(NOT_A_MANAGER, refused=True)
             case SetPolicy(name, text, kind):
                 return await self._set(asker, name, text, kind)
             case RemovePolicy(number):
@@ -135,34 +135,34 @@ class PolicyDesk:
             case _:
                 assert_never(request)
 
-    async def _show(self, asker: Asker, notice: str = "", *, past: bool = False) -> CommandAnswer:
+    async def _show(self, asker: Asker, notice: str = "", *, past: bool = False) -> Panel:
         policies = [fact for fact in await self._all(asker) if past or fact.is_valid]
         zone = zone_of(asker.person.time_zone)
         lines = [_line(fact, policies, zone) for fact in policies if fact.value]
         heading = memory_texts.POLICY_HISTORY if past else memory_texts.POLICY_HEADING
         if not lines:
             heading = memory_texts.NO_POLICY
-        return CommandAnswer("\n\n".join(filter(None, [notice, heading, "\n".join(lines)])))
+        return Panel("\n\n".join(filter(None, [notice, heading, "\n".join(lines)])))
 
-    async def _set(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> CommandAnswer:
+    async def _set(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> Panel:
         if has_secret(f"{name}: {text}"):
-            return CommandAnswer(memory_texts.NO_SECRETS, refused=True)
+            return Panel(memory_texts.NO_SECRETS, refused=True)
         audience = label(asker.place.audience)
         if sum(fact.is_valid and fact.audience == audience for fact in await self._all(asker)) >= MOST:
-            return CommandAnswer(memory_texts.POLICIES_FULL.format(limit=MOST), refused=True)
+            return Panel(memory_texts.POLICIES_FULL.format(limit=MOST), refused=True)
         outcome = await self.facts.write(self._new_fact(asker, name, text, kind))
         if isinstance(outcome, WriteRefused):
-            return CommandAnswer(str(outcome.why), refused=True)
+            return Panel(str(outcome.why), refused=True)
         replaced = "; ".join(literal(fact.text) for fact in outcome.superseded)
         sentence = memory_texts.POLICY_REPLACED.format(replaced=replaced) if replaced else memory_texts.POLICY_SET
         return await self._show(asker, sentence)
 
-    async def _remove(self, asker: Asker, number: str) -> CommandAnswer:
+    async def _remove(self, asker: Asker, number: str) -> Panel:
         outcome = await self.facts.retract(number, self._new_fact(asker, "", "", ConstraintType.POLICY))
         if outcome is None:
-            return CommandAnswer(memory_texts.NO_POLICY_NUMBER.format(number=number), refused=True)
+            return Panel(memory_texts.NO_POLICY_NUMBER.format(number=number), refused=True)
         if isinstance(outcome, WriteRefused):
-            return CommandAnswer(str(outcome.why), refused=True)
+            return Panel(str(outcome.why), refused=True)
         return await self._show(asker, memory_texts.POLICY_REMOVED)
 
     async def _all(self, asker: Asker) -> list[Fact]:

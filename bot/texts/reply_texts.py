@@ -184,7 +184,7 @@ def model_in_use(current: str, why: str) -> str:
 
 
 def chosen_model(words: str) -> str:
-    """The name that somebody wrote, for `Host.choose_model`; "" is the usual one."""
+    """The name that somebody wrote, for `ModelChoices.choose`; "" is the usual one."""
     return "" if words.strip().casefold() == USUAL else words.strip()
 
 
