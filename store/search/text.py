@@ -429,6 +429,8 @@ def _wanted(word: str) -> tuple[str, ...]:
 
 def _beginning(word: str) -> str:
     """The common beginning of a word's forms, or "" if it has no other forms."""
+    # Without the beginnings of ASCII words, English chats gain a point or lose half of one; of German questions 15 %
+    # instead of 85 find their message first, of Turkish ones 10 instead of 90 (`benchmarks.languages`).
     if word in STOP_WORDS or _CJK.match(word) or any(map(str.isdigit, word)):
         return ""
     if _ARABIC.fullmatch(word):
