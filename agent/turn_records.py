@@ -42,7 +42,7 @@ class Claiming:
     """A worker with a free slot, and the turns that it may be given. See `Ledger.claim`.
 
     `sources`: only turns from these sources, for a process that cannot show replies elsewhere; None: from any source.
-    `works`: whether it may be given long work (`agent.schedules`).
+    `works`: whether it may be given long work (`agent.schedules.long_work`).
     """
 
     owner: str

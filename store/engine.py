@@ -36,7 +36,7 @@ from agent.ports.spending import Spending
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
 from agent.recall_query import Hit, RecallQuery
-from agent.schedules import Schedules
+from agent.schedules.port import Schedules
 from store.calls import SqlSpending, SqlToolAudit
 from store.conversations import SqlConversations
 from store.databases.database import (

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from agent.memory.audience import AudienceKind
 from agent.memory.documents import ON, SHARING, Document
 from agent.messages import CallTiming, Usage
-from agent.schedules import Schedule
+from agent.schedules.definitions import Schedule
 from agent.spending import (
     APP,
     WORKSPACE,

@@ -36,8 +36,7 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import Place, audience_of, label
 from agent.progress import Progress, encode
-from agent.schedules import (
-    MAX_AT_WORK,
+from agent.schedules.definitions import (
     CheckKind,
     FirstCheck,
     NewSchedule,
@@ -48,12 +47,11 @@ from agent.schedules import (
     ScheduleRefused,
     ScheduleState,
     Timing,
-    last_until,
-    lasting_source,
-    next_occurrence,
-    occurrence_id,
-    with_end,
 )
+from agent.schedules.ids import lasting_source, occurrence_id
+from agent.schedules.lateness import last_until
+from agent.schedules.long_work import MAX_AT_WORK
+from agent.schedules.times import next_occurrence, with_end
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
 from store import rows

@@ -19,25 +19,20 @@ from agent.memory.own_words import said_by, without_quotes
 from agent.messages import Json, JsonObject, Provenance
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
-from agent.schedules import (
-    MAX_AT_WORK,
+from agent.schedules.definitions import (
     CheckKind,
     FirstCheck,
     NewSchedule,
     Schedule,
     ScheduleKind,
     ScheduleRefused,
-    Schedules,
     ScheduleState,
     Timing,
-    following_in_words,
-    in_words,
-    moment_of,
-    next_occurrence,
-    problem_of,
-    source_of,
-    zone_of,
 )
+from agent.schedules.ids import source_of
+from agent.schedules.long_work import MAX_AT_WORK
+from agent.schedules.port import Schedules
+from agent.schedules.times import following_in_words, in_words, moment_of, next_occurrence, problem_of, zone_of
 
 MAX_CHARS: Final = 2_000  # Of a reminder or question
 MAX_LISTED: Final = 20

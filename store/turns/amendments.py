@@ -31,7 +31,7 @@ from agent.events import Outcome
 from agent.jobs import Job
 from agent.memory.forgetting_plans import EDIT, post_key
 from agent.progress import decode
-from agent.schedules import ScheduleKind, ScheduleState
+from agent.schedules.definitions import ScheduleKind, ScheduleState
 from agent.stored_messages import Author
 from agent.turn_records import Claim
 from store import calls, job_queue, rows

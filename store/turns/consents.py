@@ -16,7 +16,7 @@ from sqlmodel import Field
 from agent.consents import ConsentOutcome, Undecided
 from agent.messages import Consent
 from agent.progress import decode
-from agent.schedules import asked_in
+from agent.schedules.long_work import asked_in
 from agent.stored_messages import Author
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads
 from store.message_tables import message

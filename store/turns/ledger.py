@@ -25,7 +25,7 @@ from agent.jobs import Job
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
 from agent.progress import decode
 from agent.repeats import is_repeat, repeats_with
-from agent.schedules import asked_in
+from agent.schedules.long_work import asked_in
 from agent.state import SituationSummary, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
