@@ -176,7 +176,7 @@ def _has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
 
 @lru_cache(maxsize=256)
 def _stating(said: str, key: str, value: str) -> str:
-    """Return the sentence of a message that shares the most with a fact, or "" if none shares anything.
+    """Return the sentence of a message that shares the most with a fact, or "" if none of several shares anything.
 
     It is returned without a request before it: "remember that …".
     """
@@ -188,7 +188,7 @@ def _stating(said: str, key: str, value: str) -> str:
         return _count_in(stated, words), _count_in(about, words)
 
     best = max(candidates, key=shared, default="")
-    return best if best and shared(best) > (0, 0) else ""
+    return best if len(candidates) == 1 or (best and shared(best) > (0, 0)) else ""
 
 
 def _without_request(sentence: str) -> str:
