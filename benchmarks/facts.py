@@ -67,7 +67,7 @@ from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
 from bot.models.choice import LearningModel
-from bot.turns.runner import AgentConfig
+from bot.turns.turn_config import AgentConfig
 from store.engine import Store, open_store
 from tests.fakes.minds import always, speaking
 

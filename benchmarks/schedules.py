@@ -54,7 +54,8 @@ from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
 from bot.scheduler import Scheduler, schedule_kinds
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store

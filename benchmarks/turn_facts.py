@@ -31,7 +31,7 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_setup import ContextConfig, asker_of, known_context
-from bot.turns.runner import AgentConfig
+from bot.turns.turn_config import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
 from store.memory.fact_index import fact_term

@@ -46,7 +46,8 @@ from bot.logs import LogForm, log_to
 from bot.metrics import Metrics
 from bot.reply_surface import Limits, Surface
 from bot.telemetry import SILENT, Telemetry
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock

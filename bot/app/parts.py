@@ -70,7 +70,8 @@ from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mc
 from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.questions import QuestionDesk
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import NO_BUDGETS, NO_FILES, NO_GROUPS, AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 
@@ -607,9 +608,9 @@ def agent_config(
         questions=QuestionDesk(store.open_questions, CLOCK),
         policy=policy,
         audit=store.audit,
-        budgets=budgets,
-        readers=readers,
-        files=reader,
+        budgets=NO_BUDGETS if budgets is None else budgets,
+        readers=NO_GROUPS if readers is None else readers,
+        files=NO_FILES if reader is None else reader,
         learning=LearningSchedule(work.learner, LearningPauses(store.preferences, store.profiles, CLOCK)),
         handles=work.copies,
         foreground=work.floor,

@@ -7,16 +7,14 @@ and one log line with the turn's id.
 import asyncio
 import logging
 from collections import ChainMap
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
 from agent import texts
 from agent.citations import cite, references_of
-from agent.context import Context, Persona
+from agent.context import Context
 from agent.errors import ProviderError, StoreError
 from agent.events import (
     AgentEvent,
@@ -27,93 +25,29 @@ from agent.events import (
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.synthesizer import may_teach
-from agent.messages import ModelCall, Provenance
-from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider, ToolAudit
+from agent.messages import Provenance
+from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
 from agent.records import Claim, Closing, Incoming, PutAside, Waiting
 from agent.schedules import asked_in
 from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
-from agent.toolbox.registry import Registry, Toolbox
+from agent.toolbox.registry import Registry
 from agent.turn import Turn
-from agent.turn_setup import ANSWERED, ContextConfig, asker_of, closed, known_context, loop_of, turn_words
+from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of, turn_words
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit
-from bot.chat.feature import Feature
 from bot.chat.turns.kinds import ASKED, TurnRule
 from bot.chat.turns.notes import EndedTurn, NoteLine, lines_below, private_lines
 from bot.reply.live import LiveReply
 from bot.reply_surface import SurfaceError
-from bot.telemetry import SILENT, Telemetry
+from bot.telemetry import Telemetry
 from bot.texts import reply_texts
-from bot.turns.approvals import ApprovalPolicy, wait_until
-from bot.turns.questions import QuestionDesk
-from bot.turns.turn_events import HandleNotes, ObservedEvents, explained, show_again
+from bot.turns.approvals import wait_until
+from bot.turns.turn_config import AgentConfig
+from bot.turns.turn_events import ObservedEvents, explained, show_again
 
-# What a turn asks of the rest of the bot, by ports of its own: `bot.memory` and `bot.ambient` are rooms above.
-
-
-class BudgetChecks(Protocol):
-    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
-        """Return why nothing more may be spent on a question after these calls; None if it may."""
-        ...
-
-
-class GroupReaders(Protocol):
-    async def groups_of(self, place: Place) -> frozenset[str]:
-        """Return the group places whose content may be used in a place that only one person reads."""
-        ...
-
-
-class FileReader(Protocol):
-    async def read(self, incoming: Incoming) -> Attached:
-        """Read the files that came with a question."""
-        ...
-
-
-class LearningRules(Protocol):
-    def due(self, now: datetime) -> datetime | None:
-        """Return when to learn from a question that is answered now; None: not at all."""
-        ...
-
-    async def may_learn(self, incoming: Incoming) -> bool: ...
-
-
-class Foreground(Protocol):
-    def answering(self) -> AbstractContextManager[None]:
-        """Return the context in which a model is asked: background work pauses meanwhile."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class AgentConfig:
-    """What turns need. A part that is None is switched off: no audit is written, no budget checked, no file read."""
-
-    provider: Callable[[Incoming], Awaitable[Provider]]
-    persona: Callable[[Incoming], Awaitable[Persona]]
-    tools: Toolbox
-    context: ContextConfig
-    features: Sequence[Feature] = ()
-    joins: bool = False
-    """Whether a message that a person sends while their answer grows joins it; else it waits for its own answer."""
-    summarises: bool = False
-    """Whether messages that no longer fit into the history are summarised in the background."""
-    telemetry: Telemetry = SILENT
-    policy: ApprovalPolicy | None = None
-    """Which calls run without confirmation; None: all that `tools` offers."""
-    audit: ToolAudit | None = None
-    questions: QuestionDesk | None = None
-    """Where a tool asks the person something during a call."""
-    budgets: BudgetChecks | None = None
-    readers: GroupReaders | None = None
-    files: FileReader | None = None
-    learning: LearningRules | None = None
-    handles: HandleNotes | None = None
-    foreground: Foreground | None = None
-
-
-NOTHING = Attached()
 log = logging.getLogger(__name__)
 
 # How long a resumed turn waits for its tools' servers: after a restart, they are just starting, too.
@@ -221,7 +155,7 @@ class TurnRunner:
             events.asked = provider.name
             loop = self._loop(claim, rule, turn, tools, context, groups, provider, events)
             await show_again(turn.progress, events.show, steps=rule.runs_beside)
-            with nullcontext() if self._config.foreground is None else self._config.foreground.answering():
+            with self._config.foreground.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
                 return await self._put_aside(ended, turn, audit, events)
@@ -246,9 +180,8 @@ class TurnRunner:
 
     async def _groups(self, place: Place) -> frozenset[str]:
         """Return the groups whose content may be used there: where several people read, none."""
-        if self._config.readers is None or not isinstance(place.audience, PersonAudience):
-            return frozenset()
-        return await self._config.readers.groups_of(place)
+        is_alone = isinstance(place.audience, PersonAudience)
+        return await self._config.readers.groups_of(place) if is_alone else frozenset()
 
     async def _known(
         self,
@@ -299,8 +232,8 @@ class TurnRunner:
         question = claim.incoming
         if (spent := await self._overspent(claim, rule, turn)) is not None:
             return Attached(sorry=spent)
-        if self._config.files is None or not question.files:
-            return NOTHING
+        if not question.files:
+            return Attached()
         await live.record_event(IterationStarted(1))
         return await self._config.files.read(question)
 
@@ -329,8 +262,6 @@ class TurnRunner:
         if not rule.is_learned_from:
             return replace(closing, passed_over=True)
         learning = self._config.learning
-        if learning is None:
-            return closing
         if not await learning.may_learn(question):
             return replace(closing, passed_over=True)
         teaches = may_teach([question.text, *(one.text for one in joined)])
@@ -339,7 +270,7 @@ class TurnRunner:
     async def _overspent(self, claim: Claim, rule: TurnRule, turn: Turn) -> str | None:
         """Return why a question that had to wait exceeds a budget now. Others were checked when they came in."""
         waited = self._clock.now() - claim.incoming.time
-        if self._config.budgets is None or turn.progress.calls or (waited < WAITED and not rule.runs_beside):
+        if turn.progress.calls or (waited < WAITED and not rule.runs_beside):
             return None
         return await self._config.budgets.budget_left(claim.incoming)
 
@@ -409,7 +340,7 @@ class TurnRunner:
             save=save,
             arrived=arrived if config.joins and not rule.runs_beside else None,
             ask=None if config.questions is None else partial(config.questions.ask, claim),
-            afford=None if config.budgets is None else partial(config.budgets.budget_left, claim.incoming),
+            afford=partial(config.budgets.budget_left, claim.incoming),
             ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
             explain=failed,
         )

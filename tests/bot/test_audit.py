@@ -17,7 +17,7 @@ from agent.tool_policy import PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
 from bot.turns.approvals import CONSENT_TIME, ApprovalPolicy, PolicyTable
-from bot.turns.runner import AgentConfig
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import START, said

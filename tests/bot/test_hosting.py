@@ -22,7 +22,8 @@ from bot.commands.declaration import CommandCall, Panel
 from bot.host import Host, PlatformUnavailable
 from bot.hosting import serve_all
 from bot.reply_surface import Surface
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.askers import asker

@@ -13,7 +13,8 @@ from agent.state import SituationSummary
 from agent.toolbox.registry import Toolbox
 from bot.chat.turns.notes import EndedTurn
 from bot.reply.live import LiveReply
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from store import rows
 from store.engine import Store
 from store.message_tables import conversation, message

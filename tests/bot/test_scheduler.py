@@ -39,7 +39,8 @@ from bot.chat.feature import Feature
 from bot.schedule_reading import WhenRead, read_when
 from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler, schedule_kinds
 from bot.texts import reply_texts
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import NOON, FakeClock

@@ -11,7 +11,8 @@ from bot.caches import ForegroundPriority
 from bot.chat.feature import Feature
 from bot.memory.learning import Learner, LearningModel, LearningPauses, LearningSchedule
 from bot.memory.notices import FirstNotice
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store

@@ -28,7 +28,8 @@ from bot.scheduler import LongWork, schedule_kinds
 from bot.setting_parsers import FooterStyle
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
 from bot.turns.questions import QuestionDesk
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader

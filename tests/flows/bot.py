@@ -21,7 +21,8 @@ from bot.reply_surface import Surface
 from bot.schedule_desk import ScheduleDesk, ScheduleNote
 from bot.scheduler import schedule_kinds
 from bot.setting_parsers import FooterStyle
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on

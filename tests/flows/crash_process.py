@@ -34,7 +34,8 @@ from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Loa
 from agent.toolbox.registry import Toolbox
 from agent.turn import JUST_ARRIVED
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said

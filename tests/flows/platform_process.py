@@ -22,7 +22,8 @@ from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
 from bot.scheduler import LongWork, schedule_kinds
 from bot.setting_parsers import Secret
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of

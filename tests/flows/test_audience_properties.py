@@ -49,7 +49,8 @@ from bot.caches import MAX_AGE_S, ForegroundPriority
 from bot.chat.turns.notes import EndedTurn
 from bot.memory.learning import Learner, LearningModel, LearningSchedule
 from bot.reply.live import LiveReply
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from store.engine import Store, open_store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock

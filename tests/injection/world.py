@@ -34,7 +34,8 @@ from bot.app.parts import persona_here
 from bot.attachments.reading import FETCH_S, AttachmentReader
 from bot.hosting import BotHost
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard

@@ -22,7 +22,8 @@ from agent.tools.recall import RecallTool, recollect
 from bot.caches import ForegroundPriority
 from bot.memory.learning import LearningModel, Summariser, may_spend
 from bot.scheduler import JobWorker
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store

@@ -13,7 +13,7 @@ from agent.records import Attachment, Claim, Closing, Incoming, Quoted
 from bot.attachments.reading import Attached
 from bot.reply.split import LONG_LINES
 from bot.reply_surface import PageUnsent
-from bot.turns.runner import AgentConfig
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock

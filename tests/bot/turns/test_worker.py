@@ -26,7 +26,8 @@ from bot.chat.feature import Feature
 from bot.reply_surface import Limits, Surface
 from bot.setting_parsers import FooterStyle
 from bot.texts import reply_texts
-from bot.turns.runner import WAITED, AgentConfig, BudgetChecks, TurnRunner
+from bot.turns.runner import WAITED, TurnRunner
+from bot.turns.turn_config import NO_BUDGETS, AgentConfig, BudgetChecks
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
@@ -50,7 +51,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
     limits: TurnsLimits = field(default_factory=lambda: TurnsLimits(sweep_s=0.01))
-    budgets: BudgetChecks | None = None
+    budgets: BudgetChecks = NO_BUDGETS
 
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.script)

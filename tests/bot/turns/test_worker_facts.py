@@ -24,7 +24,7 @@ from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningModel, LearningSchedule
 from bot.scheduler import JobWorker
 from bot.turns.approvals import ApprovalPolicy, PolicyTable
-from bot.turns.runner import AgentConfig
+from bot.turns.turn_config import AgentConfig
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
 from tests.fakes.minds import WORDED, FixedGroups

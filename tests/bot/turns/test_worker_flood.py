@@ -9,7 +9,8 @@ from agent.providers.scripted import ScriptedProvider, ScriptPause
 from agent.records import Incoming
 from agent.toolbox.registry import Toolbox
 from bot.reply_surface import Surface
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock

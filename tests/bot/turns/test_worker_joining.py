@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, Until
 from agent.turn import JUST_ARRIVED
-from bot.turns.runner import AgentConfig
+from bot.turns.turn_config import AgentConfig
 from tests.bot.turns.test_worker import REMEMBER, World
 from tests.fakes.incoming import said
 

@@ -17,7 +17,8 @@ from agent.toolbox.registry import Toolbox
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel, LearningSchedule
 from bot.scheduler import JobWorker
-from bot.turns.runner import AgentConfig, TurnRunner
+from bot.turns.runner import TurnRunner
+from bot.turns.turn_config import AgentConfig
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from store.engine import Store
