@@ -9,7 +9,8 @@ import pytest
 from agent.errors import StoreError
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from agent.spending import SpendingAccount
+from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Panel
+from bot.commands.talking import USAGE_COMMAND
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack, Object
@@ -146,10 +147,14 @@ class SlowHost(FakeHost):
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     told: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def usage(self, person: str) -> SpendingAccount:
+    @property
+    def commands(self) -> BoundCommands:
+        return {**super().commands, USAGE_COMMAND.name: BoundCommand(USAGE_COMMAND, self._slow_usage)}
+
+    async def _slow_usage(self, call: CommandCall) -> Panel:
         self.asked.set()
         await self.told.wait()
-        return await super().usage(person)
+        return await super().commands[USAGE_COMMAND.name].run(call)
 
 
 async def test_what_was_asked_for_as_the_bot_ended_is_still_said(slack: FakeSlack) -> None:
