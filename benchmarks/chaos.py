@@ -38,7 +38,7 @@ from random import Random
 from sqlalchemy import Connection, select
 
 from agent.machine import CLOCK
-from agent.records import Author
+from agent.stored_messages import Author
 from benchmarks.chaos_model import NOTE, QUESTION
 from benchmarks.chaos_processes import Blows, Launch, Replicas, from_nothing, replicas
 from benchmarks.chaos_town import Town, Verdict, judge, town

@@ -43,15 +43,16 @@ from typing import Final, cast
 from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.facts import Fact
 from agent.memory.layers import MAY_BE_OUTDATED, ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.profile import Partition, learned
 from agent.memory.synthesizer import ImpressionSynthesizer
 from agent.messages import JsonObject
-from agent.ports import ToolContext
-from agent.records import Claiming, Closing, Incoming, Person
+from agent.ports.tools import ToolContext
 from agent.tools.remember import RememberTool
+from agent.turn_records import Claiming, Closing
 from store.engine import Store, open_store
 
 STATEMENT_PAIRS: Final = Path(__file__).parent / "data" / "statement_pairs.jsonl"

@@ -46,6 +46,8 @@ from agent.admission_terms import Authority
 from agent.context import Context
 from agent.errors import ProviderError
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
+from agent.jobs import Job
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.facts import Fact, Scope
 from agent.memory.marking import MARKED
@@ -53,12 +55,12 @@ from agent.memory.profile import LEARNING, Partition
 from agent.memory.synthesizer import KNOWN_FACTS
 from agent.memory.writing import NewFact, write
 from agent.messages import Message, estimate_tokens
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
+from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import ContextConfig, asker_of, known_context
 from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import discord
 from discord.abc import Messageable
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from benchmarks.live_edit_voices import Voice
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, text
 

@@ -29,6 +29,7 @@ import regex
 
 from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.memory.facts import Fact, reading_scopes
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
@@ -40,13 +41,12 @@ from agent.memory.supersession import contradicts
 from agent.memory.synthesizer import list_in, stated_facts
 from agent.messages import Json, fit_newest
 from agent.patterns import WAITING, LazyPattern
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from agent.protocol.blocks import read_forgotten_calls
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader
 from agent.protocol.parser import Parser
 from agent.protocol.render import joined, quote
-from agent.records import Incoming, Person
 from agent.tools.recall import CHARS as MOST_READ
 from agent.tools.recall import query_about, reading_cost
 from benchmarks.hostile_pieces import Pattern, expression_pieces

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from agent.memory.audience import may_flow_from
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from benchmarks.recall import Stored, store_talk
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Line, Question, Talk

@@ -15,7 +15,7 @@ from typing import Final
 import discord
 from aiohttp import ClientSession
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.providers.scripted import ScriptedProvider
 from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
 from benchmarks.live_edit_voices import Shown, Voice, voices

@@ -12,7 +12,7 @@ from random import Random
 from string import ascii_lowercase
 from typing import Final
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.providers.scripted import Part, Until
 
 RATE: Final = 60.0  # Tokens a second, as the larger models of the vendors produce

@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select
 
+from agent.embeddings import Meaning
 from agent.machine import CLOCK
 from agent.memory.audience import may_flow_from
 from agent.providers.static_embeddings import StaticEmbedder
-from agent.records import Meaning
 from benchmarks.recall import QUICK, Scores, Stored, judge, store_talk, stored_wordings
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Talk, read_talks

@@ -45,12 +45,14 @@ from typing import Final
 from sqlalchemy import Connection
 
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow_from
 from agent.memory.periods import periods_in
 from agent.messages import JsonObject, estimate_tokens
-from agent.ports import ToolContext, ToolOutput
-from agent.records import Claiming, Closing, Incoming, Person, RecallQuery
+from agent.ports.tools import ToolContext, ToolOutput
+from agent.recall_query import RecallQuery
 from agent.tools.recall import MAX_HITS, RecallTool
+from agent.turn_records import Claiming, Closing
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
 from store.engine import Store, open_store

@@ -16,8 +16,9 @@ from statistics import fmean
 from typing import Final
 
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.memory.audience import Place, TeamAudience
-from agent.records import Claim, Claiming, Closing, Incoming, Person
+from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
 
 BEGIN: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)

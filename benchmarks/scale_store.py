@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # it has none
 from sqlalchemy import Table
 
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from agent.tools.recall import MAX_HITS
 from benchmarks.search_scale import BUSIEST, PLACE, START, THREAD, Vocabulary, like, questions_of
 from store.engine import open_store

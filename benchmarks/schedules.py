@@ -34,22 +34,16 @@ from zoneinfo import ZoneInfo
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.machine import CLOCK
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.progress import decode
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming, Closing, Incoming, Person
-from agent.schedules import (
-    Admitted,
-    NewSchedule,
-    Occurrence,
-    Schedule,
-    ScheduleKind,
-    Schedules,
-    Timing,
-    occurrence_id,
-)
+from agent.schedules.definitions import Admitted, NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
+from agent.schedules.ids import occurrence_id
+from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
+from agent.turn_records import Claiming, Closing
 from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature

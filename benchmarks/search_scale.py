@@ -52,7 +52,8 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, insert, text
 
 from agent.memory.forgetting_plans import AboutTopic
-from agent.records import Author, RecallQuery
+from agent.recall_query import RecallQuery
+from agent.stored_messages import Author
 from benchmarks.meaning import measure_vectors
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import read_talks

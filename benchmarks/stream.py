@@ -26,14 +26,14 @@ from pathlib import Path
 import httpx
 
 from agent.events import AgentEvent, TextArrived
+from agent.incoming import Person
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, Role
-from agent.ports import ToolContext
+from agent.ports.tools import ToolContext
 from agent.progress import Progress
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.turn import Turn
 from benchmarks.report import print_report, read_options

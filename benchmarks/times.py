@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.schedules import Timing, next_occurrence
+from agent.schedules.definitions import Timing
+from agent.schedules.times import next_occurrence
 from benchmarks.report import Options, print_report, read_options
 from bot.schedule_reading import When, WhenRead, WhenUnclear, read_when
 

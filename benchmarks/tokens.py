@@ -32,15 +32,15 @@ from itertools import accumulate
 from typing import Any
 
 from agent.context import ContextParts, Persona, build_context
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ASCII_PER_TOKEN, Json, JsonObject, Message, Role, ToolCall, Usage, estimate_tokens
-from agent.ports import Tool, ToolContext, ToolEffect
+from agent.ports.tools import Tool, ToolContext, ToolEffect
 from agent.protocol.grammar import teach
 from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
 from agent.providers.factory import OpenedProvider, ProviderWorld, open_responses, open_responses_http
 from agent.providers.wire_chat import functions, untaught
-from agent.records import Person
 from agent.state import Workspace
 from agent.toolbox.registry import Registry
 from agent.tools.read_channel import ReadChannelTool

@@ -23,13 +23,14 @@ from sqlalchemy import Connection, insert, select
 
 from agent.context import Context
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.statements import Statement, read_statement
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claim, Claiming, Closing, Incoming, Person
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
+from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import ContextConfig, asker_of, known_context
 from bot.turns.turn_config import AgentConfig
 from store.engine import Store

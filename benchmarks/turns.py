@@ -30,12 +30,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agent.incoming import Incoming, Person
 from agent.machine import CLOCK
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
-from agent.records import Incoming, Person
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, insert, text
 
-from agent.records import Author, Meaning
+from agent.embeddings import Meaning
+from agent.stored_messages import Author
 from benchmarks.meaning import MIXED, SIZE, TOPICS
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.search_scale import spread, vacuum

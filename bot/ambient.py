@@ -20,13 +20,20 @@ from agent import texts
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, StoreError
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.loop import as_data, complete
 from agent.messages import Depth, Message, ModelCall, Role
-from agent.ports import CallOptions, Clock, Jobs, Ledger, Preferences, Spending
+from agent.ports.clock import Clock
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.model import CallOptions
+from agent.ports.preferences import Preferences
+from agent.ports.spending import Spending
 from agent.progress import Progress
 from agent.protocol.render import quote
-from agent.records import Answered, Closing, Incoming
+from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 from bot.access.acl import AmbientState, PlaceRule, PlaceRules, place_owner
 from bot.access.admission import AdmissionControl
 from bot.chat.feature import Feature

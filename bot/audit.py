@@ -18,13 +18,15 @@ from typing import Final
 from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.memory.audience import label
 from agent.messages import Json, ResultStatus, ToolCall, ToolResult
-from agent.ports import AuditedCall, CallEnd, Clock, ToolAudit, ToolEffect
+from agent.ports.clock import Clock
+from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
+from agent.ports.tools import ToolEffect
 from agent.progress import Progress, RoundStep, may_quote_unkept
-from agent.records import Claim
 from agent.tool_policy import CallGate, DecidedBy
 from agent.toolbox.registry import Registry
 from agent.toolbox.tool_search import CALL_TOOL
 from agent.turn import NOT_ALLOWED
+from agent.turn_records import Claim
 from bot.exits import printable_json, printable_line
 from bot.texts import tool_texts
 from bot.texts.formatting import counted, literal, shortened

@@ -11,10 +11,18 @@ from itertools import groupby
 from statistics import fmean
 from typing import Final
 
+from agent.embeddings import Meaning, Unembedded
 from agent.errors import CogencyError, StoreError
+from agent.jobs import INDEXING, Job
 from agent.memory.profile import LEARNING
-from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending, Summaries
-from agent.records import DELETE_REPLY, INDEXING, Hit, Job, Meaning, RecallQuery, Unembedded
+from agent.ports.clock import Clock
+from agent.ports.conversations import Summaries
+from agent.ports.embeddings import Embedder, Embeddings
+from agent.ports.jobs import Jobs
+from agent.ports.memory import Facts, Memories, Profiles
+from agent.ports.spending import Spending
+from agent.recall_query import Hit, RecallQuery
+from agent.shown_replies import DELETE_REPLY
 from agent.summary import SUMMARY
 from bot.caches import ForegroundPriority
 from bot.logs import severity

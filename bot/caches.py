@@ -17,7 +17,9 @@ from cachetools import LRUCache, TLRUCache
 
 from agent.admission_terms import Rate, RateReached
 from agent.errors import StoreError
-from agent.ports import CallRate, CallsAsked, CallsTaken, Clock, ShardLeases, SharedRates
+from agent.ports.clock import Clock
+from agent.ports.shard_leases import ShardLeases
+from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken, SharedRates
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError
+from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
-from agent.records import Person
 from agent.spending import By
 from bot.arguments import Subcommand
 from bot.exits import (

@@ -15,10 +15,16 @@ from hashlib import sha256
 from typing import Final
 
 from agent.errors import SettingsError, StoreError
-from agent.ports import Clock, Ledger, OperatorSessions, Replies, Spending, ToolAudit
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from agent.ports.operator_sessions import OperatorSessions
+from agent.ports.replies import Replies
+from agent.ports.spending import Spending
+from agent.ports.tool_audit import ToolAudit
 from agent.protocol.render import joined
-from agent.records import Load, ReplyVerdict
+from agent.shown_replies import ReplyVerdict
 from agent.spending import By, SpendingPeriod, Spent, Total
+from agent.turn_records import Load
 from bot.access.budgets import cost_text
 from bot.audit import SHOWN_IN_HOME, home_text
 from bot.commands.declaration import Panel

@@ -11,11 +11,14 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
+from agent.incoming import Attachment, Incoming
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership, Tool
-from agent.records import Answered, Attachment, Incoming, LastSeen, ReplyVerdict, ShownPage
-from agent.schedules import SchedulePlatform
+from agent.ports.membership import Membership
+from agent.ports.tools import Asker, Tool
+from agent.schedules.port import SchedulePlatform
+from agent.shown_replies import Answered, ReplyVerdict, ShownPage
+from agent.stored_messages import LastSeen
 from bot.access.acl import Requester
 from bot.attachments.reading import Fetch, FilesNow
 from bot.caches import Replicas

@@ -10,11 +10,16 @@ from typing import Final, TypeVar
 
 from agent.admission_terms import TermsNotMet
 from agent.errors import CogencyError, StoreError, StoreUnavailable
+from agent.incoming import Incoming, platform_of
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import GOES_ON
-from agent.ports import Asker, Clock, Conversations, Ledger, Membership, Preferences, Tool
-from agent.records import Incoming, platform_of
-from agent.schedules import SchedulePlatform
+from agent.ports.clock import Clock
+from agent.ports.conversations import Conversations
+from agent.ports.ledger import Ledger
+from agent.ports.membership import Membership
+from agent.ports.preferences import Preferences
+from agent.ports.tools import Asker, Tool
+from agent.schedules.port import SchedulePlatform
 from bot.access.admission import AdmissionControl, Readers
 from bot.attachments.kinds import with_names
 from bot.attachments.reading import Fetch, FilesNow

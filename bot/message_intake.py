@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from agent.errors import Refused
+from agent.incoming import Incoming
 from agent.memory.audience import TeamAudience, label
-from agent.records import Answered, Incoming, repeat_of
+from agent.repeats import repeat_of
+from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
 from bot.texts import reply_texts
 

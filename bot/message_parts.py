@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from agent.records import Quoted
+from agent.incoming import Quoted
 
 MAX_CHARS: Final = 40_000  # Of one message with all that it shows; both platforms keep less of a message's own text
 MAX_DEPTH: Final = 8  # Cards in cards in forwarded messages: more nesting than people make or see
@@ -36,7 +36,7 @@ FileT = TypeVar("FileT")
 class Enclosed:
     """Words in a message beside those that its author wrote.
 
-    `source`: FORWARDED, CARD or EMAIL. `author`: "" if unknown. `pages`: see `agent.records.Quoted`.
+    `source`: FORWARDED, CARD or EMAIL. `author`: "" if unknown. `pages`: see `agent.incoming.Quoted`.
     """
 
     source: str

@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from agent.events import CallFinished, CallStarted, IterationStarted, ModelAnswered, Outcome
 from agent.memory.profile import LEARNING
 from agent.messages import ModelCall
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.spending import NANO, cost
 from bot.telemetry import (
     AgentReported,

@@ -18,27 +18,26 @@ from zoneinfo import ZoneInfo
 
 from agent.citations import FETCH
 from agent.errors import CogencyError, Refused
+from agent.incoming import Incoming, platform_of
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Provenance, ToolCall
-from agent.ports import Asker, Clock, Preferences, Tool, ToolContext, ToolEffect
-from agent.records import Answered, Incoming, platform_of
-from agent.schedules import (
-    TERMINAL,
+from agent.ports.clock import Clock
+from agent.ports.preferences import Preferences
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect
+from agent.schedules.definitions import (
     CheckKind,
     FirstCheck,
     NewSchedule,
     Schedule,
     ScheduleKind,
     ScheduleRefused,
-    Schedules,
     ScheduleState,
     Timing,
-    following_in_words,
-    in_words,
-    problem_of,
-    source_of,
-    zone_of,
 )
+from agent.schedules.ids import TERMINAL, source_of
+from agent.schedules.port import Schedules
+from agent.schedules.times import following_in_words, in_words, problem_of, zone_of
+from agent.shown_replies import Answered
 from agent.tool_policy import PolicyAnswer, PolicyRow, decide
 from agent.toolbox.registry import Toolbox
 from agent.tools.read_channel import NAME as READ_CHANNEL

@@ -21,7 +21,8 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.schedules import Timing, moment_of, next_occurrence
+from agent.schedules.definitions import Timing
+from agent.schedules.times import moment_of, next_occurrence
 from bot.schedule_grammar import is_spaceless, tokens_of
 from bot.schedule_lexicon import languages
 from bot.schedule_meanings import UNSURE

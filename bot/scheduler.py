@@ -28,31 +28,21 @@ from cachetools import LRUCache
 from agent import texts
 from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.messages import ModelCall
-from agent.ports import Clock, Jobs
+from agent.ports.clock import Clock
+from agent.ports.jobs import Jobs
 from agent.progress import Progress
 from agent.protocol.render import excerpt, joined
-from agent.records import Closing, Incoming, Job
-from agent.schedules import (
-    NOTICE,
-    WORK_CHARS,
-    WORK_ROUNDS,
-    WORK_TIME,
-    FirstCheck,
-    NotAllowed,
-    Notice,
-    Occurrence,
-    Schedule,
-    ScheduleKind,
-    SchedulePlatform,
-    Schedules,
-    is_stale,
-    late_note,
-    occurrence_id,
-    worked_for,
-)
+from agent.schedules.definitions import FirstCheck, NotAllowed, Notice, Occurrence, Schedule, ScheduleKind
+from agent.schedules.ids import NOTICE, occurrence_id
+from agent.schedules.lateness import is_stale, late_note
+from agent.schedules.long_work import WORK_CHARS, WORK_ROUNDS, WORK_TIME, worked_for
+from agent.schedules.port import SchedulePlatform, Schedules
 from agent.turn import EndDue
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 from bot.chat.turns.kinds import TurnRule, TurnWatcher
 from bot.logs import severity
 from bot.telemetry import SILENT, JobEnd, JobOver, Telemetry

@@ -13,10 +13,15 @@ from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
 
 from agent.events import AgentEvent, Outcome
+from agent.jobs import Job
 from agent.messages import ModelCall
-from agent.ports import AuditedCall, Clock, Memories, Spending, ToolAudit
-from agent.records import Claim, Hit, Job, Load, RecallQuery
+from agent.ports.clock import Clock
+from agent.ports.memory import Memories
+from agent.ports.spending import Spending
+from agent.ports.tool_audit import AuditedCall, ToolAudit
+from agent.recall_query import Hit, RecallQuery
 from agent.spending import By, SpendingPeriod, Total
+from agent.turn_records import Claim, Load
 
 
 class TurnUnended(StrEnum):

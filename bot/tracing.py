@@ -23,7 +23,7 @@ from opentelemetry.util.types import AttributeValue
 
 from agent.events import AgentEvent, CallFinished, CallStarted, IterationStarted, ModelAnswered, Outcome
 from agent.messages import ResultStatus, Usage
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.telemetry import (
     AgentReported,
     PageWritten,

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ToolCall
-from agent.ports import Tool, ToolContext
-from agent.records import Person
+from agent.ports.tools import Tool, ToolContext
 from agent.toolbox.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
 from bot.commands.declaration import AnyCommand, Command, CommandCall, Panel

@@ -10,10 +10,10 @@ from typing import ClassVar, Final, Self, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.errors import StoreError
+from agent.incoming import Incoming
 from agent.memory.forgetting_plans import AMBIENT_STATE, PLACE_RULES
-from agent.ports import Preferences
-from agent.records import Incoming
-from agent.schedules import ScheduleState
+from agent.ports.preferences import Preferences
+from agent.schedules.definitions import ScheduleState
 from bot.texts import reply_texts
 
 TERMINAL: Final = "terminal"  # The source of messages written in the terminal

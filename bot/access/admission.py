@@ -14,10 +14,11 @@ from cachetools import LRUCache, TLRUCache, TTLCache
 
 from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, Whose
 from agent.errors import Refused
+from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.messages import ModelCall
-from agent.ports import Clock, Membership
-from agent.records import Incoming
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
 from agent.spending import Spent, workspace_of
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester

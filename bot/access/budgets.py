@@ -12,9 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final, TypeAlias, assert_never
 
 from agent.admission_terms import Whose
+from agent.incoming import platform_of
 from agent.messages import Json, ModelCall
-from agent.ports import Clock, Preferences, Spending
-from agent.records import platform_of
+from agent.ports.clock import Clock
+from agent.ports.preferences import Preferences
+from agent.ports.spending import Spending
 from agent.spending import (
     APP,
     NANO,

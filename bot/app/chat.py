@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 
+from agent.incoming import Person
 from agent.machine import place_of
 from agent.patterns import compile_all
-from agent.records import Person
 from bot.app.from_settings import open_models
 from bot.exits import Exit
 from bot.models.choice import ModelSwitch

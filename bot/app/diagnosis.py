@@ -26,7 +26,8 @@ from urllib.parse import urlsplit
 
 from agent.errors import SettingsError, StoreError
 from agent.machine import sqlite_path
-from agent.ports import Clock, ListedShard
+from agent.ports.clock import Clock
+from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import Endpoint, is_loopback
 from agent.providers.http_client import Http, TransportError, Untrusted
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces

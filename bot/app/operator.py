@@ -21,7 +21,8 @@ from typing import Final
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
 from agent.machine import new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
-from agent.ports import AuditedCall, Provider, ResponseEnded, TokensArrived
+from agent.ports.model import Provider, ResponseEnded, TokensArrived
+from agent.ports.tool_audit import AuditedCall
 from agent.providers.catalog import ENDPOINTS, ToolsForm
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.toolbox.registry import UNASKED, Registry

@@ -18,12 +18,15 @@ from agent.admission_terms import Whose
 from agent.citations import FETCH
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.errors import SettingsError
+from agent.incoming import Incoming, Quoted, platform_of
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ModelCall
-from agent.ports import NO_SERVERS, Memories, Preferences, Tool, ToolAccounts, ToolSource
+from agent.ports.memory import Memories
+from agent.ports.preferences import Preferences
+from agent.ports.tool_accounts import ToolAccounts
+from agent.ports.tools import NO_SERVERS, Tool, ToolSource
 from agent.protocol.render import joined, neutralise
-from agent.records import Incoming, Quoted, platform_of
 from agent.spending import workspace_of
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.functions import load_tools

@@ -14,12 +14,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from agent.errors import SettingsError
+from agent.incoming import Person, platform_of
+from agent.jobs import Job
 from agent.machine import new_secret, process_name
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
-from agent.ports import Asker, Tool
-from agent.records import Job, Person, platform_of
+from agent.ports.tools import Asker, Tool
 from bot.access.admission import AdmissionControl, RateCounter, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk
 from bot.ambient import AmbientDesk

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from agent.errors import CogencyError, Refused, StoreLocked
-from agent.memory.forgetting_plans import OPERATOR_ERASE, Preview
+from agent.jobs import Job
+from agent.memory.forgetting_plans import OPERATOR_ERASE, Preview, Receipt
 from agent.messages import Json, ResultStatus
-from agent.ports import AuditedCall, CallEnd, Clock
-from agent.records import Job, Receipt
+from agent.ports.clock import Clock
+from agent.ports.tool_audit import AuditedCall, CallEnd
 from bot.app import parts
 from bot.audit import OPERATOR, WAITS, operator_act
 from bot.exits import OutputError, printable_json, printable_line

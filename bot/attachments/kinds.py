@@ -5,9 +5,9 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from agent.incoming import ATTACHED, Attachment, Incoming
 from agent.memory.own_words import FILES_NOTE
 from agent.messages import estimate_tokens
-from agent.records import ATTACHED, Attachment, Incoming
 
 
 class FileKind(StrEnum):

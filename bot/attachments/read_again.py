@@ -18,12 +18,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from agent.errors import ToolError
+from agent.incoming import Attachment
 from agent.memory.audience import audience_of, may_flow_from
 from agent.memory.own_words import FILES_NOTE
 from agent.messages import Image, Json, JsonObject
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise
-from agent.records import AttachedMessage, Attachment, message_of
+from agent.repeats import message_of
+from agent.stored_messages import AttachedMessage
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import AttachmentReader, FilesNow
 

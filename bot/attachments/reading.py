@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from agent.errors import ProviderError
+from agent.incoming import Attachment, Incoming, Quoted
 from agent.memory.documents import MAX_CHARS, DocumentPage
 from agent.messages import Image, ModelCall, estimate_tokens
-from agent.ports import Transcriber
-from agent.records import AttachedMessage, Attachment, Incoming, Quoted
+from agent.ports.transcription import Transcriber
+from agent.stored_messages import AttachedMessage
 from bot.attachments import kinds
 from bot.attachments.kinds import TEXT_TOKENS, FileKind, announced, cut_text, found, is_pdf, picture_type, token_shares
 from bot.attachments.reader import ReadAs, Reader, ReadSeconds

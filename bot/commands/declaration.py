@@ -17,8 +17,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
-from agent.ports import Asker
-from agent.records import Attachment, Person
+from agent.incoming import Attachment, Person
+from agent.ports.tools import Asker
 from bot.access.acl import Requester
 
 ServiceT = TypeVar("ServiceT")

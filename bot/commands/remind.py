@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agent.schedules import ScheduleState
+from agent.schedules.definitions import ScheduleState
 from bot.access.acl import Requester, ScheduleAnswer, ShownSchedule
 from bot.commands import declaration
 from bot.schedule_desk import ScheduleDesk

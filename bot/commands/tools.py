@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from bot.access.acl import Requester
 from bot.commands import declaration
 from bot.host import QuestionAnswer, ToolsAnswer

@@ -13,25 +13,24 @@ from agent.memory.audience import Place, label, may_flow_from
 from agent.memory.documents import SHARING
 from agent.memory.facts import CORRECTION, Fact, with_superseded
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan, OneReply
+from agent.memory.layers import Remembered
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, ProfileField, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Written
-from agent.ports import (
-    Asker,
-    Clock,
-    Conversations,
-    Facts,
-    Forgetting,
-    Jobs,
-    Ledger,
-    Preferences,
-    Profiles,
-    Replies,
-    Spending,
-)
-from agent.records import DELETE_REPLY, EPHEMERAL_PAGE, Answered, Remembered, ReplyVerdict, ShownPage, Thread
-from agent.schedules import Schedules
+from agent.ports.clock import Clock
+from agent.ports.conversations import Conversations
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.memory import Facts, Profiles
+from agent.ports.preferences import Preferences
+from agent.ports.replies import Replies
+from agent.ports.spending import Spending
+from agent.ports.tools import Asker
+from agent.schedules.port import Schedules
+from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, Answered, ReplyVerdict, ShownPage
 from agent.spending import By, SpendingPeriod, account
+from agent.stored_messages import Thread
 from bot.access.acl import AccessRules
 from bot.caches import MAX_ENTRIES
 from bot.host import MemoryAnswer, Suggestion

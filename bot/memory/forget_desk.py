@@ -11,11 +11,29 @@ from typing import Final, assert_never
 from unicodedata import category
 
 from agent.errors import StoreError
+from agent.incoming import Person
+from agent.jobs import Job
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.forgetting_plans import EDIT, AboutTopic, Deleted, During, Everything, Gone, OneThread, Wish, post_key
+from agent.memory.forgetting_plans import (
+    EDIT,
+    AboutTopic,
+    Deleted,
+    During,
+    Everything,
+    Gone,
+    OneThread,
+    Receipt,
+    Wish,
+    post_key,
+)
 from agent.memory.periods import TimeSpan, periods_in
-from agent.ports import Asker, Clock, Forgetting, Jobs, Ledger, Preferences
-from agent.records import DELETE_REPLY, Job, Person, Receipt, ShownPage, ShownReply
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.preferences import Preferences
+from agent.ports.tools import Asker
+from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from bot.access.admission import RateCounter
 from bot.caches import FairTurns
 from bot.host import ForgetAnswer, ForgetProgress, TellProgress, untold

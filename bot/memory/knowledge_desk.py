@@ -15,6 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from agent.admission_terms import Authority
 from agent.errors import Refused
+from agent.incoming import Attachment
+from agent.jobs import Job
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, audience_of, label
 from agent.memory.documents import (
     MAX_CHARS,
@@ -30,8 +32,11 @@ from agent.memory.documents import (
     Passage,
     passages_of,
 )
-from agent.ports import Asker, Clock, Forgetting, Jobs, Preferences
-from agent.records import Attachment, Job
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.preferences import Preferences
+from agent.ports.tools import Asker
 from bot.attachments.kinds import shown_note
 from bot.attachments.reading import ReadDocument, ReadLink
 from bot.host import KnowledgeAnswer, ShownDocument

@@ -11,26 +11,25 @@ from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.loop import as_data, complete
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.statements import head_and_tail
 from agent.memory.synthesizer import ImpressionSynthesizer, doubts_prompt, read_doubts, synthesised
 from agent.messages import Depth, Message, ModelCall
-from agent.ports import (
-    CallOptions,
-    Clock,
-    Facts,
-    Jobs,
-    Memories,
-    Preferences,
-    Profiles,
-    Spending,
-    Summaries,
-)
+from agent.ports.clock import Clock
+from agent.ports.conversations import Summaries
+from agent.ports.jobs import Jobs
+from agent.ports.memory import Facts, Memories, Profiles
+from agent.ports.model import CallOptions
+from agent.ports.preferences import Preferences
+from agent.ports.spending import Spending
 from agent.protocol.render import speakers
-from agent.records import Incoming, Job, RecallQuery, StoredMessage
+from agent.recall_query import RecallQuery
 from agent.state import SituationSummary
+from agent.stored_messages import StoredMessage
 from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
 from bot.caches import ForegroundPriority
 from bot.memory.view import PauseLearning

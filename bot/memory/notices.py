@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from agent.errors import Refused, StoreError, ToolError
+from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import EntriesPlan
 from agent.memory.writing import Written
 from agent.messages import JsonObject
-from agent.ports import Clock, Facts, Forgetting, Memories, Preferences, Profiles, ToolContext
-from agent.records import Incoming
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.memory import Facts, Memories, Profiles
+from agent.ports.preferences import Preferences
+from agent.ports.tools import ToolContext
 from agent.state import ActionRecord
 from agent.tools.recall import query_of
 from agent.turn_setup import ANSWERED

@@ -11,7 +11,10 @@ from typing import Final, Self, TypeAlias, assert_never, cast
 from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.memory.secrets import has_secret
-from agent.ports import Asker, Clock, Preferences, ToolAudit
+from agent.ports.clock import Clock
+from agent.ports.preferences import Preferences
+from agent.ports.tool_audit import ToolAudit
+from agent.ports.tools import Asker
 from bot.access.acl import (
     MEMBERS,
     OFF,

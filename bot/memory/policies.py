@@ -11,7 +11,9 @@ from agent.memory.audience import Place, label
 from agent.memory.facts import ConstraintType, Fact, MemoryType
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
-from agent.ports import Asker, Clock, Facts
+from agent.ports.clock import Clock
+from agent.ports.memory import Facts
+from agent.ports.tools import Asker
 from bot.commands.declaration import Panel
 from bot.memory.desk import flowing
 from bot.texts import memory_texts

@@ -13,10 +13,13 @@ from typing import Final, cast
 
 from agent.errors import ProviderUnavailable
 from agent.events import AgentEvent, HandleClosed, HandleOpened
+from agent.jobs import Job
 from agent.memory.audience import AudienceKind
 from agent.memory.forgetting_plans import ERASE_ENTRIES, Deleted, Expired, ForgettingPlan, Gone
-from agent.ports import Clock, Forgetting, Jobs
-from agent.records import Job, ShownPage
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.shown_replies import ShownPage
 from bot.reply_surface import PageGone, PageLimited, PageLocked, PageUnsent
 from bot.scheduler import Handler
 from bot.texts import setup_texts

@@ -14,13 +14,16 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias, cast
 from zlib import crc32
 
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of, label
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact
+from agent.memory.forgetting_plans import Receipt
+from agent.memory.layers import Remembered
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
-from agent.records import Author, Person, Receipt, Remembered, StoredMessage, Thread
-from agent.schedules import Schedule
+from agent.schedules.definitions import Schedule
 from agent.spending import NANO, SpendingAccount, Spent
+from agent.stored_messages import Author, StoredMessage, Thread
 from bot.host import ShownEntry
 from bot.texts import memory_texts
 from bot.texts.formatting import literal, shortened

@@ -20,16 +20,17 @@ from agent.events import (
     ViolationFound,
     WorkspaceArrived,
 )
+from agent.incoming import Person
 from agent.loop import complete
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, ModelCall, ResultStatus, ToolCall, ToolResult, Usage, estimate_tokens
-from agent.ports import CallOptions, Clock, Provider
+from agent.ports.clock import Clock
+from agent.ports.model import CallOptions, Provider
 from agent.progress import RoundStep
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.grammar import LAST_ROUND
 from agent.protocol.parser import Parser
 from agent.providers.catalog import ToolsForm
-from agent.records import Person
 from agent.spending import cost
 from agent.toolbox.registry import Registry
 from agent.turn import appended_messages

@@ -13,13 +13,17 @@ from typing import Final, Protocol, Self, TypeAlias
 
 from agent.certificates import certificate_sentence
 from agent.errors import ProviderUnavailable, SettingsError
-from agent.ports import Clock, Embedder, KeepingProvider, Preferences, Provider, Transcriber, WarningProvider
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
+from agent.ports.embeddings import Embedder
+from agent.ports.model import KeepingProvider, Provider, WarningProvider
+from agent.ports.preferences import Preferences
+from agent.ports.transcription import Transcriber
 from agent.providers import static_embeddings
 from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
-from agent.records import Incoming
 from agent.texts import ASK_OPERATOR
 from bot.access.acl import AccessRules, PlaceRule, Requester, may_use, rules_at
 from bot.host import ModelMenu

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from agent.ports import Preferences
+from agent.ports.preferences import Preferences
 from agent.providers.catalog import Endpoint, ToolsForm
 from agent.providers.wire import as_object, parse_json
 

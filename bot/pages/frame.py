@@ -30,7 +30,8 @@ from starlette.types import Receive, Scope, Send
 
 from agent.errors import StoreError
 from agent.messages import UNSEEN
-from agent.ports import Clock, OperatorSession, OperatorSessions
+from agent.ports.clock import Clock
+from agent.ports.operator_sessions import OperatorSession, OperatorSessions
 from bot.exits import STEERING
 from bot.health import SESSION_IDLE, SESSION_LASTS
 from bot.logs import severity

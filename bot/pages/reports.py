@@ -16,8 +16,9 @@ from markupsafe import Markup
 from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.memory.documents import Document
-from agent.ports import Clock
-from agent.schedules import Schedule, ScheduleState, in_words
+from agent.ports.clock import Clock
+from agent.schedules.definitions import Schedule, ScheduleState
+from agent.schedules.times import in_words
 from agent.spending import NANO, EndedTurn, Money, SpendingPeriod, SpendingSpread, Spent, Total, TurnTook
 from bot.access.budgets import cost_text
 from bot.pages import charts

@@ -16,11 +16,16 @@ from functools import partial
 from typing import Final, Protocol, assert_never
 
 from agent.events import CallFinished, ModelAnswered, Outcome
+from agent.incoming import platform_of
 from agent.messages import ResultStatus
-from agent.ports import CallEnd, Clock, Ledger, ListedShard, Tool, ToolAudit
-from agent.records import Load, platform_of
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from agent.ports.shard_leases import ListedShard
+from agent.ports.tool_audit import CallEnd, ToolAudit
+from agent.ports.tools import Tool
 from agent.tool_policy import DecidedBy, PolicyRow
 from agent.toolbox.registry import UNASKED
+from agent.turn_records import Load
 from bot.audit import WAITS, change_words
 from bot.pages.frame import OperatorView, ViewAnswer
 from bot.settings import SettingOrigin, Settings, ShownSetting

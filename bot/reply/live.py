@@ -10,10 +10,10 @@ from typing import Final, Self, assert_never
 
 from agent.errors import CogencyError
 from agent.events import AgentEvent, Outcome
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.progress import Progress
 from agent.protocol.render import joined
-from agent.records import Closing
+from agent.turn_records import Closing
 from bot import reply_surface
 from bot.caches import Backoff, OncePerMinute
 from bot.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write

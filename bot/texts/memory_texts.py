@@ -5,10 +5,9 @@ from datetime import tzinfo
 from typing import assert_never
 
 from agent.memory.facts import Scope
-from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Sample, Wish
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Receipt, Sample, Wish
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import ProfileField
-from agent.records import Receipt
 from bot.texts.formatting import counted, literal, shortened
 
 # What was remembered

@@ -8,8 +8,8 @@ from agent.citations import Cited
 from agent.errors import CogencyError, ProviderError, StoreUnavailable
 from agent.messages import Reference, ResultStatus
 from agent.protocol.render import excerpt
-from agent.records import Author, StoredMessage, Thread
 from agent.spending import PRICES_AS_OF
+from agent.stored_messages import Author, StoredMessage, Thread
 from bot.texts.formatting import literal, shortened
 
 # While an answer is made, and below it

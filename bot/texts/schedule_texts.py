@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, time, tzinfo
 
-from agent.schedules import ScheduleKind, ScheduleRefused
+from agent.schedules.definitions import ScheduleKind, ScheduleRefused
 from bot.texts.formatting import literal, shortened
 
 WORDS_CHARS = 200  # Of what is said or asked, in a list

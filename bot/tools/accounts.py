@@ -22,7 +22,8 @@ import httpx2
 from pydantic import TypeAdapter
 
 from agent.errors import StoreError
-from agent.ports import Clock, ToolAccounts
+from agent.ports.clock import Clock
+from agent.ports.tool_accounts import ToolAccounts
 from bot.texts import tool_texts
 from bot.tools.mcp_config import HttpReach
 from bot.tools.oauth import Account, OAuthFailed, OAuthHttp, SignInEnded, missing_scope

@@ -37,7 +37,7 @@ from agent.messages import (
     StructuredData,
     is_too_deep,
 )
-from agent.ports import Ask, ToolContext
+from agent.ports.tools import Ask, ToolContext
 from agent.toolbox.results import ToolLimits
 from bot.tools.mcp_listing import one_line
 from bot.tools.mcp_questions import QuestionRefused, checked_question

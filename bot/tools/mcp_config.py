@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
 from agent.messages import Json, JsonObject, is_too_deep
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from bot.texts import setup_texts
 
 MAX_SERVERS: Final = 50  # Each is a process or a connection of its own

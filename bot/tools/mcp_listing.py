@@ -16,7 +16,7 @@ from unicodedata import combining, normalize
 from mcp_types import Tool as ListedTool
 
 from agent.messages import UNSEEN, Json, JsonObject
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from bot.tools.mcp_config import McpServerConfig
 
 # Of one server. The largest real servers have about a hundred, and their schemas cost tokens in every turn.

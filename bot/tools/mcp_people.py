@@ -19,7 +19,8 @@ from typing import Final
 
 from agent.errors import StoreError, ToolError
 from agent.messages import JsonObject
-from agent.ports import Asker, Clock, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.clock import Clock
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.texts import tool_texts
 from bot.tools.accounts import Accounts, PersonAuth
 from bot.tools.mcp_config import McpServerConfig
@@ -244,7 +245,7 @@ async def _run(server: McpServer, before: asyncio.Task[None] | None) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonTool:
-    """A tool of a person's own account, as `agent.ports.Tool`. Its results are for this person alone."""
+    """A tool of a person's own account, as `agent.ports.tools.Tool`. Its results are for this person alone."""
 
     tool: Tool
     person: str

@@ -34,7 +34,8 @@ from agent.errors import ToolError
 from agent.memory.audience import Audience, TeamAudience
 from agent.memory.secrets import without_secrets
 from agent.messages import JsonObject, Keep
-from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.clock import Clock
+from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput
 from bot.exits import Finding, Level
 from bot.logs import redactor
 from bot.texts import setup_texts
@@ -555,7 +556,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class McpTool:
-    """A tool of a server, as `agent.ports.Tool`."""
+    """A tool of a server, as `agent.ports.tools.Tool`."""
 
     offered: OfferedTool
     server: McpServer

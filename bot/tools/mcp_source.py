@@ -13,8 +13,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
 
-from agent.ports import Asker, Clock, Tool, ToolAccounts
-from agent.records import Person
+from agent.incoming import Person
+from agent.ports.clock import Clock
+from agent.ports.tool_accounts import ToolAccounts
+from agent.ports.tools import Asker, Tool
 from bot.exits import Finding
 from bot.texts import tool_texts
 from bot.texts.formatting import long_time
@@ -116,7 +118,7 @@ class PeopleSettings:
 
 
 class McpSource:
-    """Implements `agent.ports.ToolSource`, with the tools that the servers listed last, and `ToolSignIns`."""
+    """Implements `agent.ports.tools.ToolSource`, with the tools that the servers listed last, and `ToolSignIns`."""
 
     def __init__(self) -> None:
         self.servers: tuple[RunningServer, ...] = ()

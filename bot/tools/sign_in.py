@@ -30,8 +30,9 @@ from mcp.client.auth.utils import issuers_match
 from pydantic import TypeAdapter
 
 from agent.errors import CogencyError
-from agent.ports import Clock
-from agent.records import Person, SealedSignIn, platform_of
+from agent.incoming import Person, platform_of
+from agent.ports.clock import Clock
+from agent.ports.tool_accounts import SealedSignIn
 from bot.texts import tool_texts
 from bot.texts.formatting import literal
 from bot.tools.accounts import Accounts

@@ -17,10 +17,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+from agent.consents import PutAside
 from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
-from agent.ports import Clock, Ledger
-from agent.records import Claim, Closing, Incoming, PutAside, platform_of
+from agent.incoming import Incoming, platform_of
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from agent.turn_records import Claim, Closing
 from bot.caches import OncePerMinute
 from bot.chat.turns.notes import NO_ACTIONS, EndedTurn
 from bot.logs import bound, severity

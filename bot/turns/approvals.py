@@ -24,12 +24,16 @@ from fnmatch import fnmatchcase
 from typing import Final, Self
 
 from agent.addresses import addresses_in
+from agent.consents import ConsentOutcome, Undecided
 from agent.errors import Refused, StoreError
 from agent.messages import Consent, Provenance, ToolCall
-from agent.ports import Asker, Clock, Consents, Preferences, Tool, ToolAudit, ToolEffect
+from agent.ports.clock import Clock
+from agent.ports.consents import Consents
+from agent.ports.preferences import Preferences
+from agent.ports.tool_audit import ToolAudit
+from agent.ports.tools import Asker, Tool, ToolEffect
 from agent.progress import Progress
 from agent.protocol.render import joined
-from agent.records import Claim, ConsentOutcome, Undecided
 from agent.tool_policy import (
     MAX_ROWS,
     TOO_MANY,
@@ -43,6 +47,7 @@ from agent.tool_policy import (
 )
 from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import ConsentDecided, Turn, TurnLimits
+from agent.turn_records import Claim
 from bot.audit import policy_change
 from bot.host import ToolsAnswer
 from bot.logs import severity

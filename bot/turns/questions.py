@@ -21,8 +21,9 @@ from typing import Final
 
 from agent.errors import Refused, StoreError
 from agent.messages import AnswerOutcome, ElicitAction, Elicitation, Elicited, Json, OpenQuestion
-from agent.ports import Clock, OpenQuestions
-from agent.records import Claim
+from agent.ports.clock import Clock
+from agent.ports.consents import OpenQuestions
+from agent.turn_records import Claim
 from bot.host import AskedWindow, QuestionAnswer
 from bot.texts import command_texts
 from bot.texts.formatting import counted, literal

@@ -14,6 +14,7 @@ from functools import partial
 
 from agent import texts
 from agent.citations import cite, references_of
+from agent.consents import PutAside
 from agent.context import Context
 from agent.errors import ProviderError, StoreError
 from agent.events import (
@@ -22,19 +23,24 @@ from agent.events import (
     Outcome,
     TurnPutAside,
 )
+from agent.incoming import Incoming
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.synthesizer import may_teach
 from agent.messages import Provenance
-from agent.ports import Asker, Capabilities, Clock, Knowledge, Ledger, Provider
+from agent.ports.clock import Clock
+from agent.ports.conversations import Knowledge
+from agent.ports.ledger import Ledger
+from agent.ports.model import Capabilities, Provider
+from agent.ports.tools import Asker
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
-from agent.records import Claim, Closing, Incoming, PutAside, Waiting
-from agent.schedules import asked_in
+from agent.schedules.long_work import asked_in
 from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
 from agent.turn import Turn
+from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of, turn_words
 from bot.attachments.reading import Attached
 from bot.audit import CallAudit

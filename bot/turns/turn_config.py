@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from agent.context import Persona
+from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports import Provider, ToolAudit
-from agent.records import Incoming
+from agent.ports.model import Provider
+from agent.ports.tool_audit import ToolAudit
 from agent.toolbox.registry import Toolbox
 from agent.turn_setup import ContextConfig
 from bot.attachments.reading import Attached

@@ -20,9 +20,9 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
+from agent.incoming import Incoming, platform_of
 from agent.messages import ModelCall
 from agent.progress import Progress
-from agent.records import Incoming, platform_of
 from bot.access.acl import TERMINAL
 from bot.audit import CallAudit
 from bot.reply.live import LiveReply

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import NoReturn, TypeVar
 
 from agent.errors import CogencyError, StoreUnavailable
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import Backoff
 from bot.host import Host
 from bot.logs import severity

@@ -16,10 +16,13 @@ from typing import Final
 
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
-from agent.ports import Clock, Ledger, Notifier
-from agent.records import Accepted, Claim, Claiming, Incoming
-from agent.schedules import asked_in
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from agent.ports.notifier import Notifier
+from agent.schedules.long_work import asked_in
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Accepted, Claim, Claiming
 from bot.logs import severity
 from bot.reply_surface import Surface
 from bot.texts import reply_texts

@@ -27,7 +27,7 @@ from urllib.parse import urljoin
 import h11
 from cachetools import TTLCache
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
 from bot.web.guard import (
     MAX_ADDRESS_CHARS,

@@ -25,7 +25,8 @@ from agent.citations import FETCH
 from agent.errors import ToolError
 from agent.memory.documents import Document
 from agent.messages import Json, JsonObject, Reference, is_too_deep
-from agent.ports import Clock, ToolContext, ToolEffect, ToolOutput
+from agent.ports.clock import Clock
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.http_client import Http, TransportError, Untrusted
 from agent.tools.skill import split_pages
 from bot.attachments.reader import Reader

@@ -24,7 +24,7 @@ from agent.addresses import (
 from agent.citations import FETCH
 from agent.messages import Json, JsonObject, Reference, ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep
-from agent.records import Waiting
+from agent.turn_records import Waiting
 from tests.examples import examples
 
 SECRET = "heron"

@@ -14,7 +14,7 @@ import pytest
 from agent.certificates import MAX_CAUSES, certificate_problem, certificate_sentence
 from agent.errors import ProviderUnavailable
 from agent.messages import Message, Role
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import OpenedProvider, open_chat, open_messages, open_realtime, open_responses
 from agent.providers.http_client import Http, Untrusted

@@ -17,6 +17,7 @@ from agent.context import (
     Persona,
     build_context,
 )
+from agent.incoming import Person, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import Scope
 from agent.memory.layers import WorkingItem
@@ -24,8 +25,8 @@ from agent.memory.past_threads import PastMessage
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
 from agent.messages import Image, Provenance, ResultStatus, Role, ToolCall, ToolResult, estimate_tokens
 from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON
-from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
+from agent.stored_messages import Author, StoredMessage
 from tests.fakes.facts import fact
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

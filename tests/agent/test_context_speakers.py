@@ -14,20 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.context import ContextParts, Persona, build_context
+from agent.incoming import Person, Quoted
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
 from agent.messages import Message, Role
-from agent.ports import CallOptions
+from agent.ports.model import CallOptions
 from agent.progress import RoundStep
 from agent.protocol.render import TITLES, neutralise, speakers
 from agent.providers.dialect import Dialect
 from agent.providers.wire_chat import ChatDialect
 from agent.providers.wire_gemini import GeminiDialect
 from agent.providers.wire_messages import MessagesDialect
-from agent.records import Author, Person, Quoted, StoredMessage, Waiting
 from agent.state import SituationSummary
+from agent.stored_messages import Author, StoredMessage
 from agent.turn import JUST_ARRIVED, appended_messages
+from agent.turn_records import Waiting
 from tests.examples import examples
 from tests.fakes.facts import fact
 

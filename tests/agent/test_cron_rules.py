@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.cron_rules import MAX_RULE_CHARS, comes_too_often, rule_in_words
-from agent.schedules import Timing, following_in_words, next_occurrence, problem_of
+from agent.schedules.definitions import Timing
+from agent.schedules.times import following_in_words, next_occurrence, problem_of
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FIVE_MINUTES = timedelta(minutes=5)

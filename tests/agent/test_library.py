@@ -29,10 +29,12 @@ from agent import (
 from agent.in_process import InProcessStore
 from agent.memory.audience import Place, TeamAudience, may_flow_from
 from agent.messages import Message
-from agent.ports import AgentStore, CallOptions, Capabilities, ProviderEvent, TokensArrived
+from agent.ports.agent_store import AgentStore
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent, TokensArrived
 from agent.providers.catalog import ENDPOINTS
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming, Closing, RecallQuery
+from agent.recall_query import RecallQuery
+from agent.turn_records import Claiming, Closing
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.store import store_in_memory

@@ -31,6 +31,7 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
+from agent.incoming import Person
 from agent.loop import CUT_NOTE, MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import (
@@ -45,7 +46,7 @@ from agent.messages import (
     Usage,
     estimate_usage,
 )
-from agent.ports import (
+from agent.ports.model import (
     CallOptions,
     Capabilities,
     Halt,
@@ -54,12 +55,10 @@ from agent.ports import (
     ReasoningArrived,
     ResponseEnded,
     StopReason,
-    ToolContext,
-    ToolEffect,
 )
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.progress import Progress
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause, Until
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.turn import Turn
 from tests.fakes.clock import NOON, FakeClock

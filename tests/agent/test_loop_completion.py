@@ -5,7 +5,7 @@ import pytest
 from agent.errors import FailureReason, ProviderRefused, StreamBroken
 from agent.loop import MAX_PLAIN_CHARS, as_data, complete
 from agent.messages import Message, ModelCall, Role, Usage
-from agent.ports import ModelChanged, ReasoningArrived, ResponseEnded, StopReason
+from agent.ports.model import ModelChanged, ReasoningArrived, ResponseEnded, StopReason
 from agent.providers.scripted import ScriptedProvider
 
 QUESTION = [Message(Role.USER, "Who are you, then?")]

@@ -13,15 +13,16 @@ from agent import texts
 from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
 from agent.errors import ContextTooLong
 from agent.events import AgentEvent, Outcome, TextArrived, TurnEnded
+from agent.incoming import Person
 from agent.loop import MAX_VISIBLE_CHARS, Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports import CallOptions, Capabilities, ToolContext, ToolEffect
+from agent.ports.model import CallOptions, Capabilities
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.progress import Progress
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.echoes import Instructions
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.turn import QUESTION_AGAIN, SAID_TO_MODEL, Turn
 from tests.fakes.clock import FakeClock

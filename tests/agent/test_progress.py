@@ -33,8 +33,8 @@ from agent.progress import (
     encode,
     turn_drawn_from,
 )
-from agent.records import Waiting
 from agent.state import Workspace
+from agent.turn_records import Waiting
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 json_values: st.SearchStrategy[Json] = st.recursive(

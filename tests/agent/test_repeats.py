@@ -1,6 +1,6 @@
 """The ids of questions that are answered again."""
 
-from agent.records import MAX_REPEATS, message_of, repeat_of, repeats_of
+from agent.repeats import MAX_REPEATS, message_of, repeat_of, repeats_of
 
 MESSAGE = "1700000000.000100"
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from agent.messages import estimate_tokens
 from agent.protocol.render import speakers
-from agent.records import Author, StoredMessage
 from agent.state import SituationSummary
+from agent.stored_messages import Author, StoredMessage
 from agent.summary import (
     BATCH_CHARS,
     DIGEST_CHARS,

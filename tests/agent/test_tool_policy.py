@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from agent.admission_terms import Authority
 from agent.citations import FETCH
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Consent, JsonObject, Provenance, ResultStatus, ToolCall, ToolResult
-from agent.ports import Asker, ToolEffect
+from agent.ports.tools import Asker, ToolEffect
 from agent.progress import Progress, RoundStep, call_digest
-from agent.records import Person
 from agent.tool_policy import (
     ARGUMENT_CHARS,
     MAX_CHARS,

@@ -15,7 +15,7 @@ from agent.events import (
     WorkspaceArrived,
 )
 from agent.messages import Consent, Image, ResultStatus, ToolCall, ToolResult
-from agent.ports import ReasoningArrived, StopReason
+from agent.ports.model import ReasoningArrived, StopReason
 from agent.progress import Progress, RoundStep, decode, encode
 from agent.protocol.grammar import LAST_ROUND
 from agent.protocol.render import joined

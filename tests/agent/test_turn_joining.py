@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from agent.events import CallsArrived, Outcome, TextArrived
 from agent.messages import Message, ResultStatus, ToolCall, ToolResult
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 from agent.progress import Progress, decode, encode, sources
 from agent.protocol.grammar import LAST_ROUND
-from agent.records import Waiting
 from agent.turn import (
     JUST_ARRIVED,
     CallAnswered,
@@ -24,6 +23,7 @@ from agent.turn import (
     TurnInput,
     TurnLimits,
 )
+from agent.turn_records import Waiting
 
 LOOK = CallsArrived((ToolCall("look", {}),))
 FRESH = Progress()

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from agent.schedules import occurrence_id
+from agent.schedules.ids import occurrence_id
 from benchmarks.schedules import BEGIN, DAYS, Year, a_year, judged
 from tests.examples import is_thorough
 from tests.fakes.store import store_in_memory

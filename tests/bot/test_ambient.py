@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Closing, Incoming
 from agent.spending import By, SpendingPeriod
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 from bot.access.acl import LOOKS, MARKS, AccessRules, AmbientState, parse_entries, place_owner
 from bot.access.admission import AdmissionControl, AdmissionRules
 from bot.access.budgets import Budget, BudgetAllowances, Budgets

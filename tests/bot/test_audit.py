@@ -12,7 +12,8 @@ from agent.errors import StoreUnavailable
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Consent, JsonObject, Keep, Message
-from agent.ports import AuditedCall, ToolAudit, ToolContext, ToolEffect, ToolOutput
+from agent.ports.tool_audit import AuditedCall, ToolAudit
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.tool_policy import PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent.embeddings import Unembedded
 from agent.memory.audience import may_flow_from
-from agent.records import RecallQuery, Unembedded
+from agent.recall_query import RecallQuery
 from bot.background import EMBEDDING, Background, Meanings, background
 from bot.models.choice import ModelSettings, ModelSwitch
 from store.databases.database import Database

@@ -7,7 +7,7 @@ import pytest
 
 from agent.memory.audience import may_flow_from
 from agent.providers.static_embeddings import StaticEmbedder
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from agent.spending import By, SpendingPeriod
 from bot.background import EMBEDDING, MeaningfulMemories, MeaningLimits, MeaningWriter, between
 from bot.caches import ForegroundPriority

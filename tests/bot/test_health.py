@@ -4,8 +4,9 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
-from agent.records import Claiming, Closing, Load, ReplyVerdict
+from agent.shown_replies import ReplyVerdict
 from agent.spending import Money, Spent, Total
+from agent.turn_records import Claiming, Closing, Load
 from bot.health import Health, report
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said

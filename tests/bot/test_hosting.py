@@ -9,12 +9,12 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError, StoreUnavailable
+from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.records import Incoming, Person
 from agent.spending import SpendingAccount, Spent
 from agent.toolbox.registry import Toolbox
 from bot.access.budgets import account_text

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import ProviderUnavailable, StoreUnavailable
-from agent.records import Job
+from agent.jobs import Job
 from bot.scheduler import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, insert, update
 
 from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Claiming
 from agent.state import SituationSummary
 from agent.toolbox.registry import Toolbox
+from agent.turn_records import Claiming
 from bot.chat.turns.notes import EndedTurn
 from bot.reply.live import LiveReply
 from bot.turns.runner import TurnRunner

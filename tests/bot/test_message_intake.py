@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import Refused
-from agent.records import Answered
+from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
 from bot.message_intake import (
     AfterStop,

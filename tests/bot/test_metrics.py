@@ -1,7 +1,7 @@
 """What the flows do not cover: labels are limited, and slow work delays no one."""
 
 from agent.messages import ModelCall, Usage
-from agent.records import Load
+from agent.turn_records import Load
 from bot.metrics import MAX_NAMES, OTHER, Metrics
 from bot.telemetry import (
     Charged,

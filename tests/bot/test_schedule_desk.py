@@ -9,11 +9,19 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
-from agent.ports import Asker, ToolContext, ToolEffect, ToolOutput
-from agent.records import Incoming, Person
-from agent.schedules import CheckKind, FirstCheck, NewSchedule, Schedule, ScheduleKind, ScheduleState, Timing
+from agent.ports.tools import Asker, ToolContext, ToolEffect, ToolOutput
+from agent.schedules.definitions import (
+    CheckKind,
+    FirstCheck,
+    NewSchedule,
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+    Timing,
+)
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.toolbox.registry import Toolbox
 from bot.commands import remind

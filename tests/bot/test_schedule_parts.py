@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.schedules import Timing, next_occurrence
+from agent.schedules.definitions import Timing
+from agent.schedules.times import next_occurrence
 from bot.schedule_reading import WhenRead, read_when
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -13,13 +13,11 @@ import pytest
 from agent import texts
 from agent.errors import CogencyError
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from agent.records import Author, Closing, Incoming, Person
-from agent.schedules import (
-    WORK_CHARS,
-    WORK_ROUNDS,
+from agent.schedules.definitions import (
     Admitted,
     CheckKind,
     FirstCheck,
@@ -30,11 +28,14 @@ from agent.schedules import (
     ScheduleKind,
     ScheduleState,
     Timing,
-    occurrence_id,
 )
+from agent.schedules.ids import occurrence_id
+from agent.schedules.long_work import WORK_CHARS, WORK_ROUNDS
+from agent.stored_messages import Author
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 from bot.chat.feature import Feature
 from bot.schedule_reading import WhenRead, read_when
 from bot.scheduler import ASK_AGAIN_S, GIVE_UP, JUMP_S, LOOK_S, LongWork, Scheduler, schedule_kinds

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agent.memory.facts import Fact
-from agent.records import Receipt, Thread
+from agent.memory.forgetting_plans import Receipt
+from agent.stored_messages import Thread
 from bot.texts import command_texts, memory_texts, reply_texts
 from bot.texts.formatting import literal, shortened, zone_named, zone_names, zone_options
 from tests.fakes.facts import fact

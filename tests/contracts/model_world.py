@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from agent.messages import Usage
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.replay import ModelTimeouts
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S

@@ -4,9 +4,12 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import Place, label
-from agent.records import Claim, Claiming, Closing, Hit, Incoming, Known, RecallQuery, Receipt
+from agent.memory.forgetting_plans import Receipt
+from agent.recall_query import Hit, RecallQuery
 from agent.state import SituationSummary
+from agent.turn_records import Claim, Claiming, Closing, Known
 from store.engine import Store
 from tests.fakes.incoming import LEASE, START, dm, said
 

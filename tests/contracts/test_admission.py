@@ -7,7 +7,8 @@ import pytest
 
 from agent.admission_terms import BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.events import Outcome
-from agent.records import Claiming, Closing, Incoming
+from agent.incoming import Incoming
+from agent.turn_records import Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said

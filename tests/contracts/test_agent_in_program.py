@@ -8,11 +8,12 @@ from datetime import timedelta
 
 from agent import Agent
 from agent.errors import LeaseLost
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Message
-from agent.ports import CallOptions, Capabilities, ProviderEvent, TokensArrived
-from agent.records import Claiming, Person
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent, TokensArrived
+from agent.turn_records import Claiming
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

@@ -12,8 +12,9 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, label
 from agent.memory.forgetting_plans import Everything
-from agent.records import Claim, Claiming, Closing, RecallQuery
+from agent.recall_query import RecallQuery
 from agent.state import SituationSummary
+from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import proved, summary_of
 from tests.examples import examples

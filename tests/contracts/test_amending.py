@@ -6,9 +6,10 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Attachment, Quoted
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Depth, Image
-from agent.records import Attachment, Claiming, Closing, Quoted
+from agent.turn_records import Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, texts_found
 from tests.fakes.incoming import LEASE, START, said

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
-from agent.records import Claiming, Closing
+from agent.turn_records import Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said

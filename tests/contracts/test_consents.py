@@ -8,13 +8,15 @@ from datetime import timedelta
 import pytest
 
 from agent.admission_terms import Terms
+from agent.consents import ConsentOutcome
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import Everything, OneThread
 from agent.messages import Consent, ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, call_digest, encode
-from agent.records import Claim, Claiming, Closing, ConsentOutcome, Incoming
+from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said

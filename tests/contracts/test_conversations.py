@@ -7,8 +7,9 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import Everything
 from agent.memory.own_words import FILES_NOTE
-from agent.records import Closing, LastSeen
 from agent.state import SituationSummary
+from agent.stored_messages import LastSeen
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import START, said

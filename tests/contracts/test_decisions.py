@@ -9,7 +9,7 @@ import pytest
 from agent.events import Outcome
 from agent.memory.forgetting_plans import PAUSED, EntriesPlan, Everything, OneThread
 from agent.memory.profile import Partition, opened, stated
-from agent.records import Closing
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts

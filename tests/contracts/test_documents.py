@@ -9,6 +9,8 @@ import pytest
 from sqlalchemy import Connection, func, select, text
 from sqlmodel import SQLModel
 
+from agent.incoming import Person
+from agent.jobs import INDEXING
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.documents import (
     LOOK_AGAIN,
@@ -23,8 +25,7 @@ from agent.memory.documents import (
     passages_of,
 )
 from agent.memory.forgetting_plans import Everything, ForgettingPlan, Gone
-from agent.ports import ToolContext
-from agent.records import INDEXING, Person
+from agent.ports.tools import ToolContext
 from agent.tools.recall import RecallTool
 from store.engine import Store
 from store.search import passages

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from agent.embeddings import Meaning, Unembedded
 from agent.events import Outcome
+from agent.incoming import Incoming, Quoted
 from agent.memory.audience import (
     HERE,
     NOWHERE,
@@ -16,9 +18,10 @@ from agent.memory.audience import (
 )
 from agent.memory.periods import TimeSpan
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Claim, Closing, Incoming, Meaning, Quoted, RecallQuery, Unembedded
+from agent.recall_query import RecallQuery
 from agent.state import ActionRecord, SituationSummary
 from agent.tools.recall import recollect
+from agent.turn_records import Claim, Closing
 from store.engine import Store
 from store.turns.ledger import RETOLD
 from tests.contracts.steps import AFTER_ALL, claimed, known

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.forgetting_plans import Everything
-from agent.records import Claiming, Closing, Incoming
+from agent.turn_records import Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said

@@ -8,7 +8,7 @@ import pytest
 
 from agent.admission_terms import Authority, Terms, TermsNotMet
 from agent.events import Outcome
-from agent.records import Claim, Claiming, Closing
+from agent.turn_records import Claim, Claiming, Closing
 from benchmarks.scale_flood import Flood, delays, ratio
 from store.engine import Store, open_store
 from tests.contracts.steps import claimed

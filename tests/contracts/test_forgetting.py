@@ -6,8 +6,8 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
-from agent.records import Claiming, Closing
 from agent.state import SituationSummary
+from agent.turn_records import Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, found, proved, summary_of, texts_found
 from tests.fakes.facts import remember

@@ -7,10 +7,11 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Quoted
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
-from agent.records import Closing, Quoted
 from agent.state import SituationSummary
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, proved, summary_of
 from tests.fakes.incoming import START, said

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from agent.events import Outcome
+from agent.jobs import Job
 from agent.memory.audience import AudienceKind, GroupAudience, Place
 from agent.memory.forgetting_plans import (
     EDIT,
@@ -21,8 +22,9 @@ from agent.memory.forgetting_plans import (
 )
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, Closing, Job, ShownPage, ShownReply
+from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, proved, texts_found
 from tests.fakes.facts import remember

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.profile import Partition, UserProfile
-from agent.records import Incoming
 from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.facts import remember

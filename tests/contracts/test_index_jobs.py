@@ -4,9 +4,10 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, func, select, text
 
+from agent.jobs import INDEXING, Job
 from agent.memory.audience import Place, TeamAudience, label
 from agent.memory.forgetting_plans import Everything
-from agent.records import INDEXING, Job, RecallQuery
+from agent.recall_query import RecallQuery
 from store.databases.database import is_postgresql
 from store.engine import Store
 from store.job_queue import job

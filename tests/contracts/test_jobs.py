@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import LeaseLost
+from agent.jobs import Job
 from agent.memory.forgetting_plans import Everything
-from agent.records import Job
 from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.incoming import LEASE, START, said

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from agent.events import Outcome
+from agent.incoming import Attachment, Quoted
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.messages import Image
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Attachment, Claim, Claiming, Closing, Quoted, Waiting
+from agent.turn_records import Claim, Claiming, Closing, Waiting
 from store.engine import Store
 from tests.contracts.steps import claimed, proved
 from tests.fakes.incoming import LEASE, START, said

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from agent.events import Outcome
 from agent.messages import ToolCall
-from agent.records import Claim, Closing, Known
 from agent.state import ActionRecord, LastActions, SituationSummary
+from agent.turn_records import Claim, Closing, Known
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.facts import remember

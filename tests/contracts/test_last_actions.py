@@ -4,8 +4,8 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import OneReply
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Closing
 from agent.state import ActionRecord, LastActions
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import AFTER_ALL, answered, claimed, known
 from tests.fakes.incoming import START, dm, said

@@ -7,10 +7,12 @@ import pytest
 
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
+from agent.incoming import Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Accepted, Author, Claiming, Closing, Quoted
 from agent.state import SituationSummary
+from agent.stored_messages import Author
+from agent.turn_records import Accepted, Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said

@@ -7,19 +7,10 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
-from agent.records import Claim, Claiming, Closing
-from agent.schedules import (
-    MAX_AT_WORK,
-    NewSchedule,
-    Schedule,
-    ScheduleKind,
-    ScheduleRefused,
-    ScheduleState,
-    Timing,
-    asked_in,
-    work_conversation,
-)
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, ScheduleRefused, ScheduleState, Timing
+from agent.schedules.long_work import MAX_AT_WORK, asked_in, work_conversation
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said

@@ -1,7 +1,7 @@
 """The contract of the port Memories: recall that respects who may read what."""
 
 from agent.memory.audience import GroupAudience, Place
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from store.engine import Store
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said

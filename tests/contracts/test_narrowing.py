@@ -7,11 +7,12 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField, UserProfile
-from agent.records import Claim, Closing, Incoming
 from agent.state import SituationSummary
+from agent.turn_records import Claim, Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember

@@ -7,7 +7,7 @@ import pytest
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything, OneThread
 from agent.messages import AnswerOutcome, ElicitAction
-from agent.records import Claim, Claiming, Closing
+from agent.turn_records import Claim, Claiming, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said

@@ -5,14 +5,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, UserProfile, learned, partition_of
 from agent.memory.synthesizer import synthesised
 from agent.messages import ModelCall, Usage
-from agent.records import Closing, Incoming
 from agent.spending import By, SpendingPeriod, Spent
 from agent.state import SituationSummary
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said

@@ -12,7 +12,7 @@ from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import NoticeArrived, Outcome
 from agent.loop import open_session
 from agent.messages import Image, Message, Role
-from agent.ports import CallOptions, ModelSession, ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
+from agent.ports.model import CallOptions, ModelSession, ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits, World
 from tests.contracts.worlds import WORLDS

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, Place, may_flow_from
 from agent.memory.periods import TimeSpan
 from agent.messages import JsonObject
-from agent.ports import ToolContext
-from agent.records import Author, Incoming, Person, RecallQuery
+from agent.ports.tools import ToolContext
+from agent.recall_query import RecallQuery
+from agent.stored_messages import Author
 from agent.tools.recall import RecallTool
 from store.engine import Store
 from tests.contracts.steps import answered

@@ -5,9 +5,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import label
 from agent.memory.forgetting_plans import Everything, OneReply
-from agent.records import Answered, Claim, Closing, Incoming, Load, ReplyVerdict
+from agent.shown_replies import Answered, ReplyVerdict
+from agent.turn_records import Claim, Closing, Load
 from store.engine import Store
 from tests.contracts.steps import claimed, texts_found
 from tests.fakes.incoming import START, said

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.ports import HeldShard, ShardLeases, ShardSession, ShardShare
+from agent.ports.shard_leases import HeldShard, ShardLeases, ShardSession, ShardShare
 from store.engine import Store
 from tests.examples import examples
 from tests.fakes.incoming import START

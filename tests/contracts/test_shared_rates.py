@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
 from agent.admission_terms import Rate, RateReached, Whose
-from agent.ports import CallRate, CallsAsked
+from agent.ports.shared_rates import CallRate, CallsAsked
 from store.engine import Store
 from store.replicas import shared_rate
 from tests.examples import examples

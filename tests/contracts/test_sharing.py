@@ -12,12 +12,16 @@ import pytest
 from sqlalchemy import Connection, select
 
 from agent.admission_terms import Authority
+from agent.embeddings import Meaning
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import AMBIENT_STATE, PAUSED, PLACE_RULES, Deleted, Everything, Gone
 from agent.memory.periods import TimeSpan
-from agent.records import Author, Claim, Closing, Hit, Incoming, Meaning, RecallQuery
+from agent.recall_query import Hit, RecallQuery
+from agent.stored_messages import Author
+from agent.turn_records import Claim, Closing
 from store.databases.database import is_postgresql
 from store.engine import Store
 from store.message_tables import message

@@ -9,8 +9,8 @@ from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything, ForgettingPlan
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Closing
 from agent.spending import By, SpendingPeriod, Spent, Total
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said

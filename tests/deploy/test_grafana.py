@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agent.events import CallFinished, CallStarted, IterationStarted, ModelAnswered
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
-from agent.records import Load
+from agent.turn_records import Load
 from bot.metrics import Metrics
 from bot.telemetry import (
     AgentReported,

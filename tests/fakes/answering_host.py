@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from agent.ports import Clock, Tool, Transcriber
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
+from agent.ports.tools import Tool
+from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
 from bot.access.budgets import Budgets
 from bot.hosting import BotHost, ReceivedMessages
 from bot.turns.worker import TurnsLimits

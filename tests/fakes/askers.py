@@ -1,8 +1,8 @@
 """A person who asks in a place that only they read."""
 
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
-from agent.ports import Asker
-from agent.records import Person
+from agent.ports.tools import Asker
 
 
 def asker(person: str, thread: frozenset[str] = frozenset(), time_zone: str = "") -> Asker:

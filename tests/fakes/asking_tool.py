@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.messages import Elicitation, Elicited, Json, JsonObject, Message
-from agent.ports import ToolContext, ToolEffect
+from agent.ports.tools import ToolContext, ToolEffect
 from bot.tools.mcp_questions import checked_question
 
 # More fields than a window of Discord can show.

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field, replace
 
 from agent.admission_terms import Authority
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
-from agent.ports import Asker
-from agent.records import Person
+from agent.ports.tools import Asker
 from bot.access.acl import Requester
 from bot.commands.declaration import PanelPart, PanelSelect, Stoppable
 

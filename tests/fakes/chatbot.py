@@ -9,12 +9,14 @@ from typing import Self
 
 from agent.errors import SettingsError, StoreError
 from agent.events import Outcome
+from agent.incoming import Attachment, Person
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import Fact
+from agent.memory.forgetting_plans import Receipt
 from agent.messages import Depth, ModelCall, Usage
-from agent.ports import Asker
-from agent.records import Attachment, Author, Person, Receipt, StoredMessage, Thread
+from agent.ports.tools import Asker
 from agent.spending import SpendingAccount, Spent
+from agent.stored_messages import Author, StoredMessage, Thread
 from bot.access.acl import Requester
 from bot.access.budgets import account_text
 from bot.commands import budget, channel, memory, remind, talking, tools

@@ -1,4 +1,4 @@
-"""A clock that moves only when a test moves it, or when all tasks wait for it. Implements `agent.ports.Clock`.
+"""A clock that moves only when a test moves it, or when all tasks wait for it. Implements `agent.ports.clock.Clock`.
 
 With `auto=True`, time jumps to the next waker as soon as the event loop has nothing else to run, so that hours pass in
 milliseconds and always in the same order. That is exact if all waiting is for this clock, or for sockets with both ends

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from aiohttp import WSMsgType, web
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.discord_requests import API, TOKEN, Call
 from tests.fakes.discord_rest import FakeRest, Interaction
 from tests.fakes.discord_world import (

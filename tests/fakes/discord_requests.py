@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.discord_spec import problems
 from tests.fakes.discord_world import Payload
 

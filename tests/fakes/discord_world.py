@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 
 Payload = dict[str, Any]
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agent.embeddings import Embedded
 from agent.errors import ProviderUnavailable
 from agent.messages import ModelCall, Usage
-from agent.records import Embedded
 from store.search.text import index_words
 
 CONCEPTS = (("boat", "vessel", "ship"), ("train", "railway"), ("blue", "azure"), ("house", "home"))

@@ -1,9 +1,10 @@
 """Turns that have ended, as notes below a reply see them."""
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.messages import ModelCall, Usage
-from agent.records import Closing, Incoming
 from agent.state import ActionRecord
+from agent.turn_records import Closing
 from bot.chat.turns.notes import EndedTurn
 from tests.fakes.incoming import said
 

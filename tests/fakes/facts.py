@@ -4,7 +4,7 @@ from datetime import datetime
 
 from agent.memory.facts import Fact
 from agent.memory.writing import NewFact, Written
-from agent.ports import Facts
+from agent.ports.memory import Facts
 
 
 async def remember(

@@ -8,12 +8,15 @@ from typing import Self, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, SettingsError
+from agent.incoming import Incoming
 from agent.memory.audience import Place
-from agent.memory.forgetting_plans import Gone
-from agent.ports import Asker, Membership, Tool
-from agent.records import Answered, Incoming, LastSeen, Receipt, ReplyVerdict, ShownPage
-from agent.schedules import SchedulePlatform
+from agent.memory.forgetting_plans import Gone, Receipt
+from agent.ports.membership import Membership
+from agent.ports.tools import Asker, Tool
+from agent.schedules.port import SchedulePlatform
+from agent.shown_replies import Answered, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
+from agent.stored_messages import LastSeen
 from bot.access import acl
 from bot.access.acl import AccessRules, Requester
 from bot.access.budgets import account_text

@@ -4,25 +4,21 @@ from typing import Protocol
 
 from agent.machine import new_secret
 from agent.memory.documents import Documents
-from agent.ports import (
-    Clock,
-    Consents,
-    Conversations,
-    Facts,
-    Forgetting,
-    Jobs,
-    Ledger,
-    OpenQuestions,
-    OperatorSessions,
-    Preferences,
-    Profiles,
-    Provider,
-    Replies,
-    Spending,
-    ToolAudit,
-)
+from agent.ports.clock import Clock
+from agent.ports.consents import Consents, OpenQuestions
+from agent.ports.conversations import Conversations
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.memory import Facts, Profiles
+from agent.ports.model import Provider
+from agent.ports.operator_sessions import OperatorSessions
+from agent.ports.preferences import Preferences
+from agent.ports.replies import Replies
+from agent.ports.spending import Spending
+from agent.ports.tool_audit import ToolAudit
 from agent.providers.rehearsal import RehearsalProvider
-from agent.schedules import Schedules
+from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
 from bot.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets

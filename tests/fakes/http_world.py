@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, assert_never, cast
 
 from agent.messages import Usage
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.factory import ProviderWorld
 from agent.providers.replay import ModelTimeouts
 from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place
-from agent.records import Incoming, Person
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 LEASE = timedelta(seconds=30)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent import texts
 from agent.messages import Json, JsonObject, Message
-from agent.ports import ToolContext, ToolEffect
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.protocol.grammar import LAST_ROUND
 from agent.tools.schedule import BEGINS
 

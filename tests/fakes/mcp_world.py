@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Json
-from agent.ports import Clock, Report, ToolContext, ToolEffect, ToolOutput
-from agent.records import Person
+from agent.ports.clock import Clock
+from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
 from bot.tools.mcp_config import McpServerConfig, Reach, StdioReach
 from bot.tools.mcp_server import McpLimits, McpServer, open_servers
 from tests.fakes.fast_clock import FastClock

@@ -1,7 +1,7 @@
 """Replies that created no schedules."""
 
 from agent.errors import Refused
-from agent.records import Answered
+from agent.shown_replies import Answered
 from bot.texts import schedule_texts
 
 

@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent.events import AgentEvent, TextArrived, TurnEnded
+from agent.incoming import Person
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports import CallOptions, Provider, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.model import CallOptions, Provider
+from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.turn import Turn, TurnLimits
 from tests.fakes.clock import FakeClock

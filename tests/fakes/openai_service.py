@@ -14,7 +14,7 @@ from typing import Protocol
 
 from aiohttp import WSMsgType, web
 
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.catalog import OPENAI, Endpoint
 from agent.providers.factory import ProviderWorld, open_responses, replaying
 from agent.providers.replay import ModelTimeouts

@@ -8,7 +8,8 @@ from httpx import ASGITransport, AsyncClient, Response
 
 from agent.machine import new_secret
 from agent.messages import JsonObject
-from agent.ports import Clock, ToolContext, ToolEffect
+from agent.ports.clock import Clock
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.tool_policy import PolicyRow
 from bot.health import OperatorLinks
 from bot.pages.frame import OperatorSite, OperatorView, ViewAnswer

@@ -5,8 +5,7 @@ from typing import Final
 
 import pytest
 
-from agent.memory.forgetting_plans import Everything
-from agent.records import Receipt
+from agent.memory.forgetting_plans import Everything, Receipt
 from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, receipt_of
 from bot.audit import operator_act
 from bot.memory.forget_desk import ForgetDesk

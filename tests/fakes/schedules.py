@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent.memory.audience import Place
-from agent.schedules import NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
 from bot.access.acl import AccessRules, parse_entries
 from bot.access.admission import AdmissionRules
 from bot.hosting import BotHost

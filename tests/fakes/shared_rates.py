@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from agent.admission_terms import Rate, RateReached
 from agent.errors import StoreError
-from agent.ports import CallRate, CallsAsked, CallsTaken, SharedRates
+from agent.ports.shared_rates import CallRate, CallsAsked, CallsTaken, SharedRates
 
 
 @dataclass

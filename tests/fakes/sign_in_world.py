@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
-from agent.ports import Asker, Clock, Tool, ToolContext, ToolEffect, ToolOutput
-from agent.records import Person
+from agent.ports.clock import Clock
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig
 from bot.tools.mcp_people import PersonServers
 from bot.tools.mcp_source import McpSource, PeopleSettings, open_mcp

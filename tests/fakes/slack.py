@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from aiohttp import WSMsgType, web
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.platforms.slack.sockets import USER_TASKS
 from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited

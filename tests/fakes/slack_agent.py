@@ -7,7 +7,7 @@ after two minutes, or with a message; a line sets a session to working, an empty
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_things import FakeChannel, Object
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.host import Host
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import AppRevoked, serve

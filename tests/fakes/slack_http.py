@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.signature import SignatureVerifier
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.slack_things import APP, SIGNING_SECRET, FakeApp
 
 Object: TypeAlias = dict[str, Any]

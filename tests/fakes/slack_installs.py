@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.machine import new_secret
-from agent.ports import Installation
+from agent.ports.installations import Installation
 from bot.host import Host
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.installed import TOKENS, BotTokens, DistributedApp

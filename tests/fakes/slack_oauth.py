@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_things import APP, BOT_TOKEN, BOT_USER, TEAM, Object
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.slack_agent import Agents
 from tests.fakes.slack_blocks import message_problems, problems
 from tests.fakes.slack_faults import Refusal

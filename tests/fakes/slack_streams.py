@@ -7,7 +7,7 @@ start, even if it is appended to, and takes 10,600 bytes, details of cards count
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.slack_agent import Agents
 from tests.fakes.slack_blocks import message_problems
 from tests.fakes.slack_faults import Refusal

@@ -13,7 +13,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import Asked, Refuses, Turn
 from tests.fakes.clock import FakeClock

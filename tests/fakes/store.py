@@ -18,10 +18,14 @@ from sqlalchemy.exc import DBAPIError
 
 from agent.admission_terms import Terms
 from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.memory.facts import Fact
-from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Job, ReplyVerdict, StoredMessage
-from agent.schedules import Schedule
+from agent.schedules.definitions import Schedule
+from agent.shown_replies import ReplyVerdict
 from agent.state import SituationSummary
+from agent.stored_messages import Author, StoredMessage
+from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store import conversations, rows
 from store.calls import model_call
 from store.databases.database import Database, DatabaseFiles, OutageLog

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.reply_surface import (
     Limits,
     OutFile,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from tests.fakes.clock import NOON, FakeClock
 
 

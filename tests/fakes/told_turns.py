@@ -3,9 +3,9 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from agent.ports import Clock
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
 from agent.toolbox.registry import Toolbox
 from bot.caches import ForegroundPriority
 from bot.chat.feature import Feature

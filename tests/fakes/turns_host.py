@@ -8,9 +8,11 @@ from itertools import count
 
 from agent.admission_terms import Authority
 from agent.context import Persona
-from agent.ports import Clock, Tool, Transcriber
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
+from agent.ports.tools import Tool
+from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.messages import Message, Role
-from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
+from agent.ports.model import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.catalog import ANTHROPIC, LIVE, OPENAI, REALTIME
 from agent.providers.factory import (
     ProviderWorld,

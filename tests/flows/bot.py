@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+from agent.incoming import Incoming
 from agent.machine import CLOCK
-from agent.ports import Clock, Provider, ToolSource
-from agent.records import Incoming
+from agent.ports.clock import Clock
+from agent.ports.model import Provider
+from agent.ports.tools import ToolSource
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool

@@ -16,23 +16,18 @@ from pathlib import Path
 
 from agent.admission_terms import Terms
 from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.machine import CLOCK
 from agent.memory.audience import Place
 from agent.messages import JsonObject, Message, NativeContent, Usage
-from agent.ports import (
-    CallOptions,
-    Capabilities,
-    Ledger,
-    ProviderEvent,
-    ResponseEnded,
-    StopReason,
-    ToolContext,
-    ToolEffect,
-)
+from agent.ports.ledger import Ledger
+from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Load, Waiting
 from agent.toolbox.registry import Toolbox
 from agent.turn import JUST_ARRIVED
+from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
 from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
 from bot.turns.runner import TurnRunner
 from bot.turns.turn_config import AgentConfig

@@ -15,7 +15,7 @@ from pathlib import Path
 from agent.memory.forgetting_plans import Preview, Wish
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from agent.records import DELETE_REPLY
+from agent.shown_replies import DELETE_REPLY
 from bot.hosting import BotHost
 from bot.memory.retention import ReplyDeletion, Retention
 from bot.scheduler import JobLimits, JobWorker

@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from agent.ports import Clock, ToolEffect
+from agent.ports.clock import Clock
+from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.tools.schedule import BackgroundTool

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from agent.admission_terms import Authority
 from agent.context import ContextBudget
 from agent.errors import ProviderUnavailable
+from agent.incoming import Incoming, Person, Quoted
+from agent.jobs import INDEXING
 from agent.memory.audience import (
     NOWHERE,
     WIDE,
@@ -38,12 +40,12 @@ from agent.memory.documents import ON, SHARING, NewDocument, Passage
 from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.records import INDEXING, Claiming, Incoming, Person, Quoted
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
+from agent.turn_records import Claiming
 from bot.access.admission import Readers
 from bot.caches import MAX_AGE_S, ForegroundPriority
 from bot.chat.turns.notes import EndedTurn

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from agent.admission_terms import Authority
+from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message, Role
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Person
 from agent.texts import NOTHING_TO_REPORT
 from bot.ambient import AmbientDesk
 from bot.commands.declaration import CommandCall

@@ -50,7 +50,7 @@ from typing import Any
 
 import pytest
 
-from agent.records import Author
+from agent.stored_messages import Author
 from store.engine import open_store
 from tests.fakes.new_database import new_database
 from tests.flows.crash_process import FIRST, JOINED, LAST, SECOND, main

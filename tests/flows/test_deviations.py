@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.events import AgentEvent, CallStarted, NoticeArrived, TextArrived
+from agent.incoming import Person
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, Role, ToolCall
-from agent.ports import ToolContext
+from agent.ports.tools import ToolContext
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool

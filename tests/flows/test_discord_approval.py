@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent.ports import Tool, ToolEffect
+from agent.ports.tools import Tool, ToolEffect
 from agent.providers.scripted import Answering, ScriptedProvider
 from agent.texts import QUESTION_EDITED
 from bot.texts import reply_texts, tool_texts

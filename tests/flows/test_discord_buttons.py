@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from agent.records import Answered, ReplyVerdict
+from agent.shown_replies import Answered, ReplyVerdict
 from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving

@@ -9,7 +9,7 @@ import pytest
 from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
 from agent.messages import Depth, JsonObject
-from agent.ports import ToolContext, ToolEffect
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import StoreUnavailable
+from agent.incoming import Incoming, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.records import Incoming, Quoted
 from bot.message_parts import UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.objects import without_code

@@ -10,8 +10,9 @@ from datetime import timedelta
 
 import pytest
 
+from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.records import Answered, Incoming
+from agent.shown_replies import Answered
 from bot.commands.memory import FORGET_WORDS, TIMES
 from bot.platforms.discord.asking import SOURCE_WORDS
 from bot.platforms.discord.interactions import STORE_FIRST_S

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import Refused, StoreUnavailable
+from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
 from bot.health import SILENT_S
 from bot.platforms.discord.places import SOURCE
 from bot.texts import reply_texts

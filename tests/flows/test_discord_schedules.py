@@ -13,7 +13,7 @@ import pytest
 from agent.context import REMINDED
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.providers.scripted import ScriptedProvider
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from bot.platforms.discord.members import ZONE
 from bot.scheduler import Scheduler
 from bot.texts import reply_texts

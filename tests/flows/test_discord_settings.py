@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSED
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from bot.host import ForgetAnswer, TellProgress, untold
 from bot.memory.learning import PAUSE
 from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES

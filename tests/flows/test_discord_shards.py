@@ -13,7 +13,8 @@ from aiohttp import ClientSession, web
 from sqlalchemy import Connection, text
 
 from agent.machine import CLOCK
-from agent.ports import SHARD_LEASE, Clock
+from agent.ports.clock import Clock
+from agent.ports.shard_leases import SHARD_LEASE
 from bot.app.diagnosis import shards_held
 from bot.caches import Replicas
 from bot.platforms.discord.places import SOURCE, known_as

@@ -11,7 +11,7 @@ from typing import Any
 import simcord
 
 from agent.providers.scripted import ScriptedProvider
-from agent.records import ReplyVerdict
+from agent.shown_replies import ReplyVerdict
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.options import DiscordSettings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.messages import Image, Message, ModelCall, Usage
-from agent.ports import Transcript
+from agent.ports.transcription import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.attachments import kinds
 from bot.attachments.read_again import CHANGED, HIDDEN

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Person
 from bot.hosting import BotHost
 from bot.platforms.discord.members import ZONE
 from bot.texts import memory_texts, schedule_texts

@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agent.errors import CogencyError
 from agent.events import Outcome
+from agent.jobs import Job
 from agent.machine import CLOCK
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.records import Job
 from agent.spending import NANO, cost
 from bot.app.parts import with_telemetry
 from bot.app.platforms import look_at

@@ -7,11 +7,11 @@ from contextlib import aclosing
 from agent.events import Outcome
 from agent.memory.profile import LEARNING, Partition, ProfileField
 from agent.messages import Message, Role
-from agent.ports import TokensArrived
+from agent.ports.model import TokensArrived
 from agent.providers.catalog import LLAMACPP
 from agent.providers.factory import open_chat
 from agent.providers.replay import ProviderWorld
-from agent.records import Claiming, Closing
+from agent.turn_records import Claiming, Closing
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.scheduler import JobWorker

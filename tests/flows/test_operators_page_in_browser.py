@@ -18,9 +18,10 @@ from playwright.async_api import Page
 from agent.events import CallFinished, ModelAnswered, Outcome
 from agent.machine import new_secret
 from agent.messages import ResultStatus, ToolResult
-from agent.ports import AuditedCall, ToolEffect
-from agent.records import Load
+from agent.ports.tool_audit import AuditedCall
+from agent.ports.tools import ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.turn_records import Load
 from bot.audit import policy_change
 from bot.health import OperatorLinks
 from bot.pages.frame import OperatorSite

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent.machine import CLOCK
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent.providers.scripted import ScriptedProvider
-from agent.schedules import Schedule
+from agent.schedules.definitions import Schedule
 from bot.commands.remind import CHANGE
 from bot.hosting import BotHost
 from bot.texts import schedule_texts

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import Outcome
-from agent.ports import ProviderEvent
+from agent.ports.model import ProviderEvent
 from agent.providers.scripted import ScriptedProvider, ScriptPause
 from bot.reply_surface import Limits
 from tests.fakes.answers import answer_of

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from agent.jobs import Job
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, ScriptPause, Until
-from agent.records import Hit, Job, RecallQuery
+from agent.recall_query import Hit, RecallQuery
 from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE, loading_messages
 from bot.texts import reply_texts
 from tests.fakes.fast_clock import FastClock

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from agent.texts import QUESTION_EDITED
 from bot.texts import reply_texts, tool_texts
 from bot.turns.approvals import CONSENT_TIME

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.errors import StoreError
+from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
 from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Panel
 from bot.commands.talking import USAGE_COMMAND
 from tests.fakes.fast_clock import FastClock

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message
-from agent.ports import Asker
+from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Person
 from bot.commands.budget import CHANGE
 from bot.commands.channel import REMOVE_POLICY, SET_POLICY
 from bot.hosting import BotHost

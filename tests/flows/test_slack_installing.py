@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from agent.errors import SettingsError, StoreUnavailable
-from agent.ports import Installation, Installations
+from agent.ports.installations import Installation, Installations
 from agent.providers.scripted import ScriptedProvider
 from bot.app.from_settings import slack_apps, slack_distribution
 from bot.platforms.slack.installed import EARLY, LEASE

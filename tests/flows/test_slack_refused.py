@@ -3,7 +3,7 @@
 import pytest
 
 from agent.providers.scripted import ScriptPause
-from agent.records import Author
+from agent.stored_messages import Author
 from bot.texts import command_texts, reply_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack

@@ -8,7 +8,8 @@ from itertools import cycle
 import pytest
 
 from agent.messages import Message
-from agent.ports import Clock, Tool
+from agent.ports.clock import Clock
+from agent.ports.tools import Tool
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.answers import answer_of

@@ -15,7 +15,7 @@ from agent.context import REMINDED
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from agent.tools.schedule import ScheduleTool
 from bot.scheduler import Scheduler
 from bot.texts import reply_texts, tool_texts

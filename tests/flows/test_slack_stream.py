@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from agent.messages import JsonObject
-from agent.ports import Clock, Tool, ToolContext, ToolEffect
+from agent.ports.clock import Clock
+from agent.ports.tools import Tool, ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MAX_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS

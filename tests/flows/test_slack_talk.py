@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from agent.records import ReplyVerdict
+from agent.shown_replies import ReplyVerdict
 from bot.platforms.slack import panels
 from bot.texts import reply_texts
 from tests.fakes.slack_things import FakeMessage

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from agent.providers.scripted import Part, ScriptPause
-from agent.records import Claiming
+from agent.turn_records import Claiming
 from benchmarks.skipping_loop import run_skipping
 from bot.platforms.slack.agent_view import status_of
 from bot.platforms.slack.api import TIMEOUT_S

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.messages import Usage
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
 from bot.access.budgets import Budget, Budgets

@@ -16,7 +16,8 @@ from filelock import FileLock
 
 from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
-from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing, source_of
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
+from agent.schedules.ids import source_of
 from bot.attachments.read_again import NO_FILE
 from bot.exits import Exit
 from bot.texts import memory_texts, reply_texts, setup_texts

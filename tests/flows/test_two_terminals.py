@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.incoming import Person
 from agent.machine import CLOCK
-from agent.records import Person
 from bot.app.platforms import open_terminal
 from bot.platforms.terminal.bot import TerminalBot
 from bot.platforms.terminal.surface import UnfinishedTurn

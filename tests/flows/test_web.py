@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent.messages import Message, Role
-from agent.ports import Tool
+from agent.ports.tools import Tool
 from agent.providers.scripted import ScriptedProvider
 from bot.texts import reply_texts, tool_texts
 from bot.web.fetching import Fetcher, FetchLimits

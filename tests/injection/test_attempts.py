@@ -12,7 +12,7 @@ from typing import Any, assert_never
 import pytest
 
 from agent.messages import Keep
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from bot.caches import MAX_AGE_S
 from bot.texts import reply_texts
 from tests.fakes import discord_bot, slack_bot

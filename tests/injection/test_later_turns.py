@@ -13,9 +13,9 @@ import pytest
 
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import JsonObject, Message, Reference
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from bot.texts import tool_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.fast_clock import MovedClock

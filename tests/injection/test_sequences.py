@@ -14,7 +14,7 @@ from typing import Any, Final, assert_never
 import pytest
 
 from agent.messages import JsonObject, Message, Role
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from bot.texts import tool_texts
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import running_discord

@@ -14,12 +14,17 @@ from typing import Final
 
 from agent.admission_terms import Authority
 from agent.context import Persona
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.memory.audience import Audience, Place, label
 from agent.messages import JsonObject, Keep, Message, Provenance, Role
-from agent.ports import Asker, Knowledge, Memories, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.conversations import Knowledge
+from agent.ports.memory import Memories
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Author, Claim, Hit, Incoming, Job, Known, RecallQuery
+from agent.recall_query import Hit, RecallQuery
+from agent.stored_messages import Author
 from agent.tool_policy import CallGate, PolicyAnswer, PolicyRow, TurnWords
 from agent.toolbox.registry import FixedTools, Registry, Toolbox
 from agent.tools.recall import RecallTool, recollect
@@ -27,6 +32,7 @@ from agent.tools.remember import RememberTool
 from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
+from agent.turn_records import Claim, Known
 from agent.turn_setup import ContextConfig
 from bot.access.acl import AccessRules
 from bot.access.admission import AdmissionRules

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import Connection, select
 
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
+from agent.jobs import INDEXING
 from agent.memory.audience import PersonAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
 from agent.memory.forgetting_plans import Deleted, Everything
-from agent.records import INDEXING
 from store.backup import MADE, backup, copy, digest, look_into, restore
 from store.engine import Store, open_store
 from store.schema import meta, metadata

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import Outcome
-from agent.records import Claiming, Closing
+from agent.turn_records import Claiming, Closing
 from store.backup import backup, look_into, restore
 from store.engine import Store
 from tests.contracts.steps import answered, texts_found

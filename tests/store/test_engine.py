@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from agent.errors import StoreError, StoreLocked
 from agent.machine import sqlite_path
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from store.databases.sqlite import is_anybodys, unwritable
 from store.engine import ERASED_KEY, open_store, too_old
 from store.erased_ids import ErasedIds

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from agent.events import Outcome
 from agent.progress import decode
-from agent.records import Claiming, Closing
+from agent.turn_records import Claiming, Closing
 from store.engine import Store, open_store
 from store.message_tables import message
 from tests.contracts.steps import claimed
@@ -20,7 +20,7 @@ from tests.store.processes import line, running
 WORKER = """
 import asyncio, sys
 from agent.events import Outcome
-from agent.records import Claiming, Closing
+from agent.turn_records import Claiming, Closing
 from store.engine import open_store
 from tests.fakes.incoming import LEASE, START, said
 
@@ -99,7 +99,7 @@ async def test_on_a_server_another_process_takes_over_when_the_lease_has_run_out
 SCHEDULER = """
 import asyncio, sys
 from dataclasses import replace
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from store.engine import open_store
 from tests.fakes.incoming import START, dm, said
 

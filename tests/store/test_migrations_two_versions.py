@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, text, update
 
 from agent.errors import StoreError
 from agent.events import Outcome
-from agent.records import Claiming, Closing
+from agent.turn_records import Claiming, Closing
 from store.databases.postgresql import PostgresDatabase
 from store.engine import DERIVED, Store, look_at, open_store
 from store.migrations import HEAD, INDEX

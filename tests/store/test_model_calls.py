@@ -9,8 +9,8 @@ from sqlalchemy import Connection, RowMapping, select
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.messages import CallTiming, ModelCall, Usage
-from agent.records import Closing
 from agent.spending import By, SpendingPeriod, Spent, cost
+from agent.turn_records import Closing
 from store.calls import model_call
 from store.engine import Store, open_spending, open_store
 from tests.contracts.steps import claimed

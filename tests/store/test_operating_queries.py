@@ -9,9 +9,9 @@ from sqlalchemy import Connection, text
 from agent.events import Outcome
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Closing
-from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.state import ActionRecord, Workspace
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, dm, said

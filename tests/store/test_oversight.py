@@ -8,10 +8,10 @@ from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.memory.documents import ON, SHARING
 from agent.messages import CallTiming, ModelCall, Usage
-from agent.ports import AuditedCall
-from agent.records import Closing
-from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
+from agent.ports.tool_audit import AuditedCall
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.spending import By, SpendingPeriod
+from agent.turn_records import Closing
 from store.engine import Store
 from store.oversight import MAX_ROWS, SqlOversight
 from store.search.passages import document

@@ -13,11 +13,13 @@ from sqlalchemy import Connection, func, select, text
 from agent.admission_terms import Rate, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.jobs import INDEXING
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.documents import LinkedPage, NewDocument, Passage
 from agent.memory.forgetting_plans import Everything, Gone
-from agent.records import INDEXING, Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
+from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store.engine import Store, open_store
 from store.erased_ids import ErasedIds
 from store.message_tables import person

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agent.events import Outcome
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
-from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
+from agent.turn_records import Closing
 from store import rows
 from tests.fakes.incoming import START
 

@@ -8,12 +8,12 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.forgetting_plans import AboutTopic, Deleted, During, Everything, ForgettingPlan, Gone, OneThread
 from agent.memory.periods import TimeSpan
 from agent.progress import decode
-from agent.records import Closing, Incoming
-from agent.schedules import (
+from agent.schedules.definitions import (
     CheckKind,
     FirstCheck,
     NewSchedule,
@@ -23,8 +23,9 @@ from agent.schedules import (
     ScheduleRefused,
     ScheduleState,
     Timing,
-    occurrence_id,
 )
+from agent.schedules.ids import occurrence_id
+from agent.turn_records import Closing
 from store.engine import Store
 from store.schedule_store import LEASE, MAX_IN_CHANNEL, MAX_OF_PERSON, SHOWN_FOR
 from tests.contracts.steps import answered, claimed, proved

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.memory.forgetting_plans import Everything, Gone
-from agent.ports import Installation
+from agent.ports.installations import Installation
 from store.engine import Store
 from tests.fakes.incoming import START
 

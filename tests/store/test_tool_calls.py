@@ -12,9 +12,9 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.ports import AuditedCall
+from agent.ports.tool_audit import AuditedCall
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Claim, Closing
+from agent.turn_records import Claim, Closing
 from store.calls import KEPT, tool_call
 from store.engine import Store, open_audit, open_store
 from tests.contracts.steps import claimed

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from agent.incoming import Incoming
 from agent.progress import Progress
-from agent.records import Closing, Incoming
 from agent.turn import EndDue
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 
 
 class TurnWatcher(Protocol):

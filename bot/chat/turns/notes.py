@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from agent.records import Closing, Incoming
+from agent.incoming import Incoming
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Closing
 from bot.reply_surface import ReplyAction
 
 NO_ACTIONS: frozenset[ReplyAction] = frozenset()

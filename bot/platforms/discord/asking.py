@@ -12,8 +12,9 @@ import discord
 from cachetools import LRUCache
 
 from agent.errors import CogencyError, Refused, SettingsError
+from agent.incoming import Attachment, Incoming, Quoted
 from agent.messages import Depth
-from agent.records import Attachment, Incoming, Quoted, repeats_of
+from agent.repeats import repeats_of
 from bot.commands.declaration import Command, CommandCall, Panel
 from bot.commands.memory import agreement
 from bot.commands.talking import SUMMARISE

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import discord
 
+from agent.incoming import ATTACHED, Attachment
 from agent.providers.http_client import Http, TransportError
-from agent.records import ATTACHED, Attachment
 from bot.attachments.kinds import FileKind, announced
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ import discord
 
 from agent.errors import ToolError
 from agent.memory.periods import TimeSpan
-from agent.ports import ToolContext
+from agent.ports.tools import ToolContext
 from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.markup import readable

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import OncePerMinute, RecentKeys
 from bot.platforms.discord.rest import Rest, explained
 from bot.reply_surface import PageUnsent, SurfaceError

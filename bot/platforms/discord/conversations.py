@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from agent.errors import CogencyError
+from agent.incoming import Incoming
 from agent.memory.forgetting_plans import PAUSED
-from agent.records import Incoming
 from bot.commands import memory, talking
 from bot.commands.declaration import Argument, Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
 from bot.commands.talking import model_part

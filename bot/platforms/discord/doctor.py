@@ -13,7 +13,7 @@ from discord.http import Route
 
 from agent.certificates import sentence_of
 from agent.errors import SettingsError
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.exits import Finding, Level
 from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
 from bot.platforms.discord.http_client import BoundedClient

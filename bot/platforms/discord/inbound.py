@@ -18,10 +18,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.admission_terms import Authority
+from agent.incoming import Incoming, Person, Quoted
 from agent.memory.audience import Place
 from agent.messages import Depth
-from agent.records import EPHEMERAL_PAGE, Incoming, Person, Quoted
-from agent.schedules import ScheduleKind
+from agent.schedules.definitions import ScheduleKind
+from agent.shown_replies import EPHEMERAL_PAGE
 from bot.platforms.discord.markup import DiscordNames, readable, without_mention
 from bot.platforms.discord.places import SOURCE, known_as, private_place
 from bot.setting_parsers import ReplyMode

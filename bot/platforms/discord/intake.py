@@ -16,7 +16,8 @@ import discord
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreUnavailable
-from agent.records import Incoming, repeats_of
+from agent.incoming import Incoming
+from agent.repeats import repeats_of
 from agent.turn_setup import asker_of
 from bot import message_intake
 from bot.access.acl import Requester

@@ -12,8 +12,8 @@ from discord import app_commands
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
-from agent.ports import Asker
-from agent.records import Person
+from agent.incoming import Person
+from agent.ports.tools import Asker
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandCall, PanelPart, PanelSelect, Stoppable
 from bot.host import Host

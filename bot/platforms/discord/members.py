@@ -12,7 +12,7 @@ from cachetools import TLRUCache
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import MAX_ENTRIES, Backoff, OncePerMinute, SingleFlight, until_too_old
 from bot.host import Choices
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import discord
 
 from agent.errors import CogencyError, StoreUnavailable
-from agent.records import LastSeen
+from agent.stored_messages import LastSeen
 from bot.logs import severity
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.texts.formatting import counted

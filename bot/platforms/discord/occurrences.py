@@ -18,19 +18,11 @@ from typing import Final
 import discord
 
 from agent.errors import CogencyError, Refused
+from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.records import Incoming, Person
-from agent.schedules import (
-    Admitted,
-    NewSchedule,
-    NotAllowed,
-    Occurrence,
-    Schedule,
-    ScheduleKind,
-    occurrence_id,
-    schedule_id,
-    work_conversation,
-)
+from agent.schedules.definitions import Admitted, NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind
+from agent.schedules.ids import occurrence_id, schedule_id
+from agent.schedules.long_work import work_conversation
 from agent.turn_kinds import TurnKind
 from bot.access.acl import Requester
 from bot.host import Host

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, assert_never, cast
 
 import discord
 
-from agent.records import Incoming
+from agent.incoming import Incoming
 from agent.turn_setup import asker_of
 from bot.commands import tools
 from bot.commands.declaration import (

@@ -11,9 +11,11 @@ from typing import Final, assert_never
 import discord
 
 from agent.errors import CogencyError, Refused
+from agent.incoming import Incoming, Person
 from agent.memory.audience import Place
-from agent.records import EPHEMERAL_PAGE, Answered, Incoming, Person, ReplyVerdict, message_of
-from agent.schedules import asked_in
+from agent.repeats import message_of
+from agent.schedules.long_work import asked_in
+from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.host import Host

@@ -18,9 +18,10 @@ from discord.http import Route
 
 from agent.certificates import sentence_of
 from agent.errors import CogencyError, SettingsError
-from agent.ports import Clock
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
 from agent.providers.http_client import Http
-from agent.records import Incoming, ShownPage, ShownReply
+from agent.shown_replies import ShownPage, ShownReply
 from agent.tools.read_channel import ReadChannelTool
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord import buttons

@@ -1,4 +1,4 @@
-"""The shards of Discord's gateway that this process shares with others, by leases (`agent.ports.ShardLeases`).
+"""The shards of Discord's gateway that processes share by leases (`agent.ports.shard_leases.ShardLeases`).
 
 Every RENEW_S the leases are renewed; the answer says which shards to take and which to give back. A shard resumes the
 session of the process that held it before: no event is lost, and events that were already taken in arrive twice and are
@@ -24,7 +24,7 @@ from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 from discord.http import Route
 
 from agent.errors import StoreError
-from agent.ports import SHARD_LEASE, HeldShard, ShardSession
+from agent.ports.shard_leases import SHARD_LEASE, HeldShard, ShardSession
 from bot.caches import Backoff, Replicas, SingleFlight
 from bot.host import Host
 from bot.platforms.discord.client import ShardedClient

@@ -9,7 +9,7 @@ import discord
 from discord import app_commands
 from discord.http import Route
 
-from agent.records import Incoming
+from agent.incoming import Incoming
 from bot.commands import discovery
 from bot.commands.declaration import (
     AnyCommand,

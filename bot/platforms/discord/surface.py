@@ -7,8 +7,8 @@ from dataclasses import replace
 from hashlib import blake2s
 from typing import TypeAlias
 
-from agent.records import Incoming
-from agent.schedules import ScheduleKind
+from agent.incoming import Incoming
+from agent.schedules.definitions import ScheduleKind
 from agent.turn_kinds import TurnKind
 from bot import reply_surface
 from bot.platforms.discord import buttons

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import discord
 
 from agent.errors import CogencyError
+from agent.incoming import Attachment, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
-from agent.records import AttachedMessage, Attachment, Quoted
+from agent.stored_messages import AttachedMessage
 from bot.message_parts import NOT_IN_TIME, UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.inbound import pages_at

@@ -10,10 +10,12 @@ from typing import Any, Final, assert_never
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
+from agent.incoming import Incoming, Person
 from agent.memory.forgetting_plans import PAUSED
-from agent.ports import Asker, Clock
-from agent.records import Answered, Incoming, Person, ReplyVerdict
-from agent.schedules import asked_in
+from agent.ports.clock import Clock
+from agent.ports.tools import Asker
+from agent.schedules.long_work import asked_in
+from agent.shown_replies import Answered, ReplyVerdict
 from agent.turn_setup import asker_of
 from bot import message_intake
 from bot.access.acl import Requester

@@ -12,19 +12,12 @@ from typing import Any, Final, TypeAlias, cast
 
 from agent.admission_terms import Authority
 from agent.errors import Refused
+from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import is_too_deep
-from agent.records import Incoming, Person
-from agent.schedules import (
-    Admitted,
-    NotAllowed,
-    Occurrence,
-    Schedule,
-    ScheduleKind,
-    occurrence_id,
-    schedule_id,
-    work_conversation,
-)
+from agent.schedules.definitions import Admitted, NotAllowed, Occurrence, Schedule, ScheduleKind
+from agent.schedules.ids import occurrence_id, schedule_id
+from agent.schedules.long_work import work_conversation
 from agent.turn_kinds import TurnKind
 from bot.reply_surface import ReplyAction
 from bot.texts import reply_texts

@@ -26,8 +26,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agent.errors import CogencyError, Refused, SettingsError
-from agent.ports import Clock
-from agent.records import Incoming, ShownPage, repeats_of
+from agent.incoming import Incoming
+from agent.ports.clock import Clock
+from agent.repeats import repeats_of
+from agent.shown_replies import ShownPage
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.commands.declaration import CommandMeant

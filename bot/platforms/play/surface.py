@@ -20,9 +20,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from agent.errors import SettingsError, ToolError
+from agent.incoming import Incoming
 from agent.messages import JsonObject
-from agent.ports import Clock, ToolContext, ToolEffect
-from agent.records import Incoming, ShownPage, ShownReply
+from agent.ports.clock import Clock
+from agent.ports.tools import ToolContext, ToolEffect
+from agent.shown_replies import ShownPage, ShownReply
 from bot.platforms.play.inbound import (
     BOT,
     CHANNELS,

@@ -14,10 +14,11 @@ from typing import Final, assert_never
 from cachetools import TTLCache
 
 from agent.errors import CogencyError
+from agent.incoming import Quoted
 from agent.memory.audience import Place
 from agent.messages import Json, JsonObject
-from agent.ports import Asker, Clock
-from agent.records import Quoted
+from agent.ports.clock import Clock
+from agent.ports.tools import Asker
 from bot.caches import MethodRate, RecentKeys
 from bot.host import Host, Suggestion
 from bot.logs import severity

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from agent.errors import CogencyError, StoreUnavailable
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import Backoff
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.slack.http_events import EventsListener

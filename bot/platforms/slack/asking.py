@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.incoming import UNASKED, Incoming, Quoted
 from agent.memory.audience import GroupAudience
 from agent.messages import Depth, Json, JsonObject
-from agent.ports import Clock, Membership
-from agent.records import UNASKED, Incoming, Quoted
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
 from agent.turn_kinds import TurnKind
 from bot.caches import Backoff, RecentKeys
 from bot.commands.declaration import MessageEntry

@@ -6,9 +6,11 @@ from typing import Final
 
 from agent.admission_terms import Authority
 from agent.errors import Refused
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
-from agent.ports import Asker, Clock, Membership
-from agent.records import Person
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
+from agent.ports.tools import Asker
 from bot.access.acl import Requester
 from bot.commands.declaration import PanelPart, Stoppable
 from bot.host import Host

@@ -20,7 +20,9 @@ from agent.errors import ToolError
 from agent.memory.audience import GroupAudience
 from agent.memory.periods import TimeSpan
 from agent.messages import JsonObject
-from agent.ports import Clock, Membership, ToolContext
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
+from agent.ports.tools import ToolContext
 from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import (

@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import Final
 
 from agent.errors import CogencyError, Refused
+from agent.incoming import Attachment
 from agent.messages import Json, JsonObject
-from agent.ports import Clock, Membership
-from agent.records import Attachment
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
 from bot.access.acl import Requester
 from bot.access.admission import NoticeThrottle
 from bot.caches import RecentKeys

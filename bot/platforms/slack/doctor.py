@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, TypeVar
 from aiohttp import ClientSession, ClientTimeout
 
 from agent.messages import JsonObject
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.exits import Finding, Level, clock_finding
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client

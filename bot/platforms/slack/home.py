@@ -14,7 +14,7 @@ from cachetools import TTLCache
 from agent.errors import CogencyError, Refused
 from agent.memory.forgetting_plans import PAUSED
 from agent.messages import Json, JsonObject
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.access.acl import Requester
 from bot.commands import budget, memory, remind, talking
 from bot.commands.channel import POLICY_COMMAND

@@ -24,7 +24,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from agent.errors import SettingsError
 from agent.messages import Json, JsonObject, is_too_deep
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import OncePerMinute
 from bot.platforms.slack import api
 from bot.platforms.slack.markup import mentioned_users

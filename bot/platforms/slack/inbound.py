@@ -17,11 +17,12 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from agent.incoming import Attachment
 from agent.memory.audience import GroupAudience, label
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, Json, JsonObject
-from agent.records import Attachment, ReplyVerdict
-from agent.schedules import ScheduleKind
+from agent.schedules.definitions import ScheduleKind
+from agent.shown_replies import ReplyVerdict
 from bot.platforms.slack.api import at, fields, first_text, flag, items, number, text, texts
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.message_content import Content, content_of

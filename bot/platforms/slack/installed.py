@@ -27,7 +27,8 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from agent.errors import CogencyError, StoreError
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Json, JsonObject
-from agent.ports import Clock, Installation, Installations
+from agent.ports.clock import Clock
+from agent.ports.installations import Installation, Installations
 from bot.host import Host
 from bot.platforms.slack.api import REVOKED, flag, number, text, web_client
 from bot.platforms.slack.http_events import ListenersPages

@@ -20,7 +20,8 @@ from aiohttp import ClientSession, ClientTimeout, web
 from pydantic import TypeAdapter
 
 from agent.errors import CogencyError
-from agent.ports import Clock, Installation
+from agent.ports.clock import Clock
+from agent.ports.installations import Installation
 from bot.host import Host
 from bot.platforms.slack.api import TIMEOUT_S
 from bot.platforms.slack.installed import (

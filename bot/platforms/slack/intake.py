@@ -9,10 +9,11 @@ from typing import TypeAlias, TypeVar, assert_never
 
 from agent.admission_terms import Authority
 from agent.errors import Refused, SettingsError
+from agent.incoming import Attachment, Incoming, Quoted
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, JsonObject
-from agent.records import Attachment, Incoming, Quoted, repeats_of
+from agent.repeats import repeats_of
 from bot import message_intake
 from bot.access.acl import Requester
 from bot.attachments.kinds import naming

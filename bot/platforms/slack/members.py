@@ -9,9 +9,9 @@ from typing import Final
 from zoneinfo import available_timezones
 
 from agent.admission_terms import Authority
+from agent.incoming import Person
 from agent.messages import JsonObject
-from agent.ports import Clock
-from agent.records import Person
+from agent.ports.clock import Clock
 from agent.spending import APP, WORKSPACE
 from bot.caches import ExpiringCache
 from bot.host import Host

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from agent.protocol.render import joined
 from bot import reply_surface
 from bot.caches import MethodQueue, MethodRate

@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable
 from agent.messages import JsonObject
-from agent.records import LastSeen
+from agent.stored_messages import LastSeen
 from bot.caches import OncePerMinute
 from bot.logs import severity
 from bot.platforms.slack import api, inbound

@@ -15,23 +15,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
-from agent.ports import Clock
-from agent.records import Incoming
-from agent.schedules import (
-    NOTICE,
-    WORK,
-    Admitted,
-    NewSchedule,
-    NotAllowed,
-    Occurrence,
-    Schedule,
-    ScheduleKind,
-    occurrence_id,
-    schedule_id,
-    work_conversation,
-)
+from agent.ports.clock import Clock
+from agent.schedules.definitions import Admitted, NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind
+from agent.schedules.ids import NOTICE, occurrence_id, schedule_id
+from agent.schedules.long_work import WORK, work_conversation
 from agent.turn_kinds import TurnKind
 from bot.access.acl import Requester
 from bot.caches import FRESH_S, ExpiringCache

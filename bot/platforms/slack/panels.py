@@ -13,8 +13,8 @@ from itertools import count
 from types import MappingProxyType
 from typing import Final, assert_never
 
+from agent.incoming import Attachment
 from agent.messages import Depth, Json, JsonObject
-from agent.records import Attachment
 from bot.commands.declaration import (
     AnyCommand,
     FieldKind,

@@ -10,7 +10,7 @@ from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Json, JsonObject
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import ExpiringCache
 from bot.host import Host
 from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, has_more, items, text

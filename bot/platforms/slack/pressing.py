@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from agent.errors import Refused
+from agent.incoming import Attachment, Incoming
 from agent.messages import JsonObject
-from agent.ports import Clock
-from agent.records import EPHEMERAL_PAGE, Answered, Attachment, Incoming, ReplyVerdict, message_of
-from agent.schedules import asked_in
+from agent.ports.clock import Clock
+from agent.repeats import message_of
+from agent.schedules.long_work import asked_in
+from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from bot import message_intake
 from bot.host import Host
 from bot.platforms.slack import block_kit, inbound

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.platforms.slack.api import REVOKED, SlackApi, SlackError, SlackRefused
 from bot.texts import setup_texts
 

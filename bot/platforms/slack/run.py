@@ -24,8 +24,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.forgetting_plans import Gone
-from agent.ports import Clock
-from agent.records import ShownPage, ShownReply
+from agent.ports.clock import Clock
+from agent.shown_replies import ShownPage, ShownReply
 from agent.tools.read_channel import ReadChannelTool
 from bot.access.admission import NoticeThrottle
 from bot.commands.talking import SUMMARISE

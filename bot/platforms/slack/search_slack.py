@@ -19,7 +19,8 @@ from agent.errors import ToolError
 from agent.memory.audience import TeamAudience, may_be_read_out
 from agent.memory.own_words import without_quotes
 from agent.messages import JsonObject, Keep, Link, ResultPart
-from agent.ports import Clock, Tool, ToolContext, ToolEffect, ToolOutput
+from agent.ports.clock import Clock
+from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import continued, neutralise, one_line
 from agent.tools.read_channel import CitableLinks, time_argument, zone_of
 from bot.platforms.slack import inbound

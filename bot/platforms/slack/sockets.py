@@ -19,7 +19,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import JsonObject, is_too_deep
-from agent.ports import Clock
+from agent.ports.clock import Clock
 from bot.caches import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.options import PLATFORM, SocketMode

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Final, assert_never
 
 from agent.errors import CogencyError
+from agent.incoming import Incoming
 from agent.messages import Json, JsonObject
-from agent.ports import Clock
-from agent.records import EPHEMERAL_PAGE, Incoming, ShownPage
-from agent.schedules import ScheduleKind
+from agent.ports.clock import Clock
+from agent.schedules.definitions import ScheduleKind
+from agent.shown_replies import EPHEMERAL_PAGE, ShownPage
 from agent.turn_kinds import TurnKind
 from agent.turn_setup import asker_of
 from bot.commands import tools

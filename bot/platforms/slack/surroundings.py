@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from agent.incoming import Attachment, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import Json, JsonObject
-from agent.ports import Membership
-from agent.records import AttachedMessage, Attachment, Quoted
+from agent.ports.membership import Membership
+from agent.stored_messages import AttachedMessage
 from bot.message_parts import UNREADABLE_LINK, UNREADABLE_THREAD, bounded
 from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, items, text
 from bot.platforms.slack.inbound import (

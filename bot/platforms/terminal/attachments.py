@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from agent.errors import Refused
+from agent.incoming import Attachment
 from agent.memory.own_words import FILES_NOTE
-from agent.records import AttachedMessage, Attachment
+from agent.stored_messages import AttachedMessage
 from bot.attachments.kinds import MAX_NAME_CHARS
 from bot.commands.channel import is_order, links_in
 from bot.texts import command_texts, formatting, reply_texts

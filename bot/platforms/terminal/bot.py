@@ -14,11 +14,16 @@ from typing import Protocol, Self
 
 from agent.errors import StoreError
 from agent.events import Outcome
+from agent.incoming import Attachment, Incoming, Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
-from agent.ports import Asker, Clock, Conversations
-from agent.records import Attachment, Author, Incoming, Person, StoredMessage, Thread
-from agent.schedules import Occurrence, Schedule, ScheduleKind, occurrence_id, schedule_id, work_conversation
+from agent.ports.clock import Clock
+from agent.ports.conversations import Conversations
+from agent.ports.tools import Asker
+from agent.schedules.definitions import Occurrence, Schedule, ScheduleKind
+from agent.schedules.ids import occurrence_id, schedule_id
+from agent.schedules.long_work import work_conversation
+from agent.stored_messages import Author, StoredMessage, Thread
 from agent.turn_kinds import TurnKind
 from bot.access.acl import Requester
 from bot.attachments.kinds import with_names

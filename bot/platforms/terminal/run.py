@@ -18,9 +18,10 @@ from typing import assert_never
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreError
 from agent.events import Outcome
+from agent.incoming import Attachment, Person
 from agent.messages import Depth, Json
-from agent.ports import Asker
-from agent.records import Attachment, Person, Thread
+from agent.ports.tools import Asker
+from agent.stored_messages import Thread
 from bot.access.acl import Requester
 from bot.commands.channel import LEARN_COMMAND as LEARN
 from bot.commands.declaration import AnyCommand, CommandCall, Panel, PanelFile, Stoppable

@@ -17,9 +17,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from agent.events import Outcome
+from agent.incoming import Attachment, Person
 from agent.memory.audience import Place
 from agent.messages import Depth
-from agent.records import Attachment, Person, StoredMessage, Thread
+from agent.stored_messages import StoredMessage, Thread
 from bot.commands.declaration import BoundCommands
 from bot.exits import write_out
 from bot.host import AskedWindow, QuestionAnswer

@@ -1,7 +1,7 @@
 """Two dialects for a service that may not support the first."""
 
 from agent.messages import Message, Role
-from agent.ports import CallOptions
+from agent.ports.model import CallOptions
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.wire_chat import ChatDialect

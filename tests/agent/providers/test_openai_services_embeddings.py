@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from agent.embeddings import Embedded
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.providers.catalog import OLLAMA, OPENAI
 from agent.providers.openai_services import HttpEmbedder, read_vectors
-from agent.records import Embedded
 from tests.fakes.aimock import AiMock
 from tests.fakes.model_server import CUT, ModelServer, Reply, whole
 from tests.patience import PATIENCE_S

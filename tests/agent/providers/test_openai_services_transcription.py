@@ -7,7 +7,7 @@ from email import message_from_bytes
 import pytest
 
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
-from agent.ports import Transcript
+from agent.ports.transcription import Transcript
 from agent.providers.catalog import OPENAI
 from agent.providers.openai_services import HttpTranscriber, ending
 from agent.providers.wire import MAX_COUNT

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.memory.documents import Document, FoundPassage, Passage
 from agent.messages import Message, Role
-from agent.ports import ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import WRITES_ALONE
 from agent.providers.rehearsal import NOTICE, PIECE_CHARS, RehearsalProvider, rehearse
 from agent.tools.recall import WITH_DOCUMENTS, format_passages

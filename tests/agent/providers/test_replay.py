@@ -10,7 +10,7 @@ import pytest
 
 from agent.errors import StreamBroken
 from agent.messages import JsonObject, Message, Role
-from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.providers.catalog import ANTHROPIC, GEMINI, OPENAI, Endpoint
 from agent.providers.factory import ProviderWorld, open_chat, open_gemini, open_messages, open_responses_http
 from agent.providers.replay import AttemptFailed, ModelTimeouts, ReplayProvider, with_timeouts

@@ -7,7 +7,7 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role, Usage
-from agent.ports import Provider, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import Provider, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from tests.patience import PATIENCE_S
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Message, Role, Usage
-from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
+from agent.ports.model import CallOptions, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.providers.faults import Fault, FaultKind
 from agent.providers.replay import Question, UsageCounter
 from agent.providers.wire import MISSING_QUESTION

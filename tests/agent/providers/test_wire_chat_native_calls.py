@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import CallsArrived, CallsRejected, TextArrived
-from agent.messages import JsonObject, Message, NativeContent, ResultStatus, Role, ToolCall, ToolResult
-from agent.ports import CallOptions, ResponseEnded, StopReason, TokensArrived, ToolSpec
+from agent.messages import JsonObject, Message, NativeContent, ResultStatus, Role, ToolCall, ToolResult, ToolSpec
+from agent.ports.model import CallOptions, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.protocol.render import render_results

@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable
 from agent.messages import Message, Role, Usage
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 from tests.fakes.aimock import AiMock
 from tests.fakes.vendor_doubles import ANY, CHAT, MESSAGES, end_of, read, texts, thoughts
 

@@ -11,7 +11,7 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Depth, Image, Message, Role, Usage
-from agent.ports import (
+from agent.ports.model import (
     CallOptions,
     Halt,
     PromptReduced,

@@ -1,7 +1,7 @@
 """What only Gemini's generateContent does, over real HTTP, against the npm double."""
 
 from agent.messages import Message, Role
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 from tests.fakes.aimock import AiMock
 from tests.fakes.gemini_service import MODEL
 from tests.fakes.vendor_doubles import ANY, GEMINI, MESSAGES, end_of, read, texts, thoughts

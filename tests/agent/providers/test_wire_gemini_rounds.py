@@ -10,7 +10,7 @@ import pytest
 
 from agent.errors import ProviderRefused
 from agent.messages import Message, Role
-from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from tests.contracts.model_world import Calls, Refuses, Says
 from tests.fakes.gemini_service import GeminiWire, gemini_world
 from tests.fakes.http_world import USAGE, HttpWorld

@@ -1,7 +1,7 @@
 """What only Gemini's Interactions do, over real HTTP, against the npm double, which keeps and deletes nothing."""
 
 from agent.messages import Message, Role
-from agent.ports import CallOptions, HandleKept, StopReason
+from agent.ports.model import CallOptions, HandleKept, StopReason
 from agent.providers.wire_interactions import PREFIX, InteractionsProvider
 from tests.fakes.aimock import AiMock
 from tests.fakes.vendor_doubles import ANY, INTERACTIONS, MESSAGES, end_of, texts

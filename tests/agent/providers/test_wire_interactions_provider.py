@@ -10,7 +10,7 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Depth, Message, Role
-from agent.ports import CallOptions, HandleKept, ProviderEvent, ResponseEnded, TokensArrived
+from agent.ports.model import CallOptions, HandleKept, ProviderEvent, ResponseEnded, TokensArrived
 from agent.providers.replay import ModelTimeouts
 from agent.providers.wire_interactions import PREFIX, InteractionsProvider, InteractionsSession
 from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Refuses, Says, Turn, Waits

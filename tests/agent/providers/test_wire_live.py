@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.events import CallsArrived, ProtocolEvent, TextArrived, WorkspaceArrived
 from agent.messages import Image, Message, NativeContent, Role, ToolCall, Usage
-from agent.ports import CallOptions, ReasoningArrived, StopReason, TokensArrived
+from agent.ports.model import CallOptions, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.providers.dialect import ReaderEvent

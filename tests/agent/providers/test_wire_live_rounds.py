@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import Outcome
 from agent.messages import Message, Role
-from agent.ports import CallOptions, ModelSession, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import CallOptions, ModelSession, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import LIVE, Mode
 from agent.providers.factory import ProviderWorld, open_provider

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
-from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
+from agent.ports.model import CallOptions, Halt, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import ANTHROPIC
 from agent.providers.dialect import ReaderEvent

@@ -1,7 +1,7 @@
 """What only Anthropic's Messages do, over real HTTP, against the npm double."""
 
 from agent.messages import Message, Role
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 from tests.fakes.aimock import AiMock
 from tests.fakes.vendor_doubles import ANTHROPIC_MESSAGES, ANY, MESSAGES, end_of, read, texts, thoughts
 

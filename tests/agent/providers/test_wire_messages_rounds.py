@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable
 from agent.messages import Message, Role
-from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from tests.contracts.model_world import Calls, Refuses, Says
 from tests.fakes.anthropic_service import MessagesWire, anthropic_world
 from tests.fakes.http_world import USAGE, HttpWorld

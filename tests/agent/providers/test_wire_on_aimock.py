@@ -3,7 +3,7 @@
 import pytest
 
 from agent.errors import ProviderError, StreamBroken
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 from tests.fakes import vendor_doubles as doubles
 from tests.fakes.aimock import AiMock
 from tests.fakes.clock import FakeClock

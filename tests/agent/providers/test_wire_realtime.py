@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Role, Usage
-from agent.ports import CallOptions, StopReason, TokensArrived
+from agent.ports.model import CallOptions, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import REALTIME
 from agent.providers.dialect import ReaderEvent

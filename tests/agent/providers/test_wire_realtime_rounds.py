@@ -10,7 +10,7 @@ import pytest
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import Outcome
 from agent.messages import Message, Role, Usage
-from agent.ports import CallOptions, ModelSession, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+from agent.ports.model import CallOptions, ModelSession, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import REALTIME, Mode
 from agent.providers.factory import ProviderWorld, open_provider, open_realtime

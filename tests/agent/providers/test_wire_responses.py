@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.events import CallsArrived, CallsRejected, TextArrived
 from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Role, ToolCall, Usage
-from agent.ports import CallOptions, Halt, ReasoningArrived, StopReason, TokensArrived
+from agent.ports.model import CallOptions, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
 from agent.providers.dialect import ChainLink, ResumeChain, chain_after

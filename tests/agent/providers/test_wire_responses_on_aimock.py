@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from agent.events import Outcome
-from agent.ports import StopReason
+from agent.ports.model import StopReason
 from tests.fakes.aimock import AiMock
 from tests.fakes.one_turn import Echo, run_turn
 from tests.fakes.vendor_doubles import (

@@ -14,7 +14,7 @@ from agent.errors import ProviderRefused, ProviderUnavailable
 from agent.events import Outcome
 from agent.loop import open_session
 from agent.messages import Message, NativeContent, Role
-from agent.ports import CallOptions, ProviderEvent, ResponseEnded, TokensArrived
+from agent.ports.model import CallOptions, ProviderEvent, ResponseEnded, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_responses

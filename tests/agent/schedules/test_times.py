@@ -10,18 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.cron_rules import MAX_RULE_CHARS
-from agent.schedules import (
-    DEFAULT_DURATION,
-    MAX_ROUND_TIME,
-    Timing,
-    asked_in,
-    in_words,
-    next_occurrence,
-    problem_of,
-    with_end,
-    work_conversation,
-    worked_for,
-)
+from agent.schedules.definitions import Timing
+from agent.schedules.long_work import MAX_ROUND_TIME, asked_in, work_conversation, worked_for
+from agent.schedules.times import DEFAULT_DURATION, in_words, next_occurrence, problem_of, with_end
 from tests.patience import cpu_s
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata", "America/Santiago")

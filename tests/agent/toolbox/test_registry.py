@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import (
     Image,
@@ -18,8 +19,7 @@ from agent.messages import (
     ToolCall,
     estimate_tokens,
 )
-from agent.ports import Asker, Tool, ToolContext, ToolEffect, ToolOutput
-from agent.records import Person
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from agent.toolbox.registry import Registry, Toolbox
 from agent.toolbox.results import FILE, LEFT_OUT, PICTURE, ToolLimits
 from agent.tools.recall import RecallTool

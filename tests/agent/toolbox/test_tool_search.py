@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from agent import Agent, SettingsError, ToolContext, ToolEffect
 from agent.errors import ToolError
 from agent.events import CallStarted
+from agent.incoming import Person
 from agent.loop import run_call
 from agent.memory.audience import WIDE, PersonAudience, Place, TeamAudience
-from agent.messages import Json, JsonObject, Role, ToolCall, estimate_tokens
-from agent.ports import Asker, ToolSpec
+from agent.messages import Json, JsonObject, Role, ToolCall, ToolSpec, estimate_tokens
+from agent.ports.tools import Asker
 from agent.progress import Progress, RoundStep, decode, encode, turn_drawn_from
 from agent.providers.catalog import OPENAI, ToolsForm
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Person
 from agent.toolbox.registry import Registry, Toolbox
 from agent.toolbox.signatures import limit_spec
 from agent.toolbox.similar_names import MAX_FOUND, closest_names

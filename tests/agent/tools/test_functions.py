@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import agent
 from agent import ToolContext, ToolDefinitionError, ToolEffect, ToolError, ToolOutput, tool
 from agent.errors import SettingsError
+from agent.incoming import Person
 from agent.loop import TOOL_BROKE, run_call
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ResultStatus, StructuredData, ToolCall, ToolResult
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.toolbox.signatures import described
 from agent.tools.functions import MAX_DESCRIPTION_CHARS, MAX_THREADS, FunctionTool, load_tools

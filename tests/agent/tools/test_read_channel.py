@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.errors import ProviderUnavailable, ToolError
+from agent.incoming import Person
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, may_be_read_out
 from agent.memory.periods import TimeSpan
 from agent.messages import Json, Keep, Link, Message, Reference
-from agent.ports import ToolContext
-from agent.records import Person
+from agent.ports.tools import ToolContext
 from agent.tools.read_channel import (
     NOTED,
     READ,

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from agent.errors import ToolError
 from agent.events import Outcome
+from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.marking import superseded
 from agent.memory.periods import TimeSpan
 from agent.messages import Json, JsonObject, ToolCall, estimate_tokens
-from agent.ports import ToolContext
+from agent.ports.tools import ToolContext
 from agent.progress import is_of
-from agent.records import Author, Claiming, Closing, Hit, Incoming, Person, StoredMessage
+from agent.recall_query import Hit
+from agent.stored_messages import Author, StoredMessage
 from agent.toolbox.registry import Registry
 from agent.tools.recall import (
     MAX_TOKENS,
@@ -32,6 +34,7 @@ from agent.tools.recall import (
     select_fitting,
 )
 from agent.tools.remember import RememberTool
+from agent.turn_records import Claiming, Closing
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

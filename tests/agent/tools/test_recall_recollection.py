@@ -6,7 +6,7 @@ import pytest
 
 from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.documents import ON, SHARING
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from agent.tools.recall import recollect
 from agent.turn_kinds import TurnKind
 from tests.contracts.steps import answered

@@ -8,11 +8,11 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import ADVICE, ToolError
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.facts import ConstraintType, Fact, Scope
 from agent.messages import JsonObject, Provenance, ToolCall
-from agent.ports import ToolContext, ToolOutput
-from agent.records import Person
+from agent.ports.tools import ToolContext, ToolOutput
 from agent.toolbox.registry import Registry
 from agent.tools.remember import WORKING_TIME, RememberTool
 from store.working_sets import working_items

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.messages import Json, Provenance, ToolCall
-from agent.ports import Asker, ToolContext, ToolEffect
-from agent.records import Person
-from agent.schedules import CheckKind, FirstCheck, Schedule, ScheduleKind
+from agent.ports.tools import Asker, ToolContext, ToolEffect
+from agent.schedules.definitions import CheckKind, FirstCheck, Schedule, ScheduleKind
 from agent.tool_policy import PolicyAnswer, decide
 from agent.toolbox.registry import Registry
 from agent.tools.schedule import ASKS_AGAIN, BEGINS, FORBIDDEN, NO_ZONE, BackgroundTool, SchedulesTool, ScheduleTool

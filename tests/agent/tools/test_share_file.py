@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import ResultStatus, SharedFile, ToolCall, ToolResult
-from agent.ports import ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.progress import Progress, RoundStep
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.tools.share_file import DONE, ShareFileTool, shared_files
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import estimate_tokens
-from agent.ports import ToolContext, ToolEffect
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.protocol.render import excerpt
-from agent.records import Person
 from agent.toolbox.registry import Registry
 from agent.toolbox.signatures import described
 from agent.tools.skill import MAX_LIST_CHARS, Skill, SkillTool, list_skills, split_pages

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.admission_terms import Authority
-from agent.records import Incoming, Person
+from agent.incoming import Incoming, Person
 from bot.access.acl import (
     AccessEntry,
     AccessKind,

@@ -8,10 +8,11 @@ import pytest
 from agent.admission_terms import Authority, Rate, TermsNotMet, Whose
 from agent.errors import Refused
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.forgetting_plans import Everything
 from agent.messages import ModelCall, Usage
-from agent.records import Accepted, Claiming, Closing, Incoming
 from agent.spending import NANO, Money
+from agent.turn_records import Accepted, Claiming, Closing
 from bot.access.acl import AccessRules, Requester, parse_entries
 from bot.access.admission import MINUTE, AdmissionControl, AdmissionRules, RateLimits
 from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAllowances, Budgets

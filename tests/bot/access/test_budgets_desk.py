@@ -7,8 +7,8 @@ import pytest
 from agent.admission_terms import Whose
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
-from agent.records import Closing
 from agent.spending import NANO, Money
+from agent.turn_records import Closing
 from bot.access.acl import AccessRules
 from bot.access.budgets import UNLIMITED, Budget, BudgetAccount, BudgetAllowances, BudgetDesk, Budgets
 from bot.texts import reply_texts

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from agent.ports import ListedShard
+from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import ENDPOINTS, GEMINI, OLLAMA, Endpoint
 from bot.app import diagnosis
 from bot.app.diagnosis import (

@@ -16,7 +16,7 @@ from agent.errors import LeaseLost, Refused, StoreLocked
 from agent.events import Outcome
 from agent.memory.audience import NOWHERE, GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import OPERATOR_ERASE, Everything
-from agent.records import Closing
+from agent.turn_records import Closing
 from bot.app.subject_requests import (
     CONFIRM_WITHIN,
     TAKEN_S,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.records import Attachment
+from agent.incoming import Attachment
 from bot.attachments import kinds
 from tests.fakes.incoming import said
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ProviderUnavailable
+from agent.incoming import Attachment, Quoted
 from agent.messages import Image, ModelCall, Usage, estimate_tokens
-from agent.ports import Transcript
-from agent.records import Attachment, Quoted
+from agent.ports.transcription import Transcript
 from bot.attachments import kinds, reader_process, reading
 from bot.attachments.reader import Reader
 from bot.attachments.reading import Attached, AttachmentReader, ReadDocument

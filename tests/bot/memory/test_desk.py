@@ -8,14 +8,14 @@ from itertools import count
 
 import pytest
 
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.facts import Scope
 from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
-from agent.ports import Asker
-from agent.records import Person
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.ports.tools import Asker
+from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from bot.commands.memory import memory_panel
 from bot.host import MemoryAnswer
 from bot.memory import view

@@ -7,7 +7,8 @@ import pytest
 
 from agent.errors import Refused
 from agent.events import Outcome
-from agent.records import Claiming, Closing, ReplyVerdict, ShownPage
+from agent.shown_replies import ReplyVerdict, ShownPage
+from agent.turn_records import Claiming, Closing
 from bot.access.acl import AccessRules
 from bot.memory.desk import ENDING_S, ReplyFeedback
 from bot.reply_surface import PageGone, PageUnsent, SurfaceError

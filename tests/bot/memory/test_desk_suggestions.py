@@ -1,7 +1,7 @@
 """Suggested questions."""
 
 from agent.memory.profile import ProfileEntry, ProfileField
-from agent.records import Thread
+from agent.stored_messages import Thread
 from bot.host import Suggestion
 from bot.memory.desk import TITLE_CHARS, suggestions
 from tests.fakes.incoming import START

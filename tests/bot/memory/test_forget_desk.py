@@ -8,9 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.jobs import Job
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, Wish
-from agent.records import Closing, Incoming, Job, Receipt, ShownPage
+from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, Receipt, Wish
+from agent.shown_replies import ShownPage
+from agent.turn_records import Closing
 from bot.access.admission import RateCounter, RateLimits
 from bot.host import ForgetProgress
 from bot.memory.forget_desk import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview, Sample
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview, Receipt, Sample
 from agent.memory.periods import TimeSpan
-from agent.records import Receipt
 from bot.texts import memory_texts
 
 MORNING = TimeSpan(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))

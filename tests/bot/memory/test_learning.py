@@ -12,14 +12,15 @@ import pytest
 from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.memory.profile import LEARNING, Partition, ProfileField
 from agent.memory.writing import NewFact
 from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from agent.records import Claiming, Closing, Incoming
 from agent.spending import By, SpendingPeriod
+from agent.turn_records import Claiming, Closing
 from bot.background import EMBEDDING, MeaningfulMemories, MeaningWriter
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel

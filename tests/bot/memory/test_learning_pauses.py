@@ -5,9 +5,9 @@ from datetime import datetime
 
 import pytest
 
+from agent.incoming import Incoming
 from agent.memory.audience import Place, TeamAudience, label
 from agent.memory.profile import Partition
-from agent.records import Incoming
 from bot.memory.learning import LearningPauses
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said

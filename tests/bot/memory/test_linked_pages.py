@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
+from agent.incoming import Attachment, Person
 from agent.memory.audience import Place, TeamAudience, label
 from agent.memory.documents import LOOK_AGAIN, LOOK_EVERY, DocumentQuery
-from agent.ports import Asker
-from agent.records import Attachment, Person
+from agent.ports.tools import Asker
 from bot.attachments.reader import Reader
 from bot.attachments.reading import ReadDocument
 from bot.memory.knowledge_desk import LOOKS, MAX_FILES, MAX_LOOKS, KnowledgeDesk, LinkedPages

@@ -2,9 +2,9 @@
 
 import json
 
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import ToolCall
-from agent.records import Incoming
 from agent.state import ActionRecord
 from bot.access.admission import Readers
 from bot.memory.notices import MAX_SEARCHES, WithheldNotice

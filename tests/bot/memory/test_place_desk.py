@@ -7,9 +7,9 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
+from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
-from agent.ports import Asker
-from agent.records import Person
+from agent.ports.tools import Asker
 from bot.access.acl import AccessRules, PlaceRule, parse_entries, parse_model_access, place_owner
 from bot.memory.learning import LearningPauses
 from bot.memory.place_desk import (

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from agent.admission_terms import Authority
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import ConstraintType, MemoryType
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
-from agent.ports import Asker
-from agent.records import Person
+from agent.ports.tools import Asker
 from bot.memory.policies import (
     MAX_CHARS,
     MAX_NAME_CHARS,

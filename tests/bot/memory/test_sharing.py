@@ -6,11 +6,11 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import Refused
+from agent.incoming import Attachment, Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import PAUSED
-from agent.ports import Asker
-from agent.records import Attachment, Person
+from agent.ports.tools import Asker
 from bot.attachments.reading import ReadDocument
 from bot.commands.channel import KNOWLEDGE_COMMAND, knowledge_panel
 from bot.memory.knowledge_desk import KnowledgeDesk, asks_to_share

@@ -13,7 +13,7 @@ from agent.memory.forgetting_plans import Deleted
 from agent.messages import Message
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.scripted import ScriptedProvider
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from agent.spending import By, SpendingPeriod
 from agent.state import SituationSummary
 from agent.summary import SUMMARY

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from agent.memory.forgetting_plans import Receipt
+from agent.memory.layers import Remembered
 from agent.memory.profile import ProfileEntry, ProfileField
-from agent.records import Receipt, Remembered
 from bot.memory import view
 from bot.memory.view import EntryNumbers
 from bot.texts import memory_texts

@@ -13,7 +13,7 @@ import pytest
 
 from agent.errors import ProviderUnavailable, SettingsError
 from agent.messages import Message, Role
-from agent.ports import TokensArrived
+from agent.ports.model import TokensArrived
 from agent.providers.catalog import ENDPOINTS, Endpoint
 from bot.models.choice import (
     AskServer,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.errors import SettingsError
-from agent.ports import Provider
+from agent.ports.model import Provider
 from bot.models.choice import ModelSettings, ModelSwitch, check_allowed
 from bot.setting_parsers import Secret
 from bot.texts import reply_texts

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, insert
 
 from agent.messages import CallTiming, Usage
-from agent.schedules import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from agent.spending import AnsweredCall, Money, ToolTook, TurnTook
 from bot.pages.frame import templates
 from bot.pages.reports import MAX_ROWS, report_views, turn_parts

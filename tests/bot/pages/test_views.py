@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from agent.messages import Json
-from agent.ports import SHARD_LEASE, AuditedCall, ShardSession, ToolEffect
+from agent.ports.shard_leases import SHARD_LEASE, ShardSession
+from agent.ports.tool_audit import AuditedCall
+from agent.ports.tools import ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from bot.audit import WAITS, operator_act, policy_change
 from bot.pages.frame import ViewAnswer

@@ -13,7 +13,8 @@ import pytest
 from pydantic import AnyUrl
 
 from agent.errors import SettingsError, StoreError, ToolError
-from agent.ports import Asker, Tool, ToolAccounts
+from agent.ports.tool_accounts import ToolAccounts
+from agent.ports.tools import Asker, Tool
 from bot.tools.accounts import NotSignedIn, PersonAuth
 from bot.tools.mcp_config import OAuthClientConfig
 from bot.tools.mcp_people import PeopleLimits, PersonServers

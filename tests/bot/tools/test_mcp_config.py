@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from benchmarks.house_code import ROOT
 from bot.settings import Settings, load_settings, mcp_file
 from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig, OAuthClientConfig, StdioReach, parse_file

@@ -17,7 +17,7 @@ from mcp_types.methods import validate_server_result
 
 from agent.errors import ToolError
 from agent.messages import UNSEEN, Image, Json, JsonObject, Link, SharedFile, StructuredData, ToolCall
-from agent.ports import ToolContext, ToolEffect
+from agent.ports.tools import ToolContext, ToolEffect
 from agent.toolbox.registry import Registry
 from bot.tools.mcp_calls import parts_of
 from bot.tools.mcp_config import McpServerConfig, StdioReach

@@ -11,11 +11,11 @@ from typing import cast
 import pytest
 
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.loop import run_call
 from agent.memory.audience import TeamAudience
 from agent.messages import ElicitAction, Elicitation, Elicited, Keep, ResultStatus, ToolCall
-from agent.ports import ToolContext, decline_question
-from agent.records import Person
+from agent.ports.tools import ToolContext, decline_question
 from agent.toolbox.registry import Registry
 from agent.turn import CallPlaced
 from bot.tools.mcp_calls import MAX_GIVEN_UP, CallQuestions, GivenUp

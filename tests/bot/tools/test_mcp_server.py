@@ -17,11 +17,11 @@ from aiohttp import web
 from mcp import Client, InputRequiredRoundsExceededError, MCPError
 
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import StructuredData, ToolCall
-from agent.ports import Asker, ToolEffect, ToolOutput
+from agent.ports.tools import Asker, ToolEffect, ToolOutput
 from agent.progress import Progress
-from agent.records import Person
 from agent.tool_policy import CallGate, TurnWords
 from agent.toolbox.registry import Registry
 from bot.tools.mcp_calls import NEEDS_INPUT

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent.events import Outcome
+from agent.incoming import Person
 from agent.machine import CLOCK
-from agent.ports import Tool
-from agent.records import Person
+from agent.ports.tools import Tool
 from bot.app.platforms import open_terminal
 from bot.exits import Finding
 from bot.settings import load_settings

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
-from agent.ports import ToolEffect
+from agent.ports.tools import ToolEffect
 from bot.settings import load_settings
 from bot.tools.mcp_config import MAX_NAME, HttpReach, McpFile, StdioReach, parse_file
 from bot.tools.plugins import (

@@ -8,8 +8,9 @@ import pytest
 
 from agent.errors import StoreUnavailable
 from agent.events import Outcome
+from agent.incoming import Attachment, Incoming, Quoted
 from agent.messages import Image
-from agent.records import Attachment, Claim, Closing, Incoming, Quoted
+from agent.turn_records import Claim, Closing
 from bot.attachments.reading import Attached
 from bot.reply.split import LONG_LINES
 from bot.reply_surface import PageUnsent

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from agent.errors import LeaseLost, StoreError
-from agent.records import Claim, Claiming
+from agent.turn_records import Claim, Claiming
 from bot.reply_surface import PageUnsent
 from bot.turns.answering import Lease
 from tests.fakes.clock import FakeClock

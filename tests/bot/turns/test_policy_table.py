@@ -10,9 +10,10 @@ from sqlalchemy import text
 
 from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
-from agent.ports import Asker, AuditedCall, ToolEffect
-from agent.records import Person
+from agent.ports.tool_audit import AuditedCall
+from agent.ports.tools import Asker, ToolEffect
 from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.host import ToolsAnswer

@@ -11,16 +11,17 @@ import pytest
 from agent.context import Persona
 from agent.errors import FailureReason, ProviderRefused, StoreError
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Depth, Message, ModelCall, ResultStatus, Role, ToolCall, ToolResult
-from agent.ports import ModelChanged
+from agent.ports.model import ModelChanged
 from agent.progress import Progress, RoundStep, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from agent.records import Claiming, Closing, Incoming
 from agent.state import SituationSummary, Workspace
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
+from agent.turn_records import Claiming, Closing
 from bot.access.budgets import ModelNote
 from bot.chat.feature import Feature
 from bot.reply_surface import Limits, Surface

@@ -9,8 +9,9 @@ import pytest
 from agent.admission_terms import Terms
 from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.providers.scripted import Until
-from agent.records import Accepted, Claim, Claiming, Closing, Incoming
+from agent.turn_records import Accepted, Claim, Claiming, Closing
 from bot.texts import reply_texts
 from bot.turns.worker import AnsweredElsewhere, TurnsLimits
 from tests.bot.turns.test_worker import World

@@ -8,7 +8,7 @@ import pytest
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
-from agent.records import Claim
+from agent.turn_records import Claim
 from bot.reply_surface import Limits, PageContent, PageKey, PageRef, PageRefused
 from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World

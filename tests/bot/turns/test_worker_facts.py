@@ -11,15 +11,16 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.events import Outcome
+from agent.incoming import Quoted
 from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.documents import NewDocument, Passage
 from agent.memory.profile import LEARNING
 from agent.messages import Message
-from agent.records import Closing, Quoted
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
+from agent.turn_records import Closing
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningModel, LearningSchedule
 from bot.scheduler import JobWorker

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider, ScriptPause
-from agent.records import Incoming
 from agent.toolbox.registry import Toolbox
 from bot.reply_surface import Surface
 from bot.turns.runner import TurnRunner

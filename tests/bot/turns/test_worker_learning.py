@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, learned
 from agent.messages import Message
-from agent.ports import Provider
+from agent.ports.model import Provider
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Incoming
 from agent.toolbox.registry import Toolbox
 from bot.caches import ForegroundPriority
 from bot.memory.learning import Learner, LearningLimits, LearningModel, LearningSchedule

@@ -8,10 +8,10 @@ import pytest
 
 from agent.errors import StoreError, StoreUnavailable, StreamBroken
 from agent.events import Outcome
-from agent.ports import Ledger
+from agent.ports.ledger import Ledger
 from agent.providers.scripted import Answer, Until
-from agent.records import Claim
 from agent.toolbox.registry import Toolbox
+from agent.turn_records import Claim
 from bot.reply_surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
 from bot.turns.answering import SHOW_WAIT_S
 from bot.turns.approvals import ApprovalPolicy, PolicyTable

@@ -12,10 +12,10 @@ import pytest
 
 from agent.citations import ReferenceNumbers
 from agent.errors import ToolError
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Image, Reference
-from agent.ports import ToolContext, ToolOutput
-from agent.records import Person
+from agent.ports.tools import ToolContext, ToolOutput
 from bot.attachments.reader import Reader
 from bot.web.fetching import Fetched, Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError, ToolError
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Reference
-from agent.ports import ToolContext
-from agent.records import Person
+from agent.ports.tools import ToolContext
 from bot.app.operator import examine
 from bot.app.parts import search_engine, web_tools
 from bot.settings import load_settings

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent.memory.forgetting_plans import Everything
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from store.databases.postgresql import PostgresDatabase
 from store.databases.replica import RecallReplica
 from store.engine import Store, look_at, open_store

@@ -12,8 +12,8 @@ from agent.memory.forgetting_plans import EntriesPlan
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
-from agent.records import Closing
 from agent.state import SituationSummary
+from agent.turn_records import Closing
 from store.engine import Store, open_store
 from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.facts import remember

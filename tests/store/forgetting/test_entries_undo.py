@@ -14,8 +14,8 @@ from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import ERASE_ENTRIES, AboutTopic, Deleted, EntriesPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from agent.records import Closing
 from agent.state import SituationSummary
+from agent.turn_records import Closing
 from store.engine import Store, open_store
 from store.memory import fact_store
 from store.memory.fact_index import fact_term

@@ -15,13 +15,14 @@ from sqlalchemy.pool import Pool
 from sqlmodel import SQLModel
 
 from agent.events import Outcome
+from agent.incoming import UNASKED
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import GOES_ON, AboutTopic, Deleted, During, Everything, ForgettingPlan, Wish
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import UNASKED, Closing
 from agent.state import ActionRecord, SituationSummary
+from agent.turn_records import Closing
 from store.engine import Store, open_store
 from store.erased_ids import erased
 from store.forgetting import sql_forgetting as proof

@@ -30,14 +30,15 @@ from agent.memory.forgetting_plans import (
     Gone,
     OneReply,
     OneThread,
+    Receipt,
 )
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Closing, Receipt
-from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.state import ActionRecord, SituationSummary
+from agent.turn_records import Closing
 from bot.app.subject_requests import Kind
 from store.all_tables import metadata
 from store.databases.database import is_postgresql

@@ -9,7 +9,7 @@ from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.documents import NewDocument, Passage
 from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Wish
 from agent.memory.periods import TimeSpan
-from agent.records import Closing
+from agent.turn_records import Closing
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import START, dm, said

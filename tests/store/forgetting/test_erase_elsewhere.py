@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from agent.events import Outcome
+from agent.incoming import Quoted
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting_plans import Everything
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.records import Closing, Quoted
 from agent.state import ActionRecord, SituationSummary
+from agent.turn_records import Closing
 from store.engine import Store
 from store.message_tables import conversation
 from store.turn_tables import action_record, turn, workspace

@@ -9,11 +9,12 @@ from sqlalchemy import Connection, Engine, event, select
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting_plans import OneThread
+from agent.memory.forgetting_plans import OneThread, Receipt
 from agent.memory.layers import WorkingItem
 from agent.memory.writing import NewFact, Written
 from agent.progress import Progress, encode
-from agent.records import Author, Claim, Closing, Receipt
+from agent.stored_messages import Author
+from agent.turn_records import Claim, Closing
 from store.engine import Store
 from store.message_tables import message
 from tests.contracts.steps import answered, claimed, proved

@@ -15,13 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.events import Outcome
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting_plans import AboutTopic, OneThread
+from agent.memory.forgetting_plans import AboutTopic, OneThread, Receipt
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
-from agent.records import Closing, Incoming, Receipt
-from agent.schedules import NewSchedule, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
+from agent.turn_records import Closing
 from store.engine import Store, open_store
 from tests.contracts.steps import answered, claimed, proved
 from tests.examples import examples

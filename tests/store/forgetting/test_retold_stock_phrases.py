@@ -15,7 +15,7 @@ from agent.memory.forgetting_plans import Deleted, ForgettingPlan, OneReply, One
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from agent.providers.rehearsal import NOTICE
-from agent.records import Claim, Closing
+from agent.turn_records import Claim, Closing
 from store.engine import Store
 from tests.contracts.steps import claimed, proved
 from tests.fakes.incoming import START, dm, said

@@ -4,7 +4,7 @@ import pytest
 
 from agent.memory.audience import may_flow_from
 from agent.memory.forgetting_plans import AboutTopic
-from agent.records import RecallQuery
+from agent.recall_query import RecallQuery
 from store.engine import Store
 from store.search.search import speaks_of, topic_of
 from tests.contracts.steps import answered

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from sqlalchemy import ARRAY, Connection, Engine, Integer, Text, bindparam, event, text
 
 from agent.events import Outcome
+from agent.jobs import INDEXING
 from agent.memory.audience import Place, TeamAudience
-from agent.records import INDEXING, Closing, RecallQuery
+from agent.recall_query import RecallQuery
+from agent.turn_records import Closing
 from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
 from store.databases.postgresql import PostgresDatabase
 from store.engine import Store, new_key, open_store, prepare

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection, select, text, update
 
+from agent.embeddings import Meaning, Unembedded
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import Everything
-from agent.records import Meaning, Unembedded
 from store.engine import Store, look_at, open_store
 from store.message_tables import embedding, message
 from store.search.hnsw import VectorSupport, index_name, make_index, nearest, pays, support

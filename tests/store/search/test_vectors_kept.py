@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection, insert, select, update
 
+from agent.embeddings import Meaning, Unembedded
 from agent.memory.audience import GroupAudience, Place, label, may_flow_from
 from agent.memory.forgetting_plans import Everything
-from agent.records import Meaning, RecallQuery, Unembedded
+from agent.recall_query import RecallQuery
 from store.engine import Store
 from store.message_tables import embedding, message
 from store.search.text import SearchQuery

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, text
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Claiming, Closing
 from agent.turn_kinds import TurnKind
+from agent.turn_records import Claiming, Closing
 from store.engine import Store, open_store
 from store.migrations import MIGRATIONS, take_back
 from store.turns.earlier_ids import kind_of, schedule_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection, select, text, update
 
-from agent.records import Claiming
+from agent.turn_records import Claiming
 from store.engine import Store, open_store
 from store.message_tables import message
 from store.turn_tables import turn

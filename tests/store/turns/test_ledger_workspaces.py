@@ -6,8 +6,8 @@ from sqlalchemy import Connection, select
 
 from agent.events import Outcome
 from agent.progress import Progress, RoundStep, encode
-from agent.records import Closing
 from agent.state import Workspace
+from agent.turn_records import Closing
 from store.engine import Store, open_store
 from store.turn_tables import workspace
 from tests.contracts.steps import answered, claimed

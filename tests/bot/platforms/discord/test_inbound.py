@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from agent.admission_terms import Authority
+from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, Place, TeamAudience
-from agent.records import Incoming
 from bot.platforms.discord.inbound import (
     NO_TEXT,
     STRANGER,

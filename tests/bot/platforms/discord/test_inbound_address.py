@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.records import EPHEMERAL_PAGE
+from agent.shown_replies import EPHEMERAL_PAGE
 from bot.platforms.discord.inbound import (
     TOKEN_LIFE,
     Address,

@@ -8,9 +8,10 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.records import Incoming
-from agent.schedules import NotAllowed, Occurrence, ScheduleKind, SchedulePlatform
+from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
+from agent.schedules.port import SchedulePlatform
 from bot.access.acl import AccessRules, parse_entries
 from bot.platforms.discord.members import ZONE
 from bot.reply_surface import PageContent, PageKey, PageRefused, ReplyAction

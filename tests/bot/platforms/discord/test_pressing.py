@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import Refused
-from agent.records import Answered, repeats_of
+from agent.repeats import repeats_of
+from agent.shown_replies import Answered
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed

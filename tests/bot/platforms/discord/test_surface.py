@@ -12,8 +12,8 @@ from typing import TypeVar
 import discord
 import pytest
 
+from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place
-from agent.records import Incoming, Person
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.http_client import BoundedClient

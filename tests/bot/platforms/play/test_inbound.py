@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import Refused
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, may_flow
-from agent.records import Incoming
-from agent.schedules import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
 from bot.platforms.play.inbound import (
     CHANNELS,
     MAX_TEXT_CHARS,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from agent.machine import CLOCK
-from agent.records import ShownPage, ShownReply
+from agent.shown_replies import ShownPage, ShownReply
 from bot.platforms.play.inbound import CHANNELS, PEOPLE, read_message
 from bot.platforms.play.surface import MessageFile, MessageLog, PlayMessage, PlaySurface, clear, html_of, render_message
 from bot.reply_surface import OutFile, PageContent, PageFound, PageGone, PageKey, ReplyAction

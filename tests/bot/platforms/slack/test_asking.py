@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
-from agent.ports import Asker
-from agent.records import Incoming
+from agent.ports.tools import Asker
 from bot.host import ForgetAnswer, MemoryAnswer, TellProgress, untold
 from bot.platforms.slack import panels
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.errors import ToolError
-from agent.ports import ToolContext
+from agent.ports.tools import ToolContext
 from agent.tools.read_channel import ReadChannelTool
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.channel_history import ChannelRef, SlackChannelReader, parse_channel

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.views import View
 
 from agent.messages import Usage
-from agent.schedules import ScheduleState
+from agent.schedules.definitions import ScheduleState
 from agent.spending import Money, SpendingAccount, Spent
 from bot.access.acl import ScheduleAnswer, ShownSchedule
 from bot.access.budgets import account_text

@@ -9,8 +9,8 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.errors import Refused
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from agent.records import Incoming
 from bot.access.acl import AccessRules, Requester, may_use, parse_entries, parse_model_access
 from bot.platforms.slack import missed, run
 from bot.platforms.slack.inbound import SlackBot, budget_ids

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
-from agent.records import Incoming
+from agent.incoming import Incoming
 from bot.access.acl import AccessRules, parse_entries, refusal
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import GroupMembership, member_of, with_groups

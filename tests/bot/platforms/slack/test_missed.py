@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.errors import Refused, StoreError
-from agent.records import Incoming, LastSeen
+from agent.incoming import Incoming
+from agent.stored_messages import LastSeen
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.missed import Spot, spots_of
 from bot.turns.watermark import Bounds

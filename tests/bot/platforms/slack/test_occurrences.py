@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
-from agent.records import Answered, Incoming
-from agent.schedules import NotAllowed, Occurrence, ScheduleKind, SchedulePlatform
+from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
+from agent.schedules.port import SchedulePlatform
+from agent.shown_replies import Answered
 from bot.access.acl import AccessRules, parse_entries
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.inbound import decode_reply_to

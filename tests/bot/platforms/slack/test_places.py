@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
+from agent.incoming import Person
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.records import Person
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Member
 from bot.platforms.slack.places import channel_place, is_of_organization, person_place

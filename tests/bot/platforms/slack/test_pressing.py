@@ -7,7 +7,8 @@ import pytest
 
 from agent.errors import Refused, StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
-from agent.records import MAX_REPEATS, Answered, ReplyVerdict
+from agent.repeats import MAX_REPEATS
+from agent.shown_replies import Answered, ReplyVerdict
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.reply_surface import SCHEDULING, ReplyAction

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
+from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
-from agent.records import Incoming
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
 from bot.setting_parsers import Secret

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent.records import Incoming
+from agent.incoming import Incoming
 from bot.message_parts import TOO_LONG, UNREADABLE_LINK, UNREADABLE_THREAD
 from bot.platforms.slack import surroundings
 from tests.fakes.host import FakeHost

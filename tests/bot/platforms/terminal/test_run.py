@@ -13,8 +13,8 @@ import pytest
 
 from agent.errors import StoreError
 from agent.events import Outcome
+from agent.incoming import Attachment
 from agent.messages import Depth
-from agent.records import Attachment
 from bot.commands.memory import MAY_DECIDE
 from bot.exits import Exit
 from bot.host import QuestionAnswer
