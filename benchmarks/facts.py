@@ -65,11 +65,11 @@ from agent.turn_setup import ContextConfig, asker_of, known_context
 from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
-from bot.caches import ForegroundPriority
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.learning_model import LearningModel
+from bot.chat.turns.turn_config import AgentConfig
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyDesk
-from bot.models.choice import LearningModel
-from bot.turns.turn_config import AgentConfig
 from store.engine import Store, open_store
 from tests.fakes.minds import always, speaking
 

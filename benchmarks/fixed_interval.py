@@ -12,7 +12,8 @@ from discord.abc import Messageable
 
 from agent.ports.clock import Clock
 from benchmarks.live_edit_voices import Voice
-from bot.platforms.slack.api import Method, SlackApi, SlackLimited, text
+from bot.platforms.slack.api import SlackApi, SlackLimited, text
+from bot.platforms.slack.options import Method
 
 INTERVAL_S: Final = 1.0
 FIRST_S: Final = 0.1  # By then there are some words

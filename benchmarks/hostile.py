@@ -50,11 +50,14 @@ from agent.protocol.render import joined, quote
 from agent.tools.recall import CHARS as MOST_READ
 from agent.tools.recall import query_about, reading_cost
 from benchmarks.hostile_pieces import Pattern, expression_pieces
-from bot.attachments.kinds import cut_text
-from bot.attachments.kinds import found as kind_of
-from bot.attachments.reading import decode
-from bot.logs import redactor
-from bot.memory.forget_desk import is_request, read_forget_request
+from bot.chat.attachments.kinds import cut_text
+from bot.chat.attachments.kinds import found as kind_of
+from bot.chat.attachments.text_encoding import decode
+from bot.chat.logs import redactor
+from bot.chat.reply.pages import Draft, Frames
+from bot.chat.reply.split import attached_files, pages
+from bot.chat.reply.surface import Limits
+from bot.forgetting.service import is_request, read_forget_request
 from bot.platforms.discord import markup as discord
 from bot.platforms.discord.slash_commands import command_in
 from bot.platforms.slack import markup as slack
@@ -62,9 +65,6 @@ from bot.platforms.slack.inbound import SlackBot, SlackMessage
 from bot.platforms.slack.inbound import budget_ids as slack_budget_ids
 from bot.platforms.slack.intake import read_order, says_stop, without_ask
 from bot.platforms.slack.message_content import content_of
-from bot.reply.pages import Draft, Frames
-from bot.reply.split import attached_files, pages
-from bot.reply_surface import Limits
 from store.forgetting.sql_forgetting import pieces as erased_pieces
 from store.search.text import keywords, quotes
 from store.search.word_matching import Fts5
@@ -83,11 +83,11 @@ STEEP: Final = 9.0  # For four times the length: between 4 (linear) and 16 (quad
 EVEN: Final = 5.0
 # The number of slowest texts that are always tried at full length: some code is slow only from a certain length on.
 ALWAYS_LONG: Final = 2
-PAGE_CHARS: Final = 4_400  # A page and its lookahead (`bot.reply.split`)
+PAGE_CHARS: Final = 4_400  # A page and its lookahead (`bot.chat.reply.split`)
 # Modules that never get 40,000 characters, with their maximum.
 SHORTER: Final = {
-    "bot.reply.split.": PAGE_CHARS,  # a page at a time
-    "bot.reply.markdown.": PAGE_CHARS,
+    "bot.chat.reply.split.": PAGE_CHARS,  # a page at a time
+    "bot.chat.reply.markdown.": PAGE_CHARS,
     "bot.platforms.terminal.": PAGE_CHARS,  # a person's own program
     "bot.platforms.slack.markup.": PAGE_CHARS,  # a page at a time, or one of the bot's own sentences
     "bot.platforms.slack.home.": PAGE_CHARS,
@@ -100,7 +100,7 @@ Text: TypeAlias = Callable[[str], object]
 Recipe: TypeAlias = Callable[[int], str]  # Makes a text of a number of characters
 
 # Functions here take the name of a file or database to open.
-_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.hosting"})
+_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.chat.messages"})
 _METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
 # In a source text: searching it takes a hundredth of the time of parsing it.
 _CALLED: Final = re.compile(rf"(?<![\w.])(\w+)\.({'|'.join(_METHODS)})\b")

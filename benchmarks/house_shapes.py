@@ -25,7 +25,7 @@ _ORDERS: Final = ("noqa", "type:", "pyright:", "pragma:", "fmt:")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A figure of a function or class. `place`: "bot/host.py:549"."""
+    """A figure of a function or class. `place`: "bot/chat/host.py:549"."""
 
     place: str
     name: str

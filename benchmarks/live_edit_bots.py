@@ -19,12 +19,13 @@ from agent.ports.clock import Clock
 from agent.providers.scripted import ScriptedProvider
 from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
 from benchmarks.live_edit_voices import Shown, Voice, voices
-from bot.hosting import BotHost
+from bot.app.host import BotHost
+from bot.chat.secret import Secret
+from bot.chat.turns.worker import TurnsLimits
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import point_at
 from bot.platforms.slack.api import SlackApi, web_client
-from bot.setting_parsers import ReplyMode, Secret, Streaming
-from bot.turns.worker import TurnsLimits
+from bot.settings.parsers import ReplyMode, Streaming
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN

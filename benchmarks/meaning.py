@@ -34,7 +34,7 @@ from agent.providers.static_embeddings import StaticEmbedder
 from benchmarks.recall import QUICK, Scores, Stored, judge, store_talk, stored_wordings
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Talk, read_talks
-from bot.background import MeaningfulMemories, MeaningLimits
+from bot.memory.meanings import MeaningfulMemories, MeaningLimits
 from store.engine import Store, open_store
 from store.message_tables import embedding, message, participant
 from store.search.text import SearchQuery

@@ -47,10 +47,10 @@ from agent.turn_records import Claiming, Closing
 from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
-from bot.scheduler import Scheduler, schedule_kinds
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.schedules.scheduler import Scheduler, schedule_kinds
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
 from tests.fakes.incoming import dm

@@ -30,7 +30,7 @@ from zoneinfo import ZoneInfo
 from agent.schedules.definitions import Timing
 from agent.schedules.times import next_occurrence
 from benchmarks.report import Options, print_report, read_options
-from bot.schedule_reading import When, WhenRead, WhenUnclear, read_when
+from bot.schedules.phrases.reading import When, WhenRead, WhenUnclear, read_when
 
 LANGUAGES: Final = {
     "en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pt": "Portuguese",

@@ -32,7 +32,7 @@ from agent.turn import CallPlaced
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.startup import ROOT, start
 from benchmarks.tokens import TOOLS, prefix_tokens
-from bot.tools.mcp_config import StdioReach
+from bot.tools.mcp.config import StdioReach
 from tests.fakes.mcp_world import config, connected, context, raw
 
 BOUNDS: Final = {

@@ -32,7 +32,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import ContextConfig, asker_of, known_context
-from bot.turns.turn_config import AgentConfig
+from bot.chat.turns.turn_config import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
 from store.memory.fact_index import fact_term

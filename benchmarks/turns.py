@@ -42,13 +42,13 @@ from agent.tools.remember import RememberTool
 from agent.turn_setup import ContextConfig
 from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
-from bot.logs import LogForm, log_to
-from bot.metrics import Metrics
-from bot.reply_surface import Limits, Surface
-from bot.telemetry import SILENT, Telemetry
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.chat.logs import LogForm, log_to
+from bot.chat.reply.surface import Limits, Surface
+from bot.chat.telemetry import SILENT, Telemetry
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.operators.metrics import Metrics
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.minds import always, speaking

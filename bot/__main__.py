@@ -6,12 +6,12 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from bot.arguments import parser
-from bot.exits import Exit
+from bot.chat.exit_codes import Exit
+from bot.setup.arguments import parser
 
 
 def main() -> None:
-    gc.disable()  # until a command's modules are imported: see `bot.cli`
+    gc.disable()  # until a command's modules are imported: see `bot.setup.cli`
     sys.exit(run(sys.argv[1:]))
 
 
@@ -25,7 +25,7 @@ def run(arguments: Sequence[str]) -> Exit:
     if None in (sys.stdin, sys.stdout):
         print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
         return Exit.USAGE
-    from bot.cli import carry_out  # noqa: PLC0415 -- takes half a second, which help should not
+    from bot.setup.cli import carry_out  # noqa: PLC0415 -- takes half a second, which help should not
 
     return carry_out(command, options)
 

@@ -206,7 +206,7 @@ def sharing(connection: sa.Connection, limit: int) -> list[str]:
 
 
 class SqlOversight(SqlStore):
-    """Implements `bot.pages.reports.Oversight`."""
+    """Implements `bot.operators.pages.reports.Oversight`."""
 
     spread = reads_long(spread)
     ended_turns = reads_long(ended_turns)

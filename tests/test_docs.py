@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import pytest
 
@@ -17,7 +17,8 @@ from agent.messages import ToolCall
 from agent.ports.tools import Tool, ToolContext
 from agent.toolbox.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
-from bot.commands.declaration import AnyCommand, Command, CommandCall, Panel
+from bot.chat.commands.declaration import AnyCommand, Command, CommandCall
+from bot.chat.panels import Panel
 from tests.fakes.caller import FakeCaller
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
@@ -103,7 +104,9 @@ def test_a_name_that_is_no_more_is_noticed(gone: str) -> None:
     assert not exists(gone)
 
 
-@pytest.mark.parametrize("name", ["agent", "agent.turn", "agent.turn.Turn", "agent.turn.Turn.receive", "bot.cli.CLOCK"])
+@pytest.mark.parametrize(
+    "name", ["agent", "agent.turn", "agent.turn.Turn", "agent.turn.Turn.receive", "bot.setup.cli.CLOCK"]
+)
 def test_a_name_that_is_there_is_found(name: str) -> None:
     assert exists(name)
 
@@ -143,7 +146,7 @@ async def test_the_tool_that_contributing_shows_is_one_and_can_be_called() -> No
 async def test_the_command_that_contributing_shows_is_one_and_answers() -> None:
     command = example(2)["COMMAND"]
     assert isinstance(command, Command)
-    declared: AnyCommand = command
+    declared = cast("AnyCommand", command)
     assert await declared.bound(None).run(CommandCall(words="boats", caller=FakeCaller())) == Panel(
         "I know no joke about boats, Ann."
     )

@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
-ROOT: Final = Path(__file__).parent.parent
+from tests.catalogue import ROOT, catalogue_files
+
 PLATFORMS: Final = ROOT / "bot" / "platforms"
-# The terminal is no place of others: who may do what there is a rule of its own (`bot.access.acl`).
+# The terminal is no place of others: who may do what there is a rule of its own (`bot.chat.access.acl`).
 NAMES: Final = frozenset(one.name for one in PLATFORMS.iterdir() if (one / "run.py").is_file()) - {"terminal"}
 PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Names that are part of other words ("display"): those count alone, in names and paths.
@@ -21,11 +22,9 @@ WORDS: Final = frozenset({"play"})
 NAME: Final = re.compile(r"[\w.:/-]+")
 COMPOSED: Final = (
     ROOT / "bot" / "app",
-    ROOT / "bot" / "texts",
-    ROOT / "bot" / "settings.py",
-    ROOT / "bot" / "setting_parsers.py",
-    ROOT / "bot" / "arguments.py",
-    ROOT / "bot" / "cli.py",
+    ROOT / "bot" / "settings",
+    ROOT / "bot" / "setup",
+    *catalogue_files(),
 )
 
 

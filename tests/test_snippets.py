@@ -20,12 +20,13 @@ import pytest
 from agent.errors import SettingsError
 from agent.spending import NANO
 from benchmarks.house_code import ROOT
-from bot.arguments import parser
 from bot.platforms.discord.slash_commands import COMMANDS
 from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
-from bot.setting_sources import KEYCHAIN
-from bot.settings import SOURCE, From, Settings, load_settings, setting_names
-from bot.tools.sign_in_pages import PATH as SIGN_IN_PATH
+from bot.settings.settings import SOURCE, From, Settings, load_settings, setting_names
+from bot.settings.sources import KEYCHAIN
+from bot.setup.arguments import parser
+from bot.tools.accounts.pages import PATH as SIGN_IN_PATH
+from tests.catalogue import catalogue_files
 
 PAGES: Final = sorted(
     [
@@ -325,8 +326,8 @@ def test_what_the_head_of_a_deployed_file_has_people_write_is_there(file: Path, 
 @cache
 def said_by_the_bot() -> list[str]:
     """Every text where texts stand, without what is filled in."""
-    others = ("agent/texts.py", "agent/providers/rehearsal.py", "bot/settings.py")
-    files = [*(ROOT / "bot" / "texts").glob("*.py"), *(ROOT / other for other in others)]
+    others = ("agent/providers/rehearsal.py", "bot/settings/settings.py")
+    files = [*catalogue_files(), *(ROOT / other for other in others)]
     constants = (
         node.value
         for file in files

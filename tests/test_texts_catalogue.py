@@ -1,4 +1,4 @@
-"""What people read stands in the catalogue, `bot/texts/` and `agent/texts.py`, and its values are filled in whole.
+"""What people read stands in the catalogue (`tests.catalogue` lists its files), and its values are filled in whole.
 
 Two rules find what does not. In `bot` no literal is a sentence: a capitalised word with more words behind it, or a
 value with words behind it and a full stop. And nowhere are words given to an error that people read.
@@ -9,36 +9,28 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from string import Formatter
 from typing import Final
 
-import agent.texts
-from benchmarks.house_code import ROOT
-from bot.texts import command_texts, memory_texts, page_texts, reply_texts, schedule_texts, setup_texts, tool_texts
+from tests.catalogue import CHAT, ROOT, catalogue_files
 
-MODULES: Final = (
-    agent.texts,
-    command_texts,
-    memory_texts,
-    page_texts,
-    reply_texts,
-    schedule_texts,
-    setup_texts,
-    tool_texts,
-)
-CATALOGUE: Final = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+MODULES: Final = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+    for path in catalogue_files()
+    if path.stem != "formatting"
+}
 SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* .*[.!?]\s*$", re.DOTALL)
 # Modules whose literals may look like sentences. What is given to errors is looked at everywhere.
 NOT_SENTENCES: Final = {
-    "bot/commands/": "a command is declared whole in its file: its name, arguments and help",
-    "bot/settings.py": "the persona and the language are prompts",
+    "bot/settings/settings.py": "the persona and the language are prompts",
     "bot/models/check.py": "a model reads the probes",
-    "bot/app/operator.py": "what the model is asked is a prompt",
+    "bot/setup/operator.py": "what the model is asked is a prompt",
     "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",
-    "bot/attachments/text_encoding.py": "encodings have names of their own",
-    "bot/attachments/read_again.py": "a model reads what describes a tool, and what it brings",
-    "bot/tools/mcp_listing.py": "a model reads what describes a tool",
+    "bot/chat/attachments/text_encoding.py": "encodings have names of their own",
+    "bot/chat/attachments/read_again.py": "a model reads what describes a tool, and what it brings",
+    "bot/tools/mcp/listing.py": "a model reads what describes a tool",
     "bot/web/web_tools.py": "as above",
     "bot/platforms/discord/channel_history.py": "a model reads what a tool says",
     "bot/platforms/play/surface.py": "a model reads what a tool says",
@@ -46,6 +38,8 @@ NOT_SENTENCES: Final = {
     "bot/platforms/slack/search_slack.py": "a model reads what a tool says",
     "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",
 }
+# A command is declared whole in its file: its name, arguments and help.
+DECLARES: Final = re.compile(r"/(\w+_)?commands(/\w+)?\.py$")
 # Errors that no person reads.
 NOT_READ: Final = {
     "LeaseLost": "another process goes on with the turn",
@@ -87,7 +81,7 @@ def below(*names: str) -> set[str]:
 
 def modules() -> list[Path]:
     paths = sorted(path for package in ("agent", "store", "bot") for path in (ROOT / package).rglob("*.py"))
-    return [path for path in paths if not path.is_relative_to(ROOT / "bot" / "texts") and path.name != "texts.py"]
+    return [path for path in paths if not path.is_relative_to(CHAT) and path.name != "texts.py"]
 
 
 def literals(code: ast.AST, call: str = "") -> Iterator[tuple[int, str, str]]:
@@ -106,7 +100,7 @@ def literals(code: ast.AST, call: str = "") -> Iterator[tuple[int, str, str]]:
 
 def astray(path: str, code: ast.AST, read: set[str], unread: set[str]) -> Iterator[str]:
     """The sentences in a module that belong into the catalogue."""
-    free = not path.startswith("bot/") or path.startswith(tuple(NOT_SENTENCES))
+    free = not path.startswith("bot/") or path in NOT_SENTENCES or DECLARES.search(path)
     for line, call, words in literals(code):
         called = call.rpartition(".")[2]
         told = called in read and re.search(r"[a-z]{2,}.* ", words)
@@ -121,7 +115,7 @@ def test_no_sentence_for_people_stands_outside_of_the_catalogue() -> None:
     named = {str(path.relative_to(ROOT)): path for path in modules()}
     codes = ((name, parsed(path)) for name, path in named.items() if name != SCRIPTED)
     found = [found for name, code in codes for found in astray(name, code, read, unread)]
-    assert found == [], "a sentence goes into bot/texts/ or agent/texts.py; a command's own is a name in its file"
+    assert found == [], "a sentence goes into the texts.py of its part; a command's own is a name in its file"
 
 
 def test_a_sentence_is_found_whether_an_error_carries_it_or_not() -> None:
@@ -136,14 +130,16 @@ def test_a_sentence_is_found_whether_an_error_carries_it_or_not() -> None:
     assert [*astray("bot/some.py", ast.parse('Refused("Not this one.")'), set(), {"Refused"})] == []
 
 
-def uses(code: ast.AST) -> Iterator[tuple[str, set[str]]]:
-    """Each text of the catalogue that is filled in, as "reply_texts.GIVEN_UP", and the names of its values."""
+def uses(code: ast.AST) -> Iterator[tuple[tuple[str, str], set[str]]]:
+    """Each text of the catalogue that is filled in, by its module and name, and the names of its values."""
+    imports = [node for node in ast.walk(code) if isinstance(node, ast.ImportFrom)]
+    named = {one.asname or one.name: f"{node.module}.{one.name}" for node in imports for one in node.names}
     for node in ast.walk(code):
         match node:
             case ast.Call(ast.Attribute(ast.Attribute(ast.Name(module), name), "format"), keywords=keywords) if (
-                module in CATALOGUE
+                named.get(module) in MODULES
             ):
-                yield f"{module}.{name}", {str(keyword.arg) for keyword in keywords}
+                yield (named[module], name), {str(keyword.arg) for keyword in keywords}
             case _:
                 pass
 
@@ -154,7 +150,7 @@ def fields(text: str) -> set[str]:
 
 def test_each_text_gets_the_values_that_it_has_a_place_for() -> None:
     found = [use for path in modules() for use in uses(parsed(path))]
-    texts = {name: getattr(CATALOGUE[name.split(".")[0]], name.split(".")[1]) for name, _ in found}
+    texts = {(module, name): getattr(import_module(module), name) for (module, name), _ in found}
     assert len(found) > 100
     assert {name: given for name, given in found if fields(texts[name]) != given} == {}
 
@@ -163,5 +159,10 @@ def test_every_text_is_shown_somewhere() -> None:
     code = "\n".join(path.read_text() for path in (ROOT / "bot").rglob("*.py"))
     code += "\n".join(path.read_text() for package in ("agent", "store") for path in (ROOT / package).rglob("*.py"))
     words = Counter(re.findall(r"\b[A-Z][A-Z_]+\b", code))
-    texts = {name for module in MODULES for name in vars(module) if name.isupper() and not name.startswith("_")}
+    texts = {
+        name
+        for module in MODULES
+        for name in vars(import_module(module))
+        if name.isupper() and not name.startswith("_")
+    }
     assert sorted(name for name in texts if words[name] < 2) == []

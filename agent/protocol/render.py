@@ -210,7 +210,7 @@ def _json(value: object) -> str:
 # Joining the parts of a reply to one text. Pure.
 #
 # A reply has parts: the model's text of each iteration, and the program's own notices. The turn stores the whole and
-# `bot.reply.pages` shows it while it grows; both use these functions, so that the stored text is the shown one.
+# `bot.chat.reply.pages` shows it while it grows; both use these functions, so that the stored text is the shown one.
 #
 # Rules.
 # - A part of only whitespace is ignored.

@@ -2,18 +2,30 @@
 
 from dataclasses import dataclass
 
-from bot.access.budgets import BudgetDesk
-from bot.commands import budget, channel, memory, remind, talking, tools
-from bot.commands.declaration import BoundCommands, by_name
-from bot.commands.tools import ToolsService
-from bot.health import OperatorDesk
-from bot.host import ForgetQuestions, ModelChoices, RunningTurns
-from bot.memory.desk import MemoryDesk
-from bot.memory.knowledge_desk import KnowledgeDesk
-from bot.memory.place_desk import PlaceDesk
+from bot.budgets import commands as budget
+from bot.budgets.commands import USAGE_COMMAND
+from bot.budgets.service import BudgetDesk
+from bot.channels import commands as channel
+from bot.channels import texts as channels_texts
+from bot.channels.service import PlaceDesk
+from bot.chat.commands import talking
+from bot.chat.commands.declaration import BoundCommands, by_name
+from bot.chat.host import ForgetQuestions
+from bot.chat.ports import ModelChoices, RunningTurns
+from bot.forgetting.commands import FORGET_COMMAND
+from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
+from bot.knowledge.service import KnowledgeDesk
+from bot.memory import commands as memory
 from bot.memory.policies import PolicyDesk
-from bot.schedule_desk import ScheduleDesk
-from bot.texts import memory_texts
+from bot.memory.policy_commands import POLICY_COMMAND
+from bot.memory.service import MemoryDesk
+from bot.models.commands import MODEL_COMMAND
+from bot.operators.commands import OPERATOR_COMMAND
+from bot.operators.service import OperatorDesk
+from bot.schedules import commands as remind
+from bot.schedules.service import ScheduleDesk
+from bot.tools import commands as tools
+from bot.tools.commands import ToolsService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +50,20 @@ class CommandServices:
             (
                 talking.ASK_COMMAND.bound(self.models),
                 talking.HELP_COMMAND.bound(None),
-                talking.MODEL_COMMAND.bound(self.models),
+                MODEL_COMMAND.bound(self.models),
                 talking.NEW_COMMAND.bound(None),
                 talking.STOP_COMMAND.bound(self.turns),
-                talking.USAGE_COMMAND.bound(self.budgets),
+                USAGE_COMMAND.bound(self.budgets),
                 budget.COMMAND.bound(self.budgets),
-                budget.OPERATOR_COMMAND.bound(self.operators),
-                channel.COMMAND.refusing(memory_texts.NO_CHANNEL_HERE)
+                OPERATOR_COMMAND.bound(self.operators),
+                channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE)
                 if places is None
                 else channel.COMMAND.bound(places),
-                channel.POLICY_COMMAND.bound(self.policies),
-                channel.KNOWLEDGE_COMMAND.bound(self.knowledge),
-                channel.LEARN_COMMAND.bound(self.knowledge),
+                POLICY_COMMAND.bound(self.policies),
+                KNOWLEDGE_COMMAND.bound(self.knowledge),
+                LEARN_COMMAND.bound(self.knowledge),
                 memory.COMMAND.bound(self.memories),
-                memory.FORGET_COMMAND.bound(self.forgetting),
+                FORGET_COMMAND.bound(self.forgetting),
                 remind.COMMAND.bound(self.schedules),
                 remind.REMIND_COMMAND.bound(self.schedules),
                 tools.COMMAND.bound(self.tools),

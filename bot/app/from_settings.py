@@ -14,11 +14,12 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.providers.catalog import is_loopback
 from agent.tool_policy import PolicyRow, read_rows
-from bot import setting_parsers as parsers
-from bot.access.acl import AccessKind, AccessRules, Entries
-from bot.access.admission import AdmissionRules, RateLimits
-from bot.access.budgets import Budget, Budgets
-from bot.models.choice import ModelSettings, ModelSwitch
+from bot.app import texts as app_texts
+from bot.budgets.budgets import Budget, Budgets
+from bot.chat.access.acl import AccessKind, AccessRules, Entries
+from bot.chat.access.admission import AdmissionRules, RateLimits
+from bot.models.choice import ModelSettings
+from bot.models.switch import ModelSwitch
 from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.slack.options import (
     Delivery,
@@ -31,11 +32,11 @@ from bot.platforms.slack.options import (
     required_features,
     scopes,
 )
-from bot.setting_parsers import OtherServers
-from bot.setting_sources import named_file
-from bot.settings import MAX_FAULTS, SLACK_APPS, TOOL_POLICY, Settings, needed
-from bot.texts import page_texts, setup_texts
-from bot.tools.mcp_config import is_plain_loopback
+from bot.settings import parsers
+from bot.settings.parsers import OtherServers
+from bot.settings.settings import MAX_FAULTS, SLACK_APPS, TOOL_POLICY, Settings, needed
+from bot.settings.sources import named_file
+from bot.tools.mcp.config import is_plain_loopback
 
 KEY_FILE: Final = "_file"
 HTTP: Final = "http/protobuf"  # OpenTelemetry's name of the protocol by which traces are sent
@@ -48,12 +49,12 @@ def operator_address(settings: Settings) -> str:
     host, port = settings.operator_page
     if settings.operator_address:
         if urlsplit(settings.operator_address).path:
-            raise SettingsError(setup_texts.OPERATOR_ADDRESS_PATH)
+            raise SettingsError(app_texts.OPERATOR_ADDRESS_PATH)
         if settings.operator_address.startswith("http:") and not is_plain_loopback(settings.operator_address):
-            raise SettingsError(setup_texts.OPERATOR_ADDRESS_PLAIN)
+            raise SettingsError(app_texts.OPERATOR_ADDRESS_PLAIN)
         return settings.operator_address
     if not is_loopback(host):
-        raise SettingsError(setup_texts.OPERATOR_PAGE_OPEN.format(host=host))
+        raise SettingsError(app_texts.OPERATOR_PAGE_OPEN.format(host=host))
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -74,10 +75,10 @@ def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
     if settings.slack_apps is not None:
         # Two lists of apps would serve one workspace twice, and answer each question twice.
         if settings.slack_bot_token or settings.slack_app_token or settings.slack_client_id:
-            raise SettingsError(page_texts.TWO_SLACK_LISTS)
+            raise SettingsError(app_texts.TWO_SLACK_LISTS)
         described = apps_in_file(settings, settings.slack_apps)
         if unknown := sorted({*settings.slack_serve} - {app.name for app in described}):
-            raise SettingsError(page_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack_apps))
+            raise SettingsError(app_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack_apps))
         return tuple(app for app in described if not settings.slack_serve or app.name in settings.slack_serve)
     if settings.slack_client_id or not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
         return ()
@@ -90,7 +91,7 @@ def slack_distribution(settings: Settings) -> Distribution | None:
     if not settings.slack_client_id:
         return None
     if settings.slack_bot_token is not None:
-        raise SettingsError(setup_texts.SLACK_DISTRIBUTION_ALONE)
+        raise SettingsError(app_texts.SLACK_DISTRIBUTION_ALONE)
     has_key = settings.account_key is not None or settings.account_key_file is not None
     needs = {
         "SLACK_CLIENT_SECRET": settings.slack_client_secret,
@@ -100,11 +101,11 @@ def slack_distribution(settings: Settings) -> Distribution | None:
         "COGENCY_ACCOUNT_KEY": has_key,
     }
     if lacking := [name for name, value in needs.items() if not value]:
-        raise SettingsError(setup_texts.SLACK_DISTRIBUTION_LACKS.format(lacking=", ".join(lacking)))
+        raise SettingsError(app_texts.SLACK_DISTRIBUTION_LACKS.format(lacking=", ".join(lacking)))
     address = settings.slack_address.rstrip("/")
     plain = address.startswith("http:") and not is_plain_loopback(address)
     if plain or urlsplit(address).path:
-        raise SettingsError(setup_texts.SLACK_ADDRESS_PLAIN)
+        raise SettingsError(app_texts.SLACK_ADDRESS_PLAIN)
     delivery = _delivery(settings)
     assert isinstance(delivery, HttpEvents)  # noqa: S101 -- COGENCY_SLACK_HTTP is set
     return Distribution(
@@ -135,7 +136,7 @@ def manifest_text(
     try:
         built = manifest.manifest(features, name=name, prefix=default if prefix is None else prefix, url=url, app=app)
     except ValueError as error:
-        raise SettingsError(setup_texts.NO_MANIFEST.format(error=error)) from error
+        raise SettingsError(app_texts.NO_MANIFEST.format(error=error)) from error
     return manifest.as_json(built) if as_json else manifest.as_yaml(built)
 
 
@@ -177,13 +178,13 @@ def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:
     try:
         tables: Mapping[str, Any] = tomllib.loads(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(page_texts.SLACK_APPS_NO_TOML.format(file=file, error=error)) from None
+        raise SettingsError(app_texts.SLACK_APPS_NO_TOML.format(file=file, error=error)) from None
     apps = tuple(_app_in(settings, file, app_name, table) for app_name, table in tables.items())
     if not apps:
-        raise SettingsError(page_texts.SLACK_APPS_EMPTY.format(file=file))
+        raise SettingsError(app_texts.SLACK_APPS_EMPTY.format(file=file))
     tokens = [app.bot_token.reveal() for app in apps]
     if repeated := [app.name for app, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1]:
-        raise SettingsError(page_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(repeated)))
+        raise SettingsError(app_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(repeated)))
     return apps
 
 
@@ -202,14 +203,14 @@ def app_secret_files(name: str) -> list[Path]:
 
 def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackApp:
     def error(problem: str) -> SettingsError:
-        return SettingsError(page_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
+        return SettingsError(app_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
 
     try:
         parsers.slack_app(name)
     except ValueError as problem:
         raise error(f"its name {problem}") from None
     if not isinstance(table, dict):
-        raise error(page_texts.SLACK_APP_TABLE)
+        raise error(app_texts.SLACK_APP_TABLE)
     values = dict[str, Any]()
     for key, value in cast("dict[str, object]", table).items():
         # Each secret can also be given as a file of its own, by the same key with a suffix.
@@ -217,16 +218,16 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackAp
         in_file = base != key and base in SECRET_KEYS
         if base not in APP_KEYS or (base != key and not in_file):
             known = ", ".join([*APP_KEYS, *(f"{secret}{KEY_FILE}" for secret in SECRET_KEYS)])
-            raise error(page_texts.SLACK_APP_KEY.format(key=key, known=known))
+            raise error(app_texts.SLACK_APP_KEY.format(key=key, known=known))
         if base in values:
-            raise error(page_texts.SLACK_APP_KEY_TWICE.format(key=base, file=f"{base}{KEY_FILE}"))
+            raise error(app_texts.SLACK_APP_KEY_TWICE.format(key=base, file=f"{base}{KEY_FILE}"))
         # TOML has lists and numbers where environment variables have text: both take one way from here, with the same
         # errors.
         text = ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
         if base in (TOKENS_PER_DAY, DOLLARS_PER_DAY) and isinstance(value, int | float) and not isinstance(value, bool):
             text = str(value)
         if not isinstance(text, str) or not text.strip():
-            raise error(page_texts.SLACK_APP_TEXT.format(key=key))
+            raise error(app_texts.SLACK_APP_TEXT.format(key=key))
         if in_file:
             text = named_file(f"{key} of the app {name} in {file}", str(file.parent / Path(text).expanduser()))[1]
         try:
@@ -240,14 +241,14 @@ def _app_of(
     settings: Settings, file: Path, name: str, values: Mapping[str, Any], error: Callable[[str], SettingsError]
 ) -> SlackApp:
     if "bot_token" not in values:
-        raise error(page_texts.SLACK_APP_INCOMPLETE)
+        raise error(app_texts.SLACK_APP_INCOMPLETE)
     if ("app_token" in values) == ("signing_secret" in values):
-        raise error(page_texts.SLACK_APP_WAYS)
+        raise error(app_texts.SLACK_APP_WAYS)
     delivery: Delivery
     if "app_token" in values:
         delivery = SocketMode(values["app_token"], settings.slack_connections)
     elif settings.slack_http is None:
-        raise error(page_texts.SLACK_APP_NO_HTTP)
+        raise error(app_texts.SLACK_APP_NO_HTTP)
     else:
         delivery = HttpEvents(values["signing_secret"], *settings.slack_http)
     return SlackApp(
@@ -279,10 +280,10 @@ def _groups(*lists: Entries) -> frozenset[str]:
 def _delivery(settings: Settings) -> Delivery:
     if settings.slack_http is None:
         if settings.slack_app_token is None:
-            raise SettingsError(setup_texts.NO_SLACK_WAY)
+            raise SettingsError(app_texts.NO_SLACK_WAY)
         return SocketMode(settings.slack_app_token, settings.slack_connections)
     if settings.slack_app_token is not None:
-        raise SettingsError(setup_texts.TWO_SLACK_WAYS)
+        raise SettingsError(app_texts.TWO_SLACK_WAYS)
     host, port = settings.slack_http
     return HttpEvents(needed(settings.slack_signing_secret, "SLACK_SIGNING_SECRET"), host, port)
 
@@ -294,7 +295,7 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
     home = frozenset(entry.id for entry in settings.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal())
     servers = settings.discord_servers | home
     if settings.discord_other_servers is OtherServers.LEAVE and not servers:
-        raise SettingsError(setup_texts.NO_SERVERS_TO_STAY_IN)
+        raise SettingsError(app_texts.NO_SERVERS_TO_STAY_IN)
     return DiscordSettings(
         settings.discord_token,
         settings.discord_api_base_url,
@@ -326,7 +327,7 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
     if faults:
         omitted = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
         listed = "; ".join([*faults[:MAX_FAULTS], *omitted])
-        raise SettingsError(setup_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=listed))
+        raise SettingsError(app_texts.POLICY_FAULTS.format(setting=TOOL_POLICY, file=file, faults=listed))
     return rows
 
 
@@ -390,10 +391,10 @@ def no_traces(settings: Settings, find_module: Callable[[str], object]) -> str:
     `find_module`: finds a module by its name, or returns None.
     """
     if not all(map(find_module, ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"))):
-        return setup_texts.OTEL_MISSING
+        return app_texts.OTEL_MISSING
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((settings.opentelemetry[name].strip() for name in names if name in settings.opentelemetry), HTTP)
-    return "" if protocol == HTTP else setup_texts.OTEL_PROTOCOL.format(protocol=protocol)
+    return "" if protocol == HTTP else app_texts.OTEL_PROTOCOL.format(protocol=protocol)
 
 
 def model_settings(settings: Settings) -> ModelSettings:

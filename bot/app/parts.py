@@ -37,49 +37,55 @@ from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
 from agent.turn import TurnLimits
 from agent.turn_setup import ContextConfig
-from bot.access.acl import PlaceRule, rules_at
-from bot.access.admission import AdmissionControl, Readers
-from bot.access.budgets import BudgetAccount, BudgetAllowances, BudgetDesk, ModelNote
-from bot.ambient import AmbientDesk, ClaimOnce
+from bot.app import texts as app_texts
+from bot.app.background import Background, background
 from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
-from bot.attachments.read_again import ReadAgainTool
-from bot.attachments.reader import missing
-from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
-from bot.background import Background, Meanings, background
+from bot.budgets.budgets import BudgetAccount, BudgetAllowances, ModelNote
+from bot.budgets.service import BudgetDesk
+from bot.channels.ambient import AmbientDesk, ClaimOnce
+from bot.channels.service import PlaceDesk
+from bot.chat.access.admission import AdmissionControl, Readers
+from bot.chat.access.place_rules import PlaceRule, rules_at
+from bot.chat.attachments.read_again import ReadAgainTool
+from bot.chat.attachments.reader import missing
+from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
+from bot.chat.audiences import flowing
 from bot.chat.feature import Feature
-from bot.memory.desk import MemoryDesk, flowing
-from bot.memory.forget_desk import ForgetDesk
-from bot.memory.knowledge_desk import KnowledgeDesk, LinkedPages, ReadPage
-from bot.memory.learning import (
-    LearningPauses,
-    LearningSchedule,
-)
+from bot.chat.reply.surface import Delete, Surface
+from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import NO_BUDGETS, NO_FILES, NO_GROUPS, AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.forgetting.retention import Retention
+from bot.forgetting.service import ForgetDesk
+from bot.knowledge.pages import LinkedPages
+from bot.knowledge.service import KnowledgeDesk, ReadPage
+from bot.memory import texts as memory_texts
+from bot.memory.meanings import Meanings
 from bot.memory.notices import EditedNotice, FirstNotice, KeptNotice, WithheldNotice
-from bot.memory.place_desk import PlaceDesk
-from bot.memory.retention import Delete, Retention
-from bot.models.choice import ModelDesk, ModelSwitch, open_embedder, open_transcriber
+from bot.memory.pauses import LearningPauses, LearningSchedule
+from bot.memory.service import MemoryDesk
+from bot.models.embedding import open_embedder
 from bot.models.forms import read_checked_forms
+from bot.models.service import ModelDesk
+from bot.models.speech import open_transcriber
+from bot.models.switch import ModelSwitch
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
-from bot.reply_surface import Surface
-from bot.schedule_desk import ScheduleDesk, ScheduleNote
-from bot.scheduler import LongWork, schedule_kinds
-from bot.setting_parsers import WhileBusy
-from bot.settings import TOOLS, Settings, mcp_file, tool_modules
-from bot.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
-from bot.texts import memory_texts, setup_texts
-from bot.tools.mcp_config import AccountKind, McpServerConfig, is_plain_loopback
-from bot.tools.mcp_source import McpSource, PeopleSettings, can_connect, open_mcp
-from bot.tools.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
-from bot.turns.approvals import ApprovalPolicy, PolicyTable
-from bot.turns.questions import QuestionDesk
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import NO_BUDGETS, NO_FILES, NO_GROUPS, AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.schedules.scheduler import schedule_kinds
+from bot.schedules.service import ScheduleDesk, ScheduleNote
+from bot.schedules.work import LongWork
+from bot.settings.parsers import WhileBusy
+from bot.settings.settings import TOOLS, Settings, mcp_file, tool_modules
+from bot.tools.approvals import ApprovalPolicy, PolicyTable
+from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
+from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp
+from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
+from bot.tools.questions import QuestionDesk
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
-    from bot.tools.sealing import SealingKeys
+    from bot.tools.accounts.sealing import SealingKeys
 
 if TYPE_CHECKING:
     from bot.web.web_tools import SearchEngine
@@ -333,8 +339,8 @@ def tool_servers(
     configs, problems = found.configs if only is not None else (*own.servers, *found.configs), found.problems
     if configs and not can_connect():
         if own.servers:
-            raise SettingsError(setup_texts.MCP_MISSING)
-        return (), (*problems, setup_texts.PLUGINS_NEED_MCP)
+            raise SettingsError(app_texts.MCP_MISSING)
+        return (), (*problems, app_texts.PLUGINS_NEED_MCP)
     return configs, problems
 
 
@@ -376,11 +382,11 @@ def people_settings(
     if not names:
         return _taken_away(settings, accounts)
     if (settings.sign_in_http is None) != (not settings.sign_in_address):
-        raise SettingsError(setup_texts.SIGN_IN_ADDRESS)
+        raise SettingsError(app_texts.SIGN_IN_ADDRESS)
     if settings.sign_in_address.startswith("http:") and not is_plain_loopback(settings.sign_in_address):
-        raise SettingsError(setup_texts.SIGN_IN_PLAIN)
+        raise SettingsError(app_texts.SIGN_IN_PLAIN)
     if settings.account_key is None and settings.account_key_file is None:
-        raise SettingsError(setup_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp, servers=", ".join(names)))
+        raise SettingsError(app_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp, servers=", ".join(names)))
     keys = account_keys(settings)
     if accounts is None:
         return None
@@ -404,10 +410,10 @@ def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSett
 def account_keys(settings: Settings) -> "SealingKeys":
     """Return the keys that seal people's accounts. Raises SettingsError."""
     if settings.account_key is not None and settings.account_key_file is not None:
-        raise SettingsError(setup_texts.ACCOUNT_KEY_TWICE)
+        raise SettingsError(app_texts.ACCOUNT_KEY_TWICE)
     if find_spec("cryptography") is None:
-        raise SettingsError(setup_texts.MCP_MISSING)
-    sealing = import_module("bot.tools.sealing")
+        raise SettingsError(app_texts.MCP_MISSING)
+    sealing = import_module("bot.tools.accounts.sealing")
     if settings.account_key is not None:
         return sealing.SealingKeys(settings.account_key.reveal(), "COGENCY_ACCOUNT_KEY")
     return sealing.keys_in_file(Path(settings.account_key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
@@ -443,7 +449,7 @@ def web_tools(settings: Settings) -> tuple[Tool, ...]:
     """Return the web tools that are switched on. Raises SettingsError if a library for them is missing."""
     tools, engine = list[Tool](), search_engine(settings)
     if settings.web and missing("web"):
-        raise SettingsError(setup_texts.WEB_MISSING)
+        raise SettingsError(app_texts.WEB_MISSING)
     if not (settings.web or engine):
         return ()
     from bot.web.web_tools import WebSearchTool, open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
@@ -468,7 +474,7 @@ def page_reader(settings: Settings) -> ReadPage | None:
 
 
 def web_agent(settings: Settings) -> str:
-    return settings.web_agent or setup_texts.WEB_AGENT.format(version=version("cogency-bot"))
+    return settings.web_agent or app_texts.WEB_AGENT.format(version=version("cogency-bot"))
 
 
 def search_engine(settings: Settings) -> "SearchEngine | None":
@@ -483,12 +489,12 @@ def search_engine(settings: Settings) -> "SearchEngine | None":
             return Searxng(address)
         case "ddgs", backends:
             if find_spec("ddgs") is None:
-                raise SettingsError(setup_texts.DDGS_MISSING)
+                raise SettingsError(app_texts.DDGS_MISSING)
             return Ddgs(backends) if backends else Ddgs()
         case name, _:
             if (key := keys[name]) is None:
                 wanted = f"{name.upper()}_API_KEY"
-                raise SettingsError(setup_texts.SEARCH_KEY_MISSING.format(engine=name, key=wanted))
+                raise SettingsError(app_texts.SEARCH_KEY_MISSING.format(engine=name, key=wanted))
             return Brave(key.reveal()) if name == "brave" else Tavily(key.reveal())
 
 

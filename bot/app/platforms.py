@@ -21,10 +21,9 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
 from agent.ports.tools import Asker, Tool
-from bot.access.admission import AdmissionControl, RateCounter, Readers
-from bot.access.budgets import BudgetAllowances, BudgetDesk
-from bot.ambient import AmbientDesk
 from bot.app import parts
+from bot.app import texts as app_texts
+from bot.app.background import Background
 from bot.app.commands import CommandServices
 from bot.app.from_settings import (
     access_rules,
@@ -39,36 +38,47 @@ from bot.app.from_settings import (
     slack_distribution,
     slack_settings,
 )
-from bot.attachments.reading import AttachmentReader
-from bot.background import Background
-from bot.caches import Replicas
-from bot.commands.tools import ToolsService
-from bot.health import Health, OperatorDesk, OperatorLinks, Vitals, supervised
-from bot.host import Host
-from bot.hosting import BotHost, Deduplicator, PlatformConnections, ReceivedMessages, RollingConversations, serve_all
-from bot.memory.desk import ReplyFeedback
-from bot.memory.forget_desk import ForgetDesk
+from bot.app.host import BotHost
+from bot.budgets.budgets import BudgetAllowances
+from bot.budgets.service import BudgetDesk
+from bot.channels.ambient import AmbientDesk
+from bot.chat.access.admission import AdmissionControl, RateCounter, Readers
+from bot.chat.attachments.reading import AttachmentReader
+from bot.chat.connections import PlatformConnections, serve_all
+from bot.chat.dedupe import Deduplicator
+from bot.chat.direct_messages import RollingConversations
+from bot.chat.feedback import ReplyFeedback
+from bot.chat.host import Host
+from bot.chat.jobs import JobWorker
+from bot.chat.messages import ReceivedMessages
+from bot.chat.replicas import Replicas
+from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
+from bot.chat.texts.formatting import platform_name
+from bot.chat.turns.worker import TurnsLimits
+from bot.forgetting.service import ForgetDesk
 from bot.memory.policies import PolicyDesk
-from bot.models.choice import ModelDesk, ModelSwitch
+from bot.models.service import ModelDesk
+from bot.models.switch import ModelSwitch
+from bot.operators.health import Vitals, supervised
+from bot.operators.report import Health
+from bot.operators.service import OperatorDesk, OperatorLinks
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import TerminalBot, TerminalModels, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
-from bot.schedule_desk import FirstLook
-from bot.scheduler import JobWorker, LongWork, Scheduler
-from bot.setting_parsers import WhileBusy
-from bot.settings import Settings
-from bot.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
-from bot.texts import page_texts, reply_texts, setup_texts
-from bot.texts.formatting import platform_name
-from bot.tools.mcp_source import NO_MCP_SERVERS, McpSource
-from bot.turns.approvals import ApprovalPolicy, ToolsDesk
-from bot.turns.worker import TurnsLimits
+from bot.schedules.scheduler import Scheduler
+from bot.schedules.service import FirstLook
+from bot.schedules.work import LongWork
+from bot.settings.parsers import WhileBusy
+from bot.settings.settings import Settings
+from bot.tools.approvals import ApprovalPolicy, ToolsDesk
+from bot.tools.commands import ToolsService
+from bot.tools.mcp.source import NO_MCP_SERVERS, McpSource
 from store.engine import Store
 
 if TYPE_CHECKING:
-    from bot.pages.views import Recent
+    from bot.operators.pages.views import Recent
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +153,7 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
     """Yield the telemetry, the page for Prometheus (None: off), and the recent events for operators (None: off)."""
     listeners, page, recent = list[Telemetry](), None, None
     if settings.health is not None and settings.metrics:
-        from bot.metrics import Metrics  # noqa: PLC0415 -- loaded only where metrics are served
+        from bot.operators.metrics import Metrics  # noqa: PLC0415 -- loaded only where metrics are served
 
         metrics = Metrics(parts.CLOCK, version("cogency-bot"))
         listeners.append(metrics)
@@ -152,11 +162,11 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
         if sends_traces(settings) and (reason := no_traces(settings, find_spec)):
             log.warning("%s", reason)
         elif sends_traces(settings):
-            from bot.tracing import exported  # noqa: PLC0415 -- an extra
+            from bot.operators.tracing import exported  # noqa: PLC0415 -- an extra
 
             listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
         if settings.operator_page is not None:
-            from bot.pages.views import Recent  # noqa: PLC0415 -- an extra
+            from bot.operators.pages.views import Recent  # noqa: PLC0415 -- an extra
 
             recent = Recent(parts.CLOCK)
             listeners.append(recent)
@@ -178,17 +188,17 @@ async def _operator_page(
     if settings.operator_page is None or recent is None:
         yield
         return
-    from bot.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
-    from bot.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
-    from bot.pages.serving import serving  # noqa: PLC0415 -- loaded only where the page is served
-    from bot.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.serving import serving  # noqa: PLC0415 -- loaded only where the page is served
+    from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
     from store.oversight import SqlOversight  # noqa: PLC0415 -- loaded only where the page is served
 
     host, port = settings.operator_page
 
     def about() -> Mapping[str, str]:
         values = (version("cogency-bot"), models.sentence, store.database.where)
-        return dict(zip(page_texts.ABOUT, values, strict=True))
+        return dict(zip(app_texts.ABOUT, values, strict=True))
 
     def tools() -> list[Tool]:
         """Return the tools offered on each platform, without those of people's own accounts."""
@@ -220,8 +230,8 @@ async def _operator_page(
         try:
             await stack.enter_async_context(serving(site, host, port))
         except OSError as error:
-            raise SettingsError(setup_texts.OPERATOR_PAGE_PORT.format(host=host, port=port)) from error
-        log.info("%s", setup_texts.PAGE_LISTENS.format(address=operator_address(settings)))
+            raise SettingsError(app_texts.OPERATOR_PAGE_PORT.format(host=host, port=port)) from error
+        log.info("%s", app_texts.PAGE_LISTENS.format(address=operator_address(settings)))
         yield
 
 
@@ -236,7 +246,8 @@ async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Map
 
 async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
     """Run the job: erase what an operator ordered. Raises StoreError."""
-    from bot.app.subject_requests import OperatorErasing, data_subjects_in  # noqa: PLC0415 -- seldom needed
+    from bot.app.subject_requests import OperatorErasing  # noqa: PLC0415 -- seldom needed
+    from store.data_subjects import data_subjects_in  # noqa: PLC0415 -- seldom needed
 
     await OperatorErasing(desk=desk, data_subjects=await data_subjects_in(store), clock=parts.CLOCK).carry_out(job)
 
@@ -388,8 +399,8 @@ def _revoke(sources: Sequence[McpSource], store: Store) -> Callable[[str], Await
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
     """Return the lines of the health report about this process: version, models, store, unconnected platforms."""
     return [
-        reply_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
-        reply_texts.STORE.format(where=store.database.where),
+        app_texts.VERSION.format(version=version("cogency-bot"), models=models.sentence),
+        app_texts.STORE.format(where=store.database.where),
         *(f"**{platform_name(name)}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
     ]
 
@@ -403,7 +414,7 @@ def platforms(settings: Settings) -> Platforms:
     if (discord := discord_settings(settings)) is not None:
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:
-        raise SettingsError(setup_texts.NOTHING_TO_RUN)
+        raise SettingsError(app_texts.NOTHING_TO_RUN)
     return chosen
 
 
@@ -419,7 +430,7 @@ async def _serve_installed(
 ) -> None:
     """Serve Slack's apps, and the one that workspaces install themselves. Raises SettingsError without cryptography."""
     if find_spec("cryptography") is None:
-        raise SettingsError(setup_texts.SLACK_DISTRIBUTION_MISSING)
+        raise SettingsError(app_texts.SLACK_DISTRIBUTION_MISSING)
     from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- a bot without Slack does not load its libraries
     from bot.platforms.slack.installed import DistributedApp  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 

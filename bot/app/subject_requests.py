@@ -26,14 +26,15 @@ from agent.messages import Json, ResultStatus
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd
 from bot.app import parts
-from bot.audit import OPERATOR, WAITS, operator_act
-from bot.exits import OutputError, printable_json, printable_line
-from bot.memory.forget_desk import ForgetDesk
-from bot.setting_parsers import OperatorAct
-from bot.settings import Settings
-from bot.texts import memory_texts, setup_texts
-from bot.texts.formatting import counted
-from bot.tools.mcp_source import NO_MCP_SERVERS
+from bot.app import texts as app_texts
+from bot.chat.audit import OPERATOR, WAITS, operator_act
+from bot.chat.output import OutputError, printable_json, printable_line
+from bot.chat.texts.formatting import counted
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.service import ForgetDesk
+from bot.settings.parsers import OperatorAct
+from bot.settings.settings import Settings
+from bot.tools.mcp.source import NO_MCP_SERVERS
 from store.data_subjects import (
     Found,
     OperatorsView,
@@ -82,7 +83,7 @@ class Operator:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise Refused(setup_texts.OPERATOR_NAME.format(name=self.name))
+            raise Refused(app_texts.OPERATOR_NAME.format(name=self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ async def find_similar(settings: Settings, kind: Kind, words: str) -> list[Found
 async def find_subject(data_subjects: SqlDataSubjects, kind: Kind, id_: str) -> Subject:
     """Return the person or place of an id. Raises Refused, with similar ids, and StoreError."""
     if not id_.strip() or len(id_) > MAX_ID_CHARS:
-        raise Refused(setup_texts.NO_ID.format(kind=kind))
+        raise Refused(app_texts.NO_ID.format(kind=kind))
     is_person = kind is Kind.PERSON
     subject = (
         await data_subjects.place_named(id_)
@@ -149,10 +150,10 @@ async def find_subject(data_subjects: SqlDataSubjects, kind: Kind, id_: str) -> 
     acts = await data_subjects.acts_about(data_subjects.known_as(id_) if is_person else id_, 0, FOUND)
     if erased := [act for act in acts if "receipt" in json.loads(act.arguments)]:
         newest = erased[-1]
-        raise Refused(setup_texts.ERASED_BEFORE.format(of=id_, when=newest.time, number=newest.id))
+        raise Refused(app_texts.ERASED_BEFORE.format(of=id_, when=newest.time, number=newest.id))
     similar = _similar(id_, await (data_subjects.people_ids() if is_person else data_subjects.place_ids()))
-    hint = setup_texts.ID_NEAR.format(near=" or ".join(similar)) if similar else setup_texts.ID_FIND.format(kind=kind)
-    raise Refused(f"{setup_texts.ID_UNKNOWN.format(of=id_)} {hint}")
+    hint = app_texts.ID_NEAR.format(near=" or ".join(similar)) if similar else app_texts.ID_FIND.format(kind=kind)
+    raise Refused(f"{app_texts.ID_UNKNOWN.format(of=id_)} {hint}")
 
 
 def _similar(id_: str, ids: list[str]) -> list[str]:
@@ -199,16 +200,16 @@ async def open_request(settings: Settings, kind: Kind, number: int, operator: Op
 async def _request(data_subjects: SqlDataSubjects, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
     row = await data_subjects.act(number)
     if row is None or row.decision != "asked":
-        raise Refused(setup_texts.NOTHING_ASKED.format(number=number))
+        raise Refused(app_texts.NOTHING_ASKED.format(number=number))
     order = Order.read(json.loads(row.arguments), number)
     if row.outcome != WAITS:
-        raise Refused(setup_texts.ASKED_BEFORE.format(number=number))
+        raise Refused(app_texts.ASKED_BEFORE.format(number=number))
     if clock.now() - row.time > CONFIRM_WITHIN:
-        raise Refused(setup_texts.ASKED_LONG_AGO.format(when=row.time))
+        raise Refused(app_texts.ASKED_LONG_AGO.format(when=row.time))
     if row.person.removeprefix(OPERATOR).casefold() == operator.name.casefold():
-        raise Refused(setup_texts.ASKED_BY_YOU.format(name=operator.name))
+        raise Refused(app_texts.ASKED_BY_YOU.format(name=operator.name))
     if order.kind is not kind:
-        raise Refused(setup_texts.ASKED_OTHERWISE.format(number=number, kind=order.kind, act=order.act, of=order.of))
+        raise Refused(app_texts.ASKED_OTHERWISE.format(number=number, kind=order.kind, act=order.act, of=order.of))
     return order
 
 
@@ -231,7 +232,7 @@ async def _confirm(data_subjects: SqlDataSubjects, order: Order, operator: Opera
         return await _store_row(data_subjects, order, operator, clock, "alone")
     await _request(data_subjects, order.kind, order.number, operator, clock)
     if not await data_subjects.change_outcome(order.number, WAITS, "confirmed"):
-        raise Refused(setup_texts.ASKED_BEFORE.format(number=order.number))
+        raise Refused(app_texts.ASKED_BEFORE.format(number=order.number))
     return await _store_row(data_subjects, order, operator, clock, "confirmed")
 
 
@@ -239,25 +240,25 @@ def found_line(subject: Found) -> str:
     """Format a found person or place as a line for a terminal."""
     last = "never" if subject.last is None else f"{subject.last:%Y-%m-%d}"
     messages = counted(subject.messages, "message", "messages")
-    return printable_line(setup_texts.FOUND_LINE.format(id=subject.id, name=subject.name, messages=messages, last=last))
+    return printable_line(app_texts.FOUND_LINE.format(id=subject.id, name=subject.name, messages=messages, last=last))
 
 
 def preview_text(seen: ErasurePreview) -> str:
     """Return the text before the question whether to erase."""
     if not any(seen.counts.values()):
-        return setup_texts.ERASES_CHOICES.format(of=seen.of)
-    lines = [setup_texts.ERASES.format(of=seen.of, amounts=memory_texts.amounts(seen.counts))]
+        return app_texts.ERASES_CHOICES.format(of=seen.of)
+    lines = [app_texts.ERASES.format(of=seen.of, amounts=forgetting_texts.amounts(seen.counts))]
     if seen.preview is not None and (retold := seen.preview.retold.count):
-        lines.append(setup_texts.ERASES_RETOLD.format(count=counted(retold, "answer", "answers")))
+        lines.append(app_texts.ERASES_RETOLD.format(count=counted(retold, "answer", "answers")))
     if seen.preview is not None and (related := seen.preview.related.count):
-        lines.append(setup_texts.ERASES_RELATED.format(count=counted(related, "message", "messages")))
+        lines.append(app_texts.ERASES_RELATED.format(count=counted(related, "message", "messages")))
     return "\n".join(lines)
 
 
 def erased_text(erased: Erased) -> str:
     """Return the receipt, in the same words that people get, and how to check it."""
-    order, receipt = erased.order, memory_texts.receipt_text(erased.receipt)
-    check_form = setup_texts.CHECK_PERSON if order.kind is Kind.PERSON else setup_texts.CHECK_PLACE
+    order, receipt = erased.order, forgetting_texts.receipt_text(erased.receipt)
+    check_form = app_texts.CHECK_PERSON if order.kind is Kind.PERSON else app_texts.CHECK_PLACE
     check = check_form.format(of=order.of, number=order.number, known_as=erased.known_as)
     return "\n".join(filter(None, [receipt, erased.untold, check]))
 
@@ -351,9 +352,9 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
             part.unlink(missing_ok=True)
         part.touch(0o600, exist_ok=False)
     except FileExistsError:
-        raise OutputError(setup_texts.FILE_EXISTS.format(file=path)) from None
+        raise OutputError(app_texts.FILE_EXISTS.format(file=path)) from None
     except OSError as error:
-        raise OutputError(setup_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
+        raise OutputError(app_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
     try:
         with ExitStack() as undo:
             undo.callback(part.unlink, missing_ok=True)
@@ -362,7 +363,7 @@ def private_file(path: Path, *, force: bool) -> Generator[Callable[[str], object
             part.replace(path)
             undo.pop_all()
     except OSError as error:
-        raise OutputError(setup_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
+        raise OutputError(app_texts.FILE_NOT_WRITTEN.format(file=path, reason=error.strerror)) from error
 
 
 def file_name(order: Order, clock: Clock) -> Path:
@@ -467,7 +468,7 @@ async def erase(settings: Settings, order: Order, operator: Operator, clock: Clo
             return await _result(view.data_subjects, agreed)
         if served and not view.data_subjects.database.is_shared:
             await view.data_subjects.change_outcome(agreed.number, CallEnd.BEGUN, CallEnd.NOT_RUN)
-            raise StoreLocked(setup_texts.NOBODY_ERASES.format(where=where))
+            raise StoreLocked(app_texts.NOBODY_ERASES.format(where=where))
     try:
         async with _open_erasing(settings, agreed, clock) as erasing:
             await erasing.erase(agreed.number)
@@ -481,7 +482,7 @@ async def erase(settings: Settings, order: Order, operator: Operator, clock: Clo
 async def _result(data_subjects: SqlDataSubjects, order: Order) -> Erased:
     row = await data_subjects.act(order.number)
     if row is None or row.outcome != ResultStatus.SUCCESS:
-        raise Refused(setup_texts.STILL_ERASING.format(number=order.number))
+        raise Refused(app_texts.STILL_ERASING.format(number=order.number))
     arguments = json.loads(row.arguments)
     return Erased(order, receipt_of(row), str(arguments["of"]), str(arguments.get("untold", "")))
 
@@ -497,7 +498,7 @@ async def _hand_over(view: OperatorsView, order: Order, clock: Clock) -> bool:
             return True
         if clock.monotonic() - started > TAKEN_S and await view.jobs.cancel(OPERATOR_ERASE, key):
             return False
-    raise Refused(setup_texts.STILL_ERASING.format(number=order.number))
+    raise Refused(app_texts.STILL_ERASING.format(number=order.number))
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.turn_kinds import TurnKind
-from bot.chat.turns.kinds import TurnRule
-from bot.chat.turns.notes import ReplyNote
+from bot.chat.kinds import TurnRule
+from bot.chat.notes import ReplyNote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

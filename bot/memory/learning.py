@@ -4,37 +4,28 @@ No reply waits for this work. While the model on this machine is needed for an a
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from agent.admission_terms import Authority
 from agent.errors import ProviderUnavailable
-from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.loop import as_data, complete
-from agent.memory.forgetting_plans import PAUSED
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.statements import head_and_tail
 from agent.memory.synthesizer import ImpressionSynthesizer, doubts_prompt, read_doubts, synthesised
 from agent.messages import Depth, Message, ModelCall
 from agent.ports.clock import Clock
-from agent.ports.conversations import Summaries
 from agent.ports.jobs import Jobs
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.model import CallOptions
-from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
-from agent.protocol.render import speakers
 from agent.recall_query import RecallQuery
-from agent.state import SituationSummary
-from agent.stored_messages import StoredMessage
-from agent.summary import SUMMARY, Uncovered, extracted, read_summary, summary_batch, summary_prompt
-from bot.caches import ForegroundPriority
-from bot.memory.view import PauseLearning
-from bot.models.choice import LearningModel
-from bot.texts import setup_texts
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.learning_model import LearningModel
+from bot.memory import texts as memory_texts
 
 log = logging.getLogger(__name__)
 
@@ -236,166 +227,5 @@ class Learner:
 def _handle_unreadable(*, last_try: bool) -> None:
     """Raise ProviderUnavailable for an unreadable answer; on the last try, log a warning instead."""
     if not last_try:
-        raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
+        raise ProviderUnavailable(memory_texts.JOB_UNREADABLE)
     log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")
-
-
-# Pauses: people may stop the bot from learning from their messages.
-#
-# Rules
-#   A pause applies to a person everywhere, to a person in one channel, or to everybody in one channel; any of them is
-#   enough. Messages written during a pause are never learned from later: after a pause only messages written after
-#   its end count, and messages still unlearned when a pause begins are skipped.
-
-PAUSE: Final = "learning"  # The preference's name
-
-
-@dataclass(frozen=True, slots=True)
-class LearningPauses:
-    preferences: Preferences
-    profiles: Profiles | None
-    clock: Clock
-
-    async def may_learn(self, incoming: Incoming) -> bool:
-        """Return whether the bot may learn from this message. Raises StoreError."""
-        of_person = await self.preferences.all_of(incoming.person.id)
-        of_channel = await self.preferences.all_of(owner_of(incoming.channel))
-        values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel.get(PAUSE))
-        return all(_allows(value, incoming.time) for value in values)
-
-    async def is_paused(self, person: str) -> bool:
-        """Return whether the person has paused learning everywhere. Raises StoreError."""
-        return (await self.preferences.all_of(person)).get(PAUSE) == PAUSED
-
-    async def among(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Return those of `people` who have paused learning, in the channel or everywhere. Raises StoreError."""
-        paused = set[str]()
-        for person in people:
-            preferences = await self.preferences.all_of(person)
-            if PAUSED in (preferences.get(PAUSE), preferences.get(name_in(channel))):
-                paused.add(person)
-        return frozenset(paused)
-
-    async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
-        """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
-        of_person = await self.preferences.all_of(person)
-        of_channel = await self.preferences.all_of(owner_of(channel))
-        candidates = (
-            (of_person.get(PAUSE), PauseLearning()),
-            (of_person.get(name_in(channel)), PauseLearning(here=True)),
-            (of_channel.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
-        )
-        return [pause for value, pause in candidates if value == PAUSED]
-
-    async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
-        """Pause or resume learning of a person (None: everybody) in a channel (None: everywhere). Raises StoreError."""
-        owner = owner_of(channel or "") if person is None else person
-        name = PAUSE if person is None or channel is None else name_in(channel)
-        if on:
-            await self.preferences.set(owner, name, PAUSED)
-            if self.profiles is not None:
-                await self.profiles.skip_learning(person=person, channel=channel)
-        elif (await self.preferences.all_of(owner)).get(name) == PAUSED:
-            await self.preferences.set(owner, name, self.clock.now().isoformat())
-
-
-@dataclass(frozen=True, slots=True)
-class LearningSchedule:
-    """Implements `bot.turns.runner.LearningRules`. `learner`: None where nothing is learned."""
-
-    learner: Learner | None = None
-    pauses: LearningPauses | None = None
-
-    def due(self, now: datetime) -> datetime | None:
-        return None if self.learner is None else self.learner.due(now)
-
-    async def may_learn(self, incoming: Incoming) -> bool:
-        return self.pauses is None or await self.pauses.may_learn(incoming)
-
-
-def owner_of(channel: str) -> str:
-    """Return the owner under which a channel's preferences are stored."""
-    return f"channel:{channel}"
-
-
-def name_in(channel: str) -> str:
-    """Return the name of the preference by which a person pauses learning in one channel."""
-    return f"{PAUSE} in {channel}"
-
-
-def _allows(value: str | None, written: datetime) -> bool:
-    """Return whether a preference allows learning from a message of this time.
-
-    `value`: None, PAUSED, or when a pause ended, in ISO's form.
-    """
-    if value is None:
-        return True
-    try:
-        return written > datetime.fromisoformat(value)
-    except ValueError:
-        return False
-
-
-# Summaries of the messages that no longer fit into the context of a long conversation. Until a summary is ready, the
-# context holds the first words of each of these messages (`agent.summary.summary_digest`).
-#
-# Rules
-#   The model for learning writes the summaries. Its calls are charged to the person whose question made the summary
-#   due. None is made once that person's budget is used up, or where only the rehearsal is configured: then code
-#   extracts the summary.
-#   A summary is discarded if its messages were forgotten, edited or summarised by another process meanwhile: the next
-#   turn schedules a new one.
-
-# After this many failures code extracts the summary: the start of a conversation does not wait for a service.
-TRIES: Final = 3
-YIELD_DELAY: Final = timedelta(seconds=30)
-
-
-@dataclass(frozen=True, slots=True)
-class Summariser:
-    summaries: Summaries
-    jobs: Jobs
-    spending: Spending
-    model: Callable[[], LearningModel]
-    clock: Clock
-    floor: ForegroundPriority
-    has_budget: HasBudget = may_spend
-
-    async def summarise(self, job: Job) -> None:
-        """Run the job: summarise a conversation up to a message. Raises StoreError and the provider's errors."""
-        uncovered = await self.summaries.uncovered(job.conversation, int(job.payload))
-        if uncovered is None or not uncovered.messages:
-            return
-        batch = summary_batch(uncovered.messages)
-        summary = await self._summary(job, uncovered, batch)
-        if summary is None:
-            await self._reschedule(job, YIELD_DELAY)
-        elif not await self.summaries.save(job.conversation, uncovered, batch, summary):
-            log.info("a summary was not kept: what it was made of has changed meanwhile")
-        elif len(batch) < len(uncovered.messages):
-            await self._reschedule(job, timedelta())
-
-    async def _summary(self, job: Job, before: Uncovered, messages: Sequence[StoredMessage]) -> SituationSummary | None:
-        """Return the new summary; None if a reply needs the model."""
-        model = self.model()
-        names = speakers([(message.person, message.name) for message in messages])
-        if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
-            return extracted(before.summary, messages, names)
-
-        async def count(call: ModelCall) -> None:
-            await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
-
-        call = complete(model.provider, as_data(summary_prompt(before.summary, messages, names)), count, OPTIONS)
-        answer = await self.floor.while_free(call) if model.is_local else await call
-        if answer is None:
-            return None
-        summary = read_summary(answer, before.summary)
-        if summary is None:
-            raise ProviderUnavailable(setup_texts.JOB_UNREADABLE)
-        return summary
-
-    async def _reschedule(self, job: Job, delay: timedelta) -> None:
-        run_at = self.clock.now() + delay
-        await self.jobs.schedule(
-            SUMMARY, job.key, job.payload, run_at, person=job.person, conversation=job.conversation
-        )

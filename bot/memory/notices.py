@@ -21,11 +21,12 @@ from agent.ports.tools import ToolContext
 from agent.state import ActionRecord
 from agent.tools.recall import query_of
 from agent.turn_setup import ANSWERED
-from bot.access.admission import Readers
-from bot.chat.turns.notes import NO_LINE, EndedTurn, NoteLine
-from bot.reply_surface import ReplyAction
-from bot.texts import memory_texts, reply_texts
-from bot.texts.formatting import literal, shortened
+from bot.chat.access.admission import Readers
+from bot.chat.notes import NO_LINE, EndedTurn, NoteLine
+from bot.chat.reply.surface import ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.chat.texts.formatting import literal, shortened
+from bot.memory import texts as memory_texts
 
 log = logging.getLogger(__name__)
 
@@ -212,4 +213,4 @@ class EditedNotice:
         if question.files or not (question.kind.is_asked or ended.closing.used_tools):
             return NO_LINE
         text = await self.forgetting.text(question.channel, question.message_id)
-        return NO_LINE if text in (None, question.text) else NoteLine(reply_texts.EDITED_MEANWHILE)
+        return NO_LINE if text in (None, question.text) else NoteLine(memory_texts.EDITED_MEANWHILE)

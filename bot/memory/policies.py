@@ -14,10 +14,10 @@ from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefuse
 from agent.ports.clock import Clock
 from agent.ports.memory import Facts
 from agent.ports.tools import Asker
-from bot.commands.declaration import Panel
-from bot.memory.desk import flowing
-from bot.texts import memory_texts
-from bot.texts.formatting import literal, zone_of
+from bot.chat.audiences import flowing
+from bot.chat.panels import Panel
+from bot.chat.texts.formatting import literal, zone_of
+from bot.memory import texts as memory_texts
 
 # The requests of `/policy`, parsed from the words after it; the same on every platform. Pure.
 #

@@ -34,9 +34,9 @@ from agent.providers.catalog import ToolsForm
 from agent.spending import cost
 from agent.toolbox.registry import Registry
 from agent.turn import appended_messages
+from bot.chat.texts.formatting import money
+from bot.models import texts as models_texts
 from bot.models.forms import MEASURED, Passed, better_form
-from bot.texts import setup_texts
-from bot.texts.formatting import money
 
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
 PERSON = Person("probe", "Robin")
@@ -265,7 +265,7 @@ def announcement(name: str, tools: Registry, now: datetime, forms: int = 1) -> s
     written_tokens = probes * ANSWER_TOKENS
     price = cost(ModelCall(name, Usage(input_uncached=read_tokens, output=written_tokens)))
     dollars = "" if price is None else f", {money(price)} at list prices"
-    return setup_texts.CHECK_BEGINS.format(probes=probes, tokens=read_tokens + written_tokens, dollars=dollars)
+    return models_texts.CHECK_BEGINS.format(probes=probes, tokens=read_tokens + written_tokens, dollars=dollars)
 
 
 async def check_model(
@@ -293,7 +293,7 @@ async def _ask(
 
 def verdict_line(verdict: ProbeVerdict) -> str:
     """Format a verdict as one line."""
-    return setup_texts.CHECKED_ONE.format(
+    return models_texts.CHECKED_ONE.format(
         passed="yes" if verdict.passed else "NO ", seconds=verdict.seconds, ability=verdict.probe.ability
     )
 
@@ -316,11 +316,11 @@ def comparison(passed: Passed, setting: ToolsForm) -> str:
     text, native = passed[ToolsForm.TEXT], passed[ToolsForm.NATIVE]
     better = better_form(passed)
     if better is None:
-        return setup_texts.FORMS_EQUAL.format(text=text, native=native)
-    sentence = setup_texts.FORM_BETTER.format(better=better.value, text=text, native=native)
+        return models_texts.FORMS_EQUAL.format(text=text, native=native)
+    sentence = models_texts.FORM_BETTER.format(better=better.value, text=text, native=native)
     if setting is ToolsForm.AUTO:
-        return f"{sentence} {setup_texts.FORM_FOLLOWED.format(better=better.value)}"
-    return sentence if setting is better else f"{sentence} {setup_texts.FORM_OTHER_SET.format(setting=setting.value)}"
+        return f"{sentence} {models_texts.FORM_FOLLOWED.format(better=better.value)}"
+    return sentence if setting is better else f"{sentence} {models_texts.FORM_OTHER_SET.format(setting=setting.value)}"
 
 
 def conclusion(name: str, verdicts: Sequence[ProbeVerdict]) -> str:

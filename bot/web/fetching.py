@@ -28,7 +28,7 @@ import h11
 from cachetools import TTLCache
 
 from agent.ports.clock import Clock
-from bot.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
+from bot.chat.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
 from bot.web.guard import (
     MAX_ADDRESS_CHARS,
     NO_NAME,

@@ -1,7 +1,7 @@
 """Turns fetched resources into text for a model: pages, PDFs, feeds, JSON and other text.
 
-Rules. HTML, PDF and office files are parsed by the subprocess that reads files (`bot.attachments.reader`); parsing here
-takes linear time. Entities that a document declares are never expanded. Dates are shown as the source gives them.
+Rules. HTML, PDF and office files are parsed by the subprocess that reads files (`bot.chat.attachments.reader`); parsing
+here takes linear time. Entities that a document declares are never expanded. Dates are shown as the source gives them.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from xml.parsers import expat
 from agent.memory.documents import MAX_CHARS, DocumentPage
 from agent.messages import Image, is_too_deep
 from agent.protocol.render import excerpt
-from bot.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, is_office, picture_type, plain_type
-from bot.attachments.reader import ReadAs, Reader, ReadSeconds
-from bot.attachments.reading import DOCUMENT_S, ReadDocument, read_document
-from bot.attachments.text_encoding import charset_of, declared_charset, decode
+from bot.chat.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, is_office, picture_type, plain_type
+from bot.chat.attachments.reader import ReadAs, Reader, ReadSeconds
+from bot.chat.attachments.reading import DOCUMENT_S, ReadDocument, read_document
+from bot.chat.attachments.text_encoding import charset_of, declared_charset, decode
 from bot.web.fetching import TOO_LARGE, Fetched
 from bot.web.guard import WebRefused
 

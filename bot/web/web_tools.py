@@ -29,9 +29,9 @@ from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.http_client import Http, TransportError, Untrusted
 from agent.tools.skill import split_pages
-from bot.attachments.reader import Reader
-from bot.attachments.reading import ReadDocument, ReadLink
-from bot.texts import setup_texts
+from bot.chat.attachments.reader import Reader
+from bot.chat.attachments.reading import ReadDocument, ReadLink
+from bot.web import texts as web_texts
 from bot.web.fetching import Fetcher, FetchLimits, KnownVersion, SystemResolver
 from bot.web.guard import Networks, WebGuard, WebRefused, parse_target
 from bot.web.page_text import PageReader, WebPage, plain_text
@@ -82,11 +82,11 @@ class Searxng:
 
     async def search(self, query: str, recency: Recency | None = None) -> list[SearchResult]:
         parameters = {"q": query, "format": "json", **({"time_range": recency.value} if recency else {})}
-        problems = {403: setup_texts.SEARXNG_NO_JSON.format(address=self.address)}
+        problems = {403: web_texts.SEARXNG_NO_JSON.format(address=self.address)}
         answer = await _call("GET", f"{self.address}/search?{urlencode(parameters)}", {}, self.name, problems)
         results = results_of(answer.get("results"), "content", "publishedDate")
         if not results and (silent := answer.get("unresponsive_engines")):
-            raise WebRefused(setup_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", silent))), is_fault=True)
+            raise WebRefused(web_texts.SEARXNG_SILENT.format(count=len(cast("list[object]", silent))), is_fault=True)
         return results
 
 
@@ -147,7 +147,7 @@ class Ddgs:
             async with asyncio.timeout(SEARCH_S):
                 return await asyncio.shield(task)
         except TimeoutError:
-            raise WebRefused(setup_texts.SEARCH_LATE.format(name=self.name), is_fault=True) from None
+            raise WebRefused(web_texts.SEARCH_LATE.format(name=self.name), is_fault=True) from None
 
     async def _in_turn(self, query: str, recency: Recency | None) -> list[SearchResult]:
         async with self._free:
@@ -159,13 +159,13 @@ class Ddgs:
         except Exception as error:  # noqa: BLE001 -- a library that scrapes pages may raise anything
             if type(error).__name__ == "DDGSException" and "no results" in str(error).lower():
                 return []
-            raise WebRefused(setup_texts.SEARCH_BLOCKED.format(name=self.name), is_fault=True) from None
+            raise WebRefused(web_texts.SEARCH_BLOCKED.format(name=self.name), is_fault=True) from None
         return results_of([{**row, "url": row.get("href")} for row in rows], "body", "")
 
 
 def _key_problems(setting: str) -> Mapping[int, str]:
-    refused = setup_texts.SEARCH_KEY_REFUSED.format(setting=setting)
-    used_up = setup_texts.SEARCH_SPENT.format(setting=setting)
+    refused = web_texts.SEARCH_KEY_REFUSED.format(setting=setting)
+    used_up = web_texts.SEARCH_SPENT.format(setting=setting)
     return {401: refused, 403: refused, 402: used_up, 432: used_up, 433: used_up}
 
 
@@ -181,17 +181,17 @@ async def _call(
         ):
             status, content = reply.status, await reply.read()
     except TimeoutError:
-        raise WebRefused(setup_texts.SEARCH_LATE.format(name=name), is_fault=True) from None
+        raise WebRefused(web_texts.SEARCH_LATE.format(name=name), is_fault=True) from None
     except Untrusted:
-        raise WebRefused(setup_texts.SEARCH_NOT_TRUSTED.format(name=name), is_fault=True) from None
+        raise WebRefused(web_texts.SEARCH_NOT_TRUSTED.format(name=name), is_fault=True) from None
     except TransportError:
-        raise WebRefused(setup_texts.SEARCH_UNREACHABLE.format(name=name), is_fault=True) from None
+        raise WebRefused(web_texts.SEARCH_UNREACHABLE.format(name=name), is_fault=True) from None
     finally:
         await http.aclose()
     if status in problems:
         raise WebRefused(problems[status])
     if status == 429:
-        raise WebRefused(setup_texts.SEARCH_TOO_OFTEN.format(name=name), is_fault=True)
+        raise WebRefused(web_texts.SEARCH_TOO_OFTEN.format(name=name), is_fault=True)
     answer: object = None
     text = content.decode("utf-8", "replace")
     if 200 <= status < 300 and not is_too_deep(text):
@@ -200,7 +200,7 @@ async def _call(
         except ValueError:
             answer = None
     if not isinstance(answer, dict):
-        raise WebRefused(setup_texts.SEARCH_ODD.format(name=name, status=status), is_fault=True)
+        raise WebRefused(web_texts.SEARCH_ODD.format(name=name, status=status), is_fault=True)
     return cast("dict[str, object]", answer)
 
 

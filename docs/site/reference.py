@@ -15,14 +15,15 @@ from typing import Final, NamedTuple
 from agent.spending import NANO
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
-from bot.attachments import pdf_forms, text_encoding, word_text
-from bot.attachments.document_output import MAX_COLUMNS, MAX_ROWS
-from bot.attachments.kinds import FileKind
-from bot.attachments.reader import MAX_PAGES
-from bot.attachments.reading import MAX_BYTES, SOURCE_CHARS
-from bot.commands.declaration import CommandScope
-from bot.commands.discovery import COMMANDS as TERMINAL
-from bot.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
+from bot.chat.attachments import pdf_forms, text_encoding, word_text
+from bot.chat.attachments.document_output import MAX_COLUMNS, MAX_ROWS
+from bot.chat.attachments.kinds import FileKind
+from bot.chat.attachments.reader import MAX_PAGES
+from bot.chat.attachments.reading import MAX_BYTES, SOURCE_CHARS
+from bot.chat.commands.declaration import CommandScope
+from bot.chat.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
+from bot.chat.secret import Secret
+from bot.commands import COMMANDS as TERMINAL
 from bot.platforms.discord import message_content as discord_content
 from bot.platforms.discord import options as discord
 from bot.platforms.discord.client import intents
@@ -31,8 +32,7 @@ from bot.platforms.slack import message_content as slack_content
 from bot.platforms.slack import options as slack
 from bot.platforms.slack.message_content import MAX_CELLS
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
-from bot.setting_parsers import Secret
-from bot.settings import SOURCE, From, Settings
+from bot.settings.settings import SOURCE, From, Settings
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
 from store.all_tables import metadata

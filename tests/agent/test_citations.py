@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agent.citations import MAX_REFERENCES, Citations, Reference, ReferenceNumbers, cite, references_of
 from agent.messages import Keep, ResultStatus, ToolCall, ToolResult
 from agent.progress import Progress, RoundStep, decode, encode
-from bot.texts.reply_texts import sources_text
+from bot.chat.texts.replies import sources_text
 from tests.examples import examples
 
 

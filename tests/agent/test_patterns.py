@@ -53,7 +53,7 @@ def test_a_wrong_expression_is_found_by_its_first_use() -> None:
 @pytest.mark.slow
 def test_a_start_compiles_nothing_of_the_lexicon_and_compile_all_everything() -> None:
     code = (
-        "import bot.cli, agent.memory.lexicon as all\n"
+        "import bot.setup.cli, agent.memory.lexicon as all\n"
         "from agent.patterns import WAITING, compile_all\n"
         "def made(): return sum('search' in vars(one) for one in waited)\n"
         "waited = [*WAITING]; print(all.CUE in waited, 'search' in vars(all.CUE), len(waited) - made())\n"

@@ -25,8 +25,8 @@ AT_RUN_TIME = {
     "agent.patterns": "what stands as a constant with `compile_later`",
     "agent.protocol.foreign_calls": "the name of a marker, escaped",
     "agent.tool_policy": "a value of a call, escaped",
-    "bot.attachments.read_again": "the name of a file, escaped",
-    "bot.logs": "the secrets of the settings",
+    "bot.chat.attachments.read_again": "the name of a file, escaped",
+    "bot.chat.logs": "the secrets of the settings",
     "bot.platforms.slack.run": "ids of our own buttons, given to Bolt",
     "bot.platforms.discord.attachments": "the address of an API of one's own",
     "store.search.passages": "letters of a question's words, one beside the other and none repeated",
@@ -94,8 +94,8 @@ def test_the_walk_finds_expressions_wherever_they_are_kept() -> None:
         "agent.memory.statements._SENTENCE by finditer",
         "agent.memory.lexicon.KINDS[0][1] by search",
         "agent.memory.periods._PATTERNS[0] by search",
-        "bot.message_intake._STOP by fullmatch",
-        "bot.reply.markdown._SPAN by finditer",
+        "bot.chat.intake._STOP by fullmatch",
+        "bot.chat.reply.markdown._SPAN by finditer",
     ):
         assert where in names
 

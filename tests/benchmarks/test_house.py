@@ -74,7 +74,7 @@ ROOMS = {
         ("bot/schedules/desk.py", "from bot.memory.notices import Notice", "between", ["Notice"]),
         ("bot/channels/desk.py", "from bot.memory.notices import *", "between", ["*"]),
         ("bot/platforms/slack/home.py", "from bot.memory.notices import Notice", "platforms", ["Notice"]),
-        ("bot/memory/desk.py", "from bot.memory.notices import Notice", "between", []),
+        ("bot/memory/service.py", "from bot.memory.notices import Notice", "between", []),
         ("bot/schedules/desk.py", "from bot.chat.feature import Feature\nfrom agent.turn import Turn", "between", []),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_name_counts_once_for_each_module_that_takes_it(code_of: CodeOf) -> No
     assert [str(one) for one in names.chat] == [f"bot.chat.{by}: bot.memory.notices.Fact" for by in "ab"]
 
 
-@pytest.mark.parametrize(("path", "room"), [("bot/brand_new/desk.py", "brand_new"), ("bot/caches.py", "caches")])
+@pytest.mark.parametrize(("path", "room"), [("bot/brand_new/desk.py", "brand_new"), ("bot/chat/caches.py", "caches")])
 def test_with_a_module_in_no_room_no_figure_is_the_good_case(code_of: CodeOf, path: str, room: str) -> None:
     code = code_of({**ROOMS, "bot/__main__.py": "import sys", path: "from bot.memory.notices import Notice"})
     assert room_metrics(names_between_rooms(code)) == {}
@@ -203,12 +203,12 @@ HOST_TEXT = """
 
 
 def test_members_of_the_host_are_its_public_ones_with_those_of_its_bases(code_of: CodeOf) -> None:
-    assert sorted(host_members(code_of({"bot/host.py": HOST_TEXT}))) == ["name", "submit", "tools"]
+    assert sorted(host_members(code_of({"bot/chat/host.py": HOST_TEXT}))) == ["name", "submit", "tools"]
 
 
 def test_a_host_that_is_not_found_is_an_error_that_says_where_its_name_stands(code_of: CodeOf) -> None:
     with pytest.raises(LookupError, match=r"Set HOST in benchmarks\.house_shapes"):
-        host_members(code_of({"bot/host.py": HOST_TEXT.replace("Host", "Core")}))
+        host_members(code_of({"bot/chat/host.py": HOST_TEXT.replace("Host", "Core")}))
 
 
 def test_fields_that_may_be_none_are_counted_in_frozen_options_that_are_no_settings(code_of: CodeOf) -> None:
@@ -253,9 +253,9 @@ def test_a_file_reads_a_turn_s_kind_from_an_id_if_it_searches_for_a_mark_of_kind
 def test_test_files_are_named_after_modules_of_the_folder_that_they_mirror(code_of: CodeOf, tmp_path: Path) -> None:
     code_of(
         {
-            "bot/turns/worker.py": "x = 1",
-            "bot/host.py": "x = 1",
-            "tests/bot/turns/test_worker.py": "",
+            "bot/chat/turns/worker.py": "x = 1",
+            "bot/chat/host.py": "x = 1",
+            "tests/bot/chat/turns/test_worker.py": "",
             "tests/bot/turns/test_worker_takeover.py": "",
             "tests/bot/turns/test_turns.py": "",
             "tests/bot/test_turns_order.py": "",

@@ -7,7 +7,7 @@ from agent.messages import Message, Role
 from agent.providers.scripted import ScriptedProvider
 from benchmarks.learning import QUALITIES, Quality, drifted, measure
 from benchmarks.statebench import Timeline, Write, read_timelines
-from bot.models.choice import LearningModel
+from bot.chat.learning_model import LearningModel
 from tests.benchmarks.test_facts import timeline
 
 

@@ -14,7 +14,7 @@ from tests.fakes.store import store_in_memory
 async def test_in_a_year_with_kills_and_wrong_clocks_each_occurrence_comes_once_at_its_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.ERROR, "bot.scheduler")
+    caplog.set_level(logging.ERROR, "bot.schedules.scheduler")
     count, days = (40, DAYS) if is_thorough() else (20, DAYS // 2)
     year = await a_year(store_in_memory(), seed=3, count=count, days=days, one_in=30)
     result = judged(year)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.report import Options
 from benchmarks.times import ASKED, ZONE, LeftOut, Meant, OnDay, Past, Phrase, Repeats, judge, read_phrases, run
-from bot.schedule_reading import read_when
+from bot.schedules.phrases.reading import read_when
 
 NOW = datetime(2016, 11, 7, tzinfo=UTC)
 

@@ -3,9 +3,9 @@
 import asyncio
 
 from store.engine import Store
-from tests.bot.memory.test_place_desk import World as Choosing
-from tests.bot.test_ambient import CHANNEL
-from tests.bot.test_ambient import World as Answering
+from tests.bot.channels.test_ambient import CHANNEL
+from tests.bot.channels.test_ambient import World as Answering
+from tests.bot.channels.test_service import World as Choosing
 from tests.patience import PATIENCE_S
 
 

@@ -11,8 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agent.events import CallFinished, CallStarted, IterationStarted, ModelAnswered
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.turn_records import Load
-from bot.metrics import Metrics
-from bot.telemetry import (
+from bot.chat.telemetry import (
     AgentReported,
     Charged,
     ConnectionOpened,
@@ -32,7 +31,8 @@ from bot.telemetry import (
     TurnUnended,
     WriteEnd,
 )
-from bot.texts.setup_texts import METRICS
+from bot.operators.metrics import Metrics
+from bot.operators.texts import METRICS
 from tests.fakes.clock import FakeClock
 
 ROOT: Final = Path(__file__).parents[2]

@@ -10,9 +10,10 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Tool
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
-from bot.access.budgets import Budgets
-from bot.hosting import BotHost, ReceivedMessages
-from bot.turns.worker import TurnsLimits
+from bot.app.host import BotHost
+from bot.budgets.budgets import Budgets
+from bot.chat.messages import ReceivedMessages
+from bot.chat.turns.worker import TurnsLimits
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import AT_ONCE, turns_host
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent.messages import Elicitation, Elicited, Json, JsonObject, Message
 from agent.ports.tools import ToolContext, ToolEffect
-from bot.tools.mcp_questions import checked_question
+from bot.tools.mcp.questions import checked_question
 
 # More fields than a window of Discord can show.
 BOAT: Json = {

@@ -6,8 +6,9 @@ from agent.admission_terms import Authority
 from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.ports.tools import Asker
-from bot.access.acl import Requester
-from bot.commands.declaration import PanelPart, PanelSelect, Stoppable
+from bot.chat.askers import Requester
+from bot.chat.commands.declaration import Stoppable
+from bot.chat.panels import PanelPart, PanelSelect
 
 ANN = Person("slack:T1:U1", "Ann")
 

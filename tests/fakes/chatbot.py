@@ -17,16 +17,30 @@ from agent.messages import Depth, ModelCall, Usage
 from agent.ports.tools import Asker
 from agent.spending import SpendingAccount, Spent
 from agent.stored_messages import Author, StoredMessage, Thread
-from bot.access.acl import Requester
-from bot.access.budgets import account_text
-from bot.commands import budget, channel, memory, remind, talking, tools
-from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Panel, by_name
-from bot.health import OperatorDesk
-from bot.host import ForgetAnswer, ForgetProgress, MemoryAnswer, ModelMenu, ShownEntry, TellProgress, untold
+from bot.budgets import commands as budget
+from bot.budgets.commands import USAGE_COMMAND
+from bot.budgets.report import account_text
+from bot.channels import commands as channel
+from bot.channels import texts as channels_texts
+from bot.chat.askers import Requester
+from bot.chat.commands import talking
+from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
+from bot.chat.host import ForgetAnswer, ForgetProgress, TellProgress, untold
+from bot.chat.panels import Panel
+from bot.chat.ports import ModelMenu
+from bot.chat.reply.surface import PageContent, PageKey, Surface
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.commands import FORGET_COMMAND
+from bot.memory import commands as memory
+from bot.memory.answers import MemoryAnswer, ShownEntry
+from bot.memory.policy_commands import POLICY_COMMAND
+from bot.models.commands import MODEL_COMMAND
+from bot.operators.commands import OPERATOR_COMMAND
+from bot.operators.service import OperatorDesk
 from bot.platforms.terminal.surface import ToolQuestions, UnfinishedTurn
-from bot.reply_surface import PageContent, PageKey, Surface
-from bot.schedule_desk import ScheduleDesk
-from bot.texts import memory_texts
+from bot.schedules import commands as remind
+from bot.schedules.service import ScheduleDesk
+from bot.tools import commands as tools
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import fact
 from tests.fakes.no_questions import NoQuestions
@@ -145,16 +159,16 @@ class FakeChatBot:
             (
                 talking.ASK_COMMAND.bound(self),
                 talking.HELP_COMMAND.bound(None),
-                talking.MODEL_COMMAND.bound(self),
+                MODEL_COMMAND.bound(self),
                 talking.NEW_COMMAND.bound(None),
                 talking.STOP_COMMAND.bound(self),
-                BoundCommand(talking.USAGE_COMMAND, self._usage),
+                BoundCommand(USAGE_COMMAND, self._usage),
                 BoundCommand(budget.COMMAND, self._budget),
-                budget.OPERATOR_COMMAND.bound(OperatorDesk(None, self.person.id.__eq__)),
-                channel.COMMAND.refusing(memory_texts.NO_CHANNEL_HERE),
-                BoundCommand(channel.POLICY_COMMAND, self._policy),
+                OPERATOR_COMMAND.bound(OperatorDesk(None, self.person.id.__eq__)),
+                channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE),
+                BoundCommand(POLICY_COMMAND, self._policy),
                 BoundCommand(memory.COMMAND, self._memory),
-                memory.FORGET_COMMAND.bound(FakeForgetting(self)),
+                FORGET_COMMAND.bound(FakeForgetting(self)),
                 remind.COMMAND.bound(schedules),
                 remind.REMIND_COMMAND.bound(schedules),
                 BoundCommand(tools.COMMAND, self._tools),
@@ -253,7 +267,7 @@ class FakeForgetting:
             await tell(ForgetProgress(7_000, erasing=False))
             await self.bot.stopping.wait()
             self.bot.stopped.append(asker.person.id)
-            return ForgetAnswer(memory_texts.FORGET_STOPPED)
+            return ForgetAnswer(forgetting_texts.FORGET_STOPPED)
         if words not in {"thread", "everything"}:
             return ForgetAnswer(f"I did not understand “{words}”.", refused=True)
         what = "this thread" if words == "thread" else "everything that you told me"
@@ -281,4 +295,4 @@ class FakeForgetting:
         facts = bot.facts[:] if token == "everything" else []
         bot.facts = [one for one in bot.facts if one not in facts]
         receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
-        return ForgetAnswer(memory_texts.receipt_text(receipt))
+        return ForgetAnswer(forgetting_texts.receipt_text(receipt))

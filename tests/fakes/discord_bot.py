@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from bot.host import Host
+from bot.chat.host import Host
+from bot.chat.reply.tables import show_tables
+from bot.chat.secret import Secret
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.surface import TABLE_WIDTH
-from bot.reply.tables import show_tables
-from bot.setting_parsers import Secret
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT, Payload

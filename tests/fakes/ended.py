@@ -5,7 +5,7 @@ from agent.incoming import Incoming
 from agent.messages import ModelCall, Usage
 from agent.state import ActionRecord
 from agent.turn_records import Closing
-from bot.chat.turns.notes import EndedTurn
+from bot.chat.notes import EndedTurn
 from tests.fakes.incoming import said
 
 

@@ -17,21 +17,39 @@ from agent.schedules.port import SchedulePlatform
 from agent.shown_replies import Answered, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
 from agent.stored_messages import LastSeen
-from bot.access import acl
-from bot.access.acl import AccessRules, Requester
-from bot.access.budgets import account_text
-from bot.attachments.reading import AttachmentReader, Fetch, FilesNow
-from bot.caches import Replicas
-from bot.commands import budget, channel, memory, remind, talking, tools
-from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Filled, Panel, by_name
-from bot.health import OperatorDesk, OperatorLinks
-from bot.host import ForgetAnswer, MemoryAnswer, ModelMenu, ScheduleNotes, Suggestion, TellProgress, ToolsAnswer, untold
-from bot.memory import view
-from bot.memory.knowledge_desk import KnowledgeDesk
-from bot.message_intake import QuestionToAll
-from bot.reply_surface import Surface
-from bot.schedule_desk import ScheduleDesk
-from bot.texts import memory_texts, reply_texts
+from bot.budgets import commands as budget
+from bot.budgets.commands import USAGE_COMMAND
+from bot.budgets.report import account_text
+from bot.channels import commands as channel
+from bot.channels import texts as channels_texts
+from bot.chat.access import acl
+from bot.chat.access.acl import AccessRules
+from bot.chat.askers import Requester
+from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
+from bot.chat.commands import talking
+from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
+from bot.chat.host import ForgetAnswer, ScheduleNotes, Suggestion, TellProgress, untold
+from bot.chat.intake import QuestionToAll
+from bot.chat.panels import Filled, Panel
+from bot.chat.ports import ModelMenu
+from bot.chat.replicas import Replicas
+from bot.chat.reply.surface import Surface
+from bot.chat.texts import replies as reply_texts
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.commands import FORGET_COMMAND
+from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
+from bot.knowledge.service import KnowledgeDesk
+from bot.memory import commands as memory
+from bot.memory import requests as view
+from bot.memory.answers import MemoryAnswer
+from bot.memory.policy_commands import POLICY_COMMAND, policy_actions
+from bot.models.commands import MODEL_COMMAND
+from bot.operators.commands import OPERATOR_COMMAND
+from bot.operators.service import OperatorDesk, OperatorLinks
+from bot.schedules import commands as remind
+from bot.schedules.service import ScheduleDesk
+from bot.tools import commands as tools
+from bot.tools.answers import ToolsAnswer
 from tests.fakes.clock import FakeClock
 from tests.fakes.nothing_scheduled import NothingScheduled
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -249,18 +267,18 @@ class FakeHost:
             (
                 talking.ASK_COMMAND.bound(self),
                 talking.HELP_COMMAND.bound(None),
-                talking.MODEL_COMMAND.bound(self),
+                MODEL_COMMAND.bound(self),
                 talking.NEW_COMMAND.bound(None),
                 talking.STOP_COMMAND.bound(self),
-                BoundCommand(talking.USAGE_COMMAND, self._usage),
+                BoundCommand(USAGE_COMMAND, self._usage),
                 BoundCommand(budget.COMMAND, self._budget),
-                budget.OPERATOR_COMMAND.bound(OperatorDesk(self.operator_links, self.operates)),
-                channel.COMMAND.refusing(memory_texts.NO_CHANNEL_HERE),
-                BoundCommand(channel.POLICY_COMMAND, self._policy),
-                channel.KNOWLEDGE_COMMAND.bound(self.knowledge),
-                channel.LEARN_COMMAND.bound(self.knowledge),
+                OPERATOR_COMMAND.bound(OperatorDesk(self.operator_links, self.operates)),
+                channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE),
+                BoundCommand(POLICY_COMMAND, self._policy),
+                KNOWLEDGE_COMMAND.bound(self.knowledge),
+                LEARN_COMMAND.bound(self.knowledge),
                 BoundCommand(memory.COMMAND, self._memory, prefills={memory.CORRECT.name: self._entry_to_correct}),
-                memory.FORGET_COMMAND.bound(self),
+                FORGET_COMMAND.bound(self),
                 remind.COMMAND.bound(schedules),
                 remind.REMIND_COMMAND.bound(schedules),
                 BoundCommand(tools.COMMAND, self._tools),
@@ -302,7 +320,7 @@ class FakeHost:
         self.fail()
         self.forgotten.append((asker.person.id, token, asker.thread if token.endswith("thread") else frozenset()))
         self.replies_too.append(replies)
-        return ForgetAnswer(memory_texts.receipt_text(self.receipt))
+        return ForgetAnswer(forgetting_texts.receipt_text(self.receipt))
 
     def stop(self, person: str) -> bool:  # noqa: ARG002 -- it runs nothing
         return False
@@ -370,7 +388,7 @@ class FakeHost:
         asker = await call.caller.policy_asker()
         self.asked_for_policy.append((asker, call.words))
         sets = not call.words and (asker.authority >= Authority.MANAGER or self.operates(asker.person.id))
-        return Panel(self.policies, channel.policy_actions(self.policies) if sets else ())
+        return Panel(self.policies, policy_actions(self.policies) if sets else ())
 
     async def _usage(self, call: CommandCall) -> Panel:
         self.fail()

@@ -20,27 +20,37 @@ from agent.ports.tool_audit import ToolAudit
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
-from bot.access.admission import AdmissionControl, AdmissionRules, Readers
-from bot.access.budgets import BudgetAllowances, BudgetDesk, Budgets
-from bot.ambient import AmbientDesk
 from bot.app.commands import CommandServices
-from bot.attachments.reader import Reader
-from bot.attachments.reading import AttachmentReader
-from bot.commands.tools import ToolsService
-from bot.health import Health, OperatorDesk, OperatorLinks
-from bot.hosting import BotHost, Deduplicator, PlatformConnections, ReceivedMessages, RollingConversations
-from bot.memory.desk import MemoryDesk, ReplyFeedback
-from bot.memory.forget_desk import ForgetDesk
-from bot.memory.knowledge_desk import KnowledgeDesk
-from bot.memory.learning import LearningPauses
-from bot.memory.place_desk import PlaceDesk
+from bot.app.host import BotHost
+from bot.budgets.budgets import BudgetAllowances, Budgets
+from bot.budgets.service import BudgetDesk
+from bot.channels.ambient import AmbientDesk
+from bot.channels.service import PlaceDesk
+from bot.chat.access.admission import AdmissionControl, AdmissionRules, Readers
+from bot.chat.attachments.reader import Reader
+from bot.chat.attachments.reading import AttachmentReader
+from bot.chat.connections import PlatformConnections
+from bot.chat.dedupe import Deduplicator
+from bot.chat.direct_messages import RollingConversations
+from bot.chat.feedback import ReplyFeedback
+from bot.chat.learning_model import LearningModel
+from bot.chat.messages import ReceivedMessages
+from bot.chat.turns.worker import Turns
+from bot.forgetting.service import ForgetDesk
+from bot.knowledge.service import KnowledgeDesk
+from bot.memory.pauses import LearningPauses
 from bot.memory.policies import PolicyDesk
-from bot.models.choice import LearningModel, ModelChoice, ModelDesk, ModelSettings, ModelSwitch
-from bot.schedule_desk import ScheduleDesk
-from bot.tools.mcp_source import NO_MCP_SERVERS, ToolSignIns
-from bot.turns.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
-from bot.turns.questions import QuestionDesk
-from bot.turns.worker import Turns
+from bot.memory.service import MemoryDesk
+from bot.models.choice import ModelChoice, ModelSettings
+from bot.models.service import ModelDesk
+from bot.models.switch import ModelSwitch
+from bot.operators.report import Health
+from bot.operators.service import OperatorDesk, OperatorLinks
+from bot.schedules.service import ScheduleDesk
+from bot.tools.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
+from bot.tools.commands import ToolsService
+from bot.tools.mcp.source import NO_MCP_SERVERS, ToolSignIns
+from bot.tools.questions import QuestionDesk
 from tests.patience import PATIENCE_S
 
 MOST_AMBIENT = 20

@@ -12,8 +12,8 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Json
 from agent.ports.clock import Clock
 from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
-from bot.tools.mcp_config import McpServerConfig, Reach, StdioReach
-from bot.tools.mcp_server import McpLimits, McpServer, open_servers
+from bot.tools.mcp.config import McpServerConfig, Reach, StdioReach
+from bot.tools.mcp.server import McpLimits, McpServer, open_servers
 from tests.fakes.fast_clock import FastClock
 from tests.patience import PATIENCE_S
 

@@ -1,8 +1,8 @@
 """Tools that ask no questions: the port `ToolQuestions` of bots without turns."""
 
 from agent.errors import Refused
-from bot.host import AskedWindow, QuestionAnswer
-from bot.texts import command_texts
+from bot.tools import texts as tool_texts
+from bot.tools.answers import AskedWindow, QuestionAnswer
 
 
 class NoQuestions:
@@ -10,4 +10,4 @@ class NoQuestions:
         return None
 
     async def window(self, person: str, words: str) -> AskedWindow:  # noqa: ARG002 -- no tool asks
-        raise Refused(command_texts.QUESTION_OVER)
+        raise Refused(tool_texts.QUESTION_OVER)

@@ -2,7 +2,7 @@
 
 from agent.errors import Refused
 from agent.shown_replies import Answered
-from bot.texts import schedule_texts
+from bot.schedules import texts as schedule_texts
 
 
 class NothingScheduled:

@@ -11,10 +11,10 @@ from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.tool_policy import PolicyRow
-from bot.health import OperatorLinks
-from bot.pages.frame import OperatorSite, OperatorView, ViewAnswer
-from bot.pages.views import OfferedTools, OperatorSources, Recent
-from bot.settings import Settings, load_settings
+from bot.operators.pages.frame import OperatorSite, OperatorView, ViewAnswer
+from bot.operators.pages.views import OfferedTools, OperatorSources, Recent
+from bot.operators.service import OperatorLinks
+from bot.settings.settings import Settings, load_settings
 from store.engine import Store
 
 HERE = "http://127.0.0.1:8090"

@@ -7,9 +7,9 @@ import pytest
 
 from agent.memory.forgetting_plans import Everything, Receipt
 from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, receipt_of
-from bot.audit import operator_act
-from bot.memory.forget_desk import ForgetDesk
-from bot.setting_parsers import OperatorAct
+from bot.chat.audit import operator_act
+from bot.forgetting.service import ForgetDesk
+from bot.settings.parsers import OperatorAct
 from store.data_subjects import data_subjects_in
 from store.engine import Store
 from tests.fakes.clock import FakeClock

@@ -1,4 +1,4 @@
-"""A reader who knows the rules of `bot.reply.split` and restores the text from the pages it was shown on.
+"""A reader who knows the rules of `bot.chat.reply.split` and restores the text from the pages it was shown on.
 
 It uses no product code, so a test passes only if both are right.
 """

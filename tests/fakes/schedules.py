@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from agent.memory.audience import Place
 from agent.schedules.definitions import NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
-from bot.access.acl import AccessRules, parse_entries
-from bot.access.admission import AdmissionRules
-from bot.hosting import BotHost
-from bot.scheduler import Scheduler
-from bot.texts import reply_texts
+from bot.app.host import BotHost
+from bot.chat.access.acl import AccessRules, parse_entries
+from bot.chat.access.admission import AdmissionRules
+from bot.schedules import texts as schedule_texts
+from bot.schedules.scheduler import Scheduler
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.hosts import Stored
 
@@ -40,7 +40,7 @@ def due(
 
 def ended(kind: ScheduleKind, why: str, words: str = "Water the plants.") -> str:
     """Return the private notice of a schedule that its person is no longer allowed."""
-    template = reply_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else reply_texts.SCHEDULE_ENDED
+    template = schedule_texts.WORK_TAKEN_AWAY if kind is ScheduleKind.WORK else schedule_texts.SCHEDULE_ENDED
     return template.format(words=words, why=why)
 
 

@@ -16,11 +16,11 @@ from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
-from bot.tools.mcp_config import AccountKind, HttpReach, McpServerConfig
-from bot.tools.mcp_people import PersonServers
-from bot.tools.mcp_source import McpSource, PeopleSettings, open_mcp
-from bot.tools.sealing import SealingKeys
-from bot.tools.sign_in import SignInDesk
+from bot.tools.accounts.sealing import SealingKeys
+from bot.tools.accounts.sign_in import SignInDesk
+from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig
+from bot.tools.mcp.people import PersonServers
+from bot.tools.mcp.source import McpSource, PeopleSettings, open_mcp
 from store.engine import Store
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.oauth_server import ToolService

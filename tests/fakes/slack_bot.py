@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from agent.ports.clock import Clock
-from bot.host import Host
+from bot.chat.host import Host
+from bot.chat.secret import Secret
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import AppRevoked, serve
-from bot.setting_parsers import Secret
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 

@@ -10,12 +10,12 @@ from typing import Final
 
 from agent.machine import new_secret
 from agent.ports.installations import Installation
-from bot.host import Host
+from bot.chat.host import Host
+from bot.chat.secret import Secret
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.installed import TOKENS, BotTokens, DistributedApp
 from bot.platforms.slack.options import EVERYTHING, Distribution, SlackSettings, scopes
-from bot.setting_parsers import Secret
-from bot.tools.sealing import SealingKeys
+from bot.tools.accounts.sealing import SealingKeys
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.new_database import new_database

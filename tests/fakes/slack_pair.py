@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from agent.providers.scripted import ScriptedProvider
-from bot.access.admission import AdmissionControl
-from bot.access.budgets import BudgetAllowances, Budgets
-from bot.hosting import BotHost
+from bot.app.host import BotHost
+from bot.budgets.budgets import BudgetAllowances, Budgets
+from bot.chat.access.admission import AdmissionControl
+from bot.chat.secret import Secret
 from bot.platforms.slack.apps import SlackApps
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
-from bot.setting_parsers import Secret
 from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.ports.clock import Clock
-from bot.reply_surface import (
+from bot.chat.reply.surface import (
     Limits,
     OutFile,
     PageContent,

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from agent.messages import Message
-from bot.texts import reply_texts, tool_texts
+from bot.chat.texts import replies as reply_texts
+from bot.tools import texts as tool_texts
 
 CALL = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello Ben."}}]</execute>'
 WAITS = reply_texts.WAITS_FOR_CONSENT.format(tools="`echo`")

@@ -7,13 +7,15 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
-from bot.caches import ForegroundPriority
 from bot.chat.feature import Feature
-from bot.memory.learning import Learner, LearningModel, LearningPauses, LearningSchedule
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.learning_model import LearningModel
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.memory.learning import Learner
 from bot.memory.notices import FirstNotice
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.memory.pauses import LearningPauses, LearningSchedule
 from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.fakes.minds import WORDED, always, speaking

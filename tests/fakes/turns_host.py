@@ -17,22 +17,23 @@ from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
-from bot.access.acl import AccessRules
-from bot.access.admission import AdmissionControl, AdmissionRules
-from bot.access.budgets import BudgetAllowances, Budgets, ModelNote
+from bot.app.host import BotHost
 from bot.app.parts import persona_here
-from bot.attachments.read_again import ReadAgainTool
-from bot.attachments.reading import FETCH_S, AttachmentReader
+from bot.budgets.budgets import BudgetAllowances, Budgets, ModelNote
+from bot.budgets.report import FooterStyle
+from bot.chat.access.acl import AccessRules
+from bot.chat.access.admission import AdmissionControl, AdmissionRules
+from bot.chat.attachments.read_again import ReadAgainTool
+from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.feature import Feature
-from bot.hosting import BotHost
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
 from bot.memory.notices import EditedNotice, WithheldNotice
-from bot.scheduler import LongWork, schedule_kinds
-from bot.setting_parsers import FooterStyle
-from bot.turns.approvals import ApprovalPolicy, PolicyTable
-from bot.turns.questions import QuestionDesk
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.schedules.scheduler import schedule_kinds
+from bot.schedules.work import LongWork
+from bot.tools.approvals import ApprovalPolicy, PolicyTable
+from bot.tools.questions import QuestionDesk
 from store.databases.database import LocalNotifier
 from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
 from tests.fakes.minds import WORDED, always

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.async_api import Page
 
 from agent.machine import CLOCK
-from bot.texts import memory_texts
+from bot.forgetting import texts as forgetting_texts
 from tests.browser import open_browser, open_page
 from tests.fakes.play_people import playing
 from tests.fakes.play_sides import Side, sides
@@ -61,7 +61,7 @@ async def _tell(ann: Side, ben: Side, pace: Pace) -> None:
     await ann.sees("This cannot be undone")
     await pace.wait(READS_S)
     await ann.press("Forget")
-    await ann.sees(memory_texts.FOUND_NOTHING)
+    await ann.sees(forgetting_texts.FOUND_NOTHING)
     await pace.wait(READS_S)
     await _type(ann, ASKED, pace)
     await ann.sees("I found nothing")

@@ -15,17 +15,17 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
-from bot.access.budgets import ModelNote
+from bot.app.host import BotHost
+from bot.budgets.budgets import ModelNote
+from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
-from bot.hosting import BotHost
+from bot.chat.reply.surface import Surface
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
 from bot.memory.notices import KeptNotice, WithheldNotice
-from bot.reply_surface import Surface
-from bot.schedule_desk import ScheduleDesk, ScheduleNote
-from bot.scheduler import schedule_kinds
-from bot.setting_parsers import FooterStyle
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.schedules.scheduler import schedule_kinds
+from bot.schedules.service import ScheduleDesk, ScheduleNote
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import WORDED, always, speaking

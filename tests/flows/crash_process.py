@@ -28,10 +28,10 @@ from agent.providers.scripted import Answer, ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.turn import JUST_ARRIVED
 from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
-from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.minds import WORDED, always, speaking

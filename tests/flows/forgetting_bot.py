@@ -1,6 +1,7 @@
 """The whole bot with the jobs that forgetting leaves behind, and a look into what it has kept.
 
-Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.scheduler` with its handlers, a clock that can leap.
+Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.schedules.scheduler` with its handlers, a clock that can
+leap.
 """
 
 import asyncio
@@ -16,9 +17,9 @@ from agent.memory.forgetting_plans import Preview, Wish
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.shown_replies import DELETE_REPLY
-from bot.hosting import BotHost
-from bot.memory.retention import ReplyDeletion, Retention
-from bot.scheduler import JobLimits, JobWorker
+from bot.app.host import BotHost
+from bot.chat.jobs import JobLimits, JobWorker
+from bot.forgetting.retention import ReplyDeletion, Retention
 from store.databases.database import Database
 from store.erased_ids import ErasedIds
 from store.forgetting.selection import Watch, unwatched

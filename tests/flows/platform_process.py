@@ -14,18 +14,19 @@ from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.tools.schedule import BackgroundTool
+from bot.chat.connections import serve_all
 from bot.chat.feature import Feature
-from bot.host import Host
-from bot.hosting import serve_all
+from bot.chat.host import Host
+from bot.chat.secret import Secret
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns, TurnsLimits
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve as serve_discord
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
-from bot.scheduler import LongWork, schedule_kinds
-from bot.setting_parsers import Secret
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns, TurnsLimits
+from bot.schedules.scheduler import schedule_kinds
+from bot.schedules.work import LongWork
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import EDIT_INTERVAL_S, SERVERS_S

@@ -14,7 +14,7 @@ from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy
 from agent.providers.replay import ModelTimeouts
-from bot.reply_surface import Limits
+from bot.chat.reply.surface import Limits
 from tests.fakes.aimock import AiMock
 from tests.fakes.incoming import said
 from tests.fakes.surface import FakeSurface

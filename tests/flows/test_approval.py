@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from agent.machine import CLOCK
-from bot.exits import Exit
-from bot.texts import tool_texts
+from bot.chat.exit_codes import Exit
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload
@@ -51,13 +52,15 @@ def sent(folder: Path) -> str:
 
 def waiting(slack: FakeSlack, channel: str) -> list[FakeMessage]:
     """The replies below which somebody may decide."""
-    return [one for one in slack.state.answers(channel) if tool_texts.DECIDE_BUTTON in labels(one.blocks, one.user)]
+    return [
+        one for one in slack.state.answers(channel) if platforms_texts.DECIDE_BUTTON in labels(one.blocks, one.user)
+    ]
 
 
 async def allow(slack: FakeSlack, user: str, page: FakeMessage) -> None:
     """Press the button below the reply, and what it shows."""
     before = len(slack.state.whispers)
-    await slack.click(user, page, tool_texts.DECIDE_BUTTON)
+    await slack.click(user, page, platforms_texts.DECIDE_BUTTON)
     await until(lambda: len(slack.state.whispers) > before)
     await slack.click(user, slack.state.whispers[-1], tool_texts.ALLOW_ONCE)
 
@@ -132,7 +135,7 @@ async def test_killed_in_mid_call_the_audit_says_that_nobody_knows_how_it_ended(
 
 def page_of(discord: FakeDiscord) -> Payload | None:
     """The reply below which somebody may decide."""
-    return next((one for one in by_the_bot(discord) if tool_texts.DECIDE_BUTTON in below(one)), None)
+    return next((one for one in by_the_bot(discord) if platforms_texts.DECIDE_BUTTON in below(one)), None)
 
 
 async def asked_on(discord: FakeDiscord) -> Payload:
@@ -146,7 +149,7 @@ async def asked_on(discord: FakeDiscord) -> Payload:
 
 async def allow_on(discord: FakeDiscord, page: Payload) -> None:
     """As `allow`, and wait for the answer."""
-    await discord.press(ANN, page, tool_texts.DECIDE_BUTTON)
+    await discord.press(ANN, page, platforms_texts.DECIDE_BUTTON)
     await until(lambda: any(tool_texts.ALLOW_ONCE in below(one) for one in by_the_bot(discord)))
     panel = next(one for one in by_the_bot(discord) if tool_texts.ALLOW_ONCE in below(one))
     await discord.press(ANN, panel, tool_texts.ALLOW_ONCE)
@@ -197,7 +200,7 @@ def test_in_the_terminal_it_is_asked_for_and_done_when_it_is_allowed(folder: Pat
 def test_whoever_does_not_decide_in_the_terminal_may_decide_later(folder: Path) -> None:
     settings = named(folder, "loud_tools")
     asked = cogency(folder, "chat", typed=f"{USE}\nlater\n", **settings)
-    assert tool_texts.STILL_WAITS.replace("`", "") in asked.stdout.replace("`", "")
+    assert platforms_texts.STILL_WAITS.replace("`", "") in asked.stdout.replace("`", "")
     assert sent(folder) == ""
     ran = cogency(folder, "chat", typed="/tools\nyes\n", **settings)
     assert "it is on its way" in ran.stdout, ran.stdout + ran.stderr

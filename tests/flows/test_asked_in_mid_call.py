@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from agent.machine import CLOCK
-from bot.exits import Exit
-from bot.texts import command_texts, tool_texts
+from bot.chat.exit_codes import Exit
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
 from tests.fakes.asking_tool import BOAT
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.ready_process import ReadyService
@@ -57,7 +58,7 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         terminal.type("y\r")
         terminal.until("launch (a date like 2026-01-31, Enter leaves it out)")
         terminal.type("2026-12-01\r")
-        terminal.until(command_texts.SEND_OR_NOT)
+        terminal.until(platforms_texts.SEND_OR_NOT)
         terminal.type("yes\r")
         terminal.until("Your answer goes to raw")
         answer = "".join(terminal.until("one.)").split())
@@ -116,10 +117,10 @@ async def test_killed_while_it_waits_what_reads_asks_again_and_a_late_press_says
         async with service(tmp_path, **environ):
             await slack.connected(2)
             again = await asked(slack, ann, 1)
-            await slack.click(ann, late, command_texts.DECLINE_BUTTON)
-            await until(lambda: late.text == command_texts.QUESTION_OVER)
+            await slack.click(ann, late, tool_texts.DECLINE_BUTTON)
+            await until(lambda: late.text == tool_texts.QUESTION_OVER)
             assert "answered" not in str(slack.state.answers(general))
-            await slack.click(ann, again, command_texts.DECLINE_BUTTON)
+            await slack.click(ann, again, tool_texts.DECLINE_BUTTON)
             await until(lambda: any('"decline' in one.text for one in slack.state.answers(general)))
             assert len(slack.state.answers(general)) == 1
 
@@ -143,8 +144,8 @@ async def test_killed_while_it_waits_what_acts_is_not_done_again_and_its_outcome
             await until(
                 lambda: any("whether it took effect is unknown" in one.text for one in slack.state.answers(general))
             )
-            await slack.click(ann, late, command_texts.DECLINE_BUTTON)
-            await until(lambda: late.text == command_texts.QUESTION_OVER)
+            await slack.click(ann, late, tool_texts.DECLINE_BUTTON)
+            await until(lambda: late.text == tool_texts.QUESTION_OVER)
         assert len(slack.state.whispers) == before
 
 

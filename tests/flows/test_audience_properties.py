@@ -46,13 +46,16 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claiming
-from bot.access.admission import Readers
-from bot.caches import MAX_AGE_S, ForegroundPriority
-from bot.chat.turns.notes import EndedTurn
-from bot.memory.learning import Learner, LearningModel, LearningSchedule
-from bot.reply.live import LiveReply
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
+from bot.chat.access.admission import Readers
+from bot.chat.caches import MAX_AGE_S
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.learning_model import LearningModel
+from bot.chat.notes import EndedTurn
+from bot.chat.reply.live import LiveReply
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.memory.learning import Learner
+from bot.memory.pauses import LearningSchedule
 from store.engine import Store, open_store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock

@@ -8,10 +8,12 @@ from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message, Role
 from agent.providers.scripted import ScriptedProvider
 from agent.texts import NOTHING_TO_REPORT
-from bot.ambient import AmbientDesk
-from bot.commands.declaration import CommandCall
-from bot.hosting import BotHost
-from bot.texts import memory_texts, reply_texts
+from bot.app.host import BotHost
+from bot.channels import texts as channels_texts
+from bot.channels.ambient import AmbientDesk
+from bot.chat.commands.declaration import CommandCall
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.caller import FakeCaller
 from tests.fakes.discord_bot import by_the_bot
@@ -74,8 +76,8 @@ async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_sa
         async with serving(slack, host), host.turns.serving():
             await ask("Where do I find the wiki of the team?")
             assert store.turns == []
-            assert await order(ann, "channel ambient on") == memory_texts.NOT_YOUR_CHANNEL
-            assert memory_texts.CHOSEN_FOR_CHANNEL in await order(boss, "channel ambient on")
+            assert await order(ann, "channel ambient on") == channels_texts.NOT_YOUR_CHANNEL
+            assert channels_texts.CHOSEN_FOR_CHANNEL in await order(boss, "channel ambient on")
             assert sum("answer a question that nobody put to me" in one.text for one in slack.state.messages) == 1
             await ask("Shall we all go for lunch now?")
             assert store.turns == []
@@ -85,7 +87,7 @@ async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_sa
             assert reply.text.startswith(WIKI)
             assert "/channel ambient off" in reply.text
             await slack.say(ann, general, "stop", thread_ts=thread)
-            await slack.until(lambda: slack.state.whispers[-1].text == memory_texts.HUSHED)
+            await slack.until(lambda: slack.state.whispers[-1].text == platforms_texts.HUSHED)
             await ask("And where is the wiki of the others?")
             assert len(store.turns) == 1
 
@@ -154,11 +156,11 @@ async def test_on_discord_open_questions_are_answered_until_somebody_says_stop()
 
         await ask("Where do I find the wiki of the team?")
         shown = await answer_to(fake, ANN, "channel", words="ambient on")
-        await fake.until(lambda: memory_texts.CHOSEN_FOR_CHANNEL in seen_in(shown))
+        await fake.until(lambda: channels_texts.CHOSEN_FOR_CHANNEL in seen_in(shown))
         assert answers() == []
         thread = await ask("Where do I find the wiki of the team?")
         await fake.until(answers)
         (reply,) = answers()
         assert "/channel ambient off" in reply
         await fake.say(BO, "stop", thread)
-        await fake.until(lambda: any(one["content"] == memory_texts.HUSHED for one in by_the_bot(fake)))
+        await fake.until(lambda: any(one["content"] == platforms_texts.HUSHED for one in by_the_bot(fake)))

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from bot.chat.reply.split import LONG_LINES
 from bot.platforms.slack.surface import LIMITS, STREAM_LIMITS
-from bot.reply.split import LONG_LINES
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_bot import on_discord, pings
 from tests.fakes.discord_world import ANN, DM_OF

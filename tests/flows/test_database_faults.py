@@ -18,8 +18,8 @@ from sqlalchemy import Connection, text
 from agent.errors import StoreUnavailable
 from agent.messages import Message
 from agent.providers.scripted import Answer, ScriptedProvider, Until
-from bot.hosting import BotHost
-from bot.texts import reply_texts
+from bot.app.host import BotHost
+from bot.platforms import texts as platforms_texts
 from store.engine import Store
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -194,7 +194,7 @@ async def test_on_slack_everybody_is_told_once_and_answered_in_order_when_it_is_
         "You wrote second.",
     ]
     assert len(slack.state.answers(bens)) == 1
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ann, reply_texts.KEPT_WAITING)]
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ann, platforms_texts.KEPT_WAITING)]
     assert len(unstored) >= 1, "what was not stored was not acknowledged either"
     assert_two_lines(caplog, fault)
 
@@ -207,7 +207,7 @@ async def test_on_discord_everybody_is_told_once_and_answered_in_order_when_it_i
     clock = FastClock()
 
     def shown(fake: FakeDiscord, person: str) -> list[str]:
-        return [text for text in fake.world.shown(DM_OF[person]) if text != reply_texts.KEPT_WAITING]
+        return [text for text in fake.world.shown(DM_OF[person]) if text != platforms_texts.KEPT_WAITING]
 
     async with (
         running_discord(clock) as fake,
@@ -220,11 +220,11 @@ async def test_on_discord_everybody_is_told_once_and_answered_in_order_when_it_i
         await fake.until(lambda: shown(fake, BO))
         await fault.begin(world, server)
         await fake.write(ANN, "first")
-        await fake.until(lambda: reply_texts.KEPT_WAITING in fake.world.shown(DM_OF[ANN]))
+        await fake.until(lambda: platforms_texts.KEPT_WAITING in fake.world.shown(DM_OF[ANN]))
         await fake.write(ANN, "second")
         world.release.set()
         await fault.end(world, server)
         await fake.until(lambda: shown(fake, ANN)[1:] == ["You wrote first.", "You wrote second."])
         await fake.until(lambda: shown(fake, BO) == ["You wrote growing."])
-        assert fake.world.shown(DM_OF[ANN]).count(reply_texts.KEPT_WAITING) == 1
+        assert fake.world.shown(DM_OF[ANN]).count(platforms_texts.KEPT_WAITING) == 1
     assert_two_lines(caplog, fault)

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, ScriptedProvider, ScriptPause
+from bot.chat.secret import Secret
 from bot.platforms.discord.options import DiscordSettings
-from bot.setting_parsers import ReplyMode, Secret
+from bot.settings.parsers import ReplyMode
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, on_discord, pings, serving

@@ -9,8 +9,10 @@ import pytest
 from agent.ports.tools import Tool, ToolEffect
 from agent.providers.scripted import Answering, ScriptedProvider
 from agent.texts import QUESTION_EDITED
-from bot.texts import reply_texts, tool_texts
-from bot.turns.approvals import CONSENT_TIME
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
+from bot.tools.approvals import CONSENT_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -58,7 +60,7 @@ class Approval:
         return next(one for one in by_the_bot(self.fake) if text in seen(one))
 
     async def panel(self, page: Payload) -> Payload:
-        await self.fake.press(ANN, page, tool_texts.DECIDE_BUTTON)
+        await self.fake.press(ANN, page, platforms_texts.DECIDE_BUTTON)
         return await self.shown("May I use `echo`?")
 
     async def is_over(self, panel: Payload) -> None:
@@ -80,8 +82,8 @@ async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerat
 async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has_allowed_it() -> None:
     async with approval() as here, here.running():
         _, page = await here.asked()
-        assert labels(page) == [tool_texts.DECIDE_BUTTON, "Stop"]
-        await here.fake.press(BO, page, tool_texts.DECIDE_BUTTON)
+        assert labels(page) == [platforms_texts.DECIDE_BUTTON, "Stop"]
+        await here.fake.press(BO, page, platforms_texts.DECIDE_BUTTON)
         assert (await here.shown(tool_texts.NOTHING_WAITS))["flags"] & EPHEMERAL
         panel = await here.panel(page)
         assert panel["flags"] & EPHEMERAL
@@ -106,7 +108,7 @@ async def test_behind_a_command_its_asker_is_shown_it_at_once(private: bool) -> 
         assert panel["flags"] & EPHEMERAL
         assert labels(panel) == [ALLOW, HERE, REFUSE]
         page = await here.shown(WAITING)
-        assert labels(page) == [tool_texts.DECIDE_BUTTON, "Stop"]
+        assert labels(page) == [platforms_texts.DECIDE_BUTTON, "Stop"]
         await here.fake.press(ANN, panel, ALLOW)
         await here.shown("I will tell Ben.\n\nBen knows.")
         await here.shown(tool_texts.DECIDED["allow"])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.providers.scripted import ScriptedProvider
-from bot.caches import MAX_AGE_S
-from bot.hosting import BotHost
+from bot.app.host import BotHost
+from bot.chat.caches import MAX_AGE_S
 from tests.fakes.canoe import answer
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

@@ -8,7 +8,8 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.shown_replies import Answered, ReplyVerdict
-from bot.texts import command_texts, reply_texts
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -119,7 +120,7 @@ async def test_each_reader_says_what_they_think_and_is_thanked_alone(button: str
         await fake.say(ANN, f"{ME} which number?")
         reply = await ended(fake, host, "One.")
         await fake.press(BO, reply, button)
-        await told_alone(fake, reply_texts.NOTED)
+        await told_alone(fake, platforms_texts.NOTED)
         (turn,) = host.store.turns
         assert verdicts(host, turn.id) == {f"discord:{BO}": verdict}
         assert labels(reply) == AT_THE_END
@@ -132,7 +133,7 @@ async def test_a_verdict_can_be_changed_and_counts_once() -> None:
         for button in ("👍", "👍", "👎"):
             pressed = await fake.press(ANN, reply, button)
             await fake.until(
-                lambda pressed=pressed: seen(fake.world.messages.get(pressed.original, EMPTY)) == reply_texts.NOTED
+                lambda pressed=pressed: seen(fake.world.messages.get(pressed.original, EMPTY)) == platforms_texts.NOTED
             )
         assert verdicts(host, host.store.turns[0].id) == {f"discord:{ANN}": ReplyVerdict.BAD}
 
@@ -165,7 +166,7 @@ async def test_a_commands_answer_is_taken_away_when_it_is_forgotten_by_its_menu(
         called = await fake.choose_menu(ANN, "Forget this", await ended(fake, host, "One."))
         await fake.until(lambda: called.original and "Forget" in labels(fake.world.messages[called.original]))
         await fake.press(ANN, fake.world.messages[called.original], "Forget")
-        await told_alone(fake, command_texts.REPLY_FORGOTTEN)
+        await told_alone(fake, platforms_texts.REPLY_FORGOTTEN)
         assert fake.world.shown(GENERAL) == []
 
 
@@ -176,7 +177,7 @@ async def test_of_a_private_answer_of_several_pages_the_asker_is_told_which_stay
         async with asyncio.timeout(PATIENCE_S):
             await host.turns.idle()
         await fake.press(ANN, by_the_bot(fake)[-1], "Delete")
-        await told_alone(fake, reply_texts.ONLY_THIS_PAGE)
+        await told_alone(fake, platforms_texts.ONLY_THIS_PAGE)
 
 
 async def test_nobody_else_deletes_it() -> None:
@@ -202,7 +203,7 @@ async def test_the_buttons_of_a_reply_work_after_a_restart() -> None:
         second = answering_host(ScriptedProvider(["Two."]), clock, first.store)
         async with serving(fake, second), second.answering():
             await fake.press(ANN, reply, "👍")
-            await told_alone(fake, reply_texts.NOTED)
+            await told_alone(fake, platforms_texts.NOTED)
             await fake.press(ANN, reply, "Regenerate")
             await ended(fake, second, "Two.")
             await fake.press(ANN, reply, "Delete")
@@ -216,7 +217,7 @@ async def test_the_buttons_of_a_reply_that_is_not_known_any_more_say_so_alone() 
             left = fake.world.message(GENERAL, BOT, "Once.", components=row(7))
             pressed = await fake.press(ANN, left, button)
             await fake.until(lambda pressed=pressed: pressed.acknowledged)
-            await told_alone(fake, reply_texts.NO_SUCH_REPLY)
+            await told_alone(fake, platforms_texts.NO_SUCH_REPLY)
             for message in by_the_bot(fake):
                 del fake.world.messages[message["id"]]
 
@@ -227,7 +228,7 @@ async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_it
             left = fake.world.message(GENERAL, BOT, "Once.", components=row(7))
             pressed = await fake.press(ANN, left, button)
             await fake.until(lambda pressed=pressed: pressed.acknowledged)
-            await told_alone(fake, reply_texts.NO_SUCH_REPLY)
+            await told_alone(fake, platforms_texts.NO_SUCH_REPLY)
             for message in by_the_bot(fake):
                 del fake.world.messages[message["id"]]
         assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})

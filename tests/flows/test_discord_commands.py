@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from agent.memory.audience import PersonAudience, label
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
+from bot.chat.texts import replies as reply_texts
 from bot.platforms.discord.inbound import private_conversation
-from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, pings, serving

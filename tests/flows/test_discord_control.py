@@ -11,7 +11,8 @@ from agent.memory.audience import PersonAudience
 from agent.messages import Depth, JsonObject
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from bot.texts import command_texts, reply_texts
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -132,14 +133,14 @@ async def test_help_in_words_says_what_the_command_says_there() -> None:
         (alone,), (there,) = fake.world.shown(DM_OF[ANN]), fake.world.shown(GENERAL)
         assert "`/new`" in alone
         assert "`/policy`" in there
-        assert alone.endswith(command_texts.HOW_ON_DISCORD)
+        assert alone.endswith(platforms_texts.HOW_ON_DISCORD)
 
 
 async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried_out_once() -> None:
     async with recording() as (fake, host):
         for order, said in (
             ("stop", reply_texts.NOTHING_RUNNING),
-            ("forget everything", reply_texts.use_command("forget", direct=True)),
+            ("forget everything", platforms_texts.use_command("forget", direct=True)),
         ):
             ordered = await fake.write(ANN, order)
             await page(fake, said)
@@ -264,7 +265,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button() -> None
         assert labels(cut) == ["Delete"], "what else may be done about it still may"
         first, second = host.taken
         assert (second.text, second.person.id, second.conversation) == (
-            reply_texts.GO_ON,
+            platforms_texts.GO_ON,
             f"discord:{BO}",
             first.conversation,
         )

@@ -11,13 +11,13 @@ import pytest
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, SettingsError
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
-from bot.access.acl import AccessRules, parse_entries
-from bot.host import PlatformUnavailable
+from bot.chat.access.acl import AccessRules, parse_entries
+from bot.chat.host import PlatformUnavailable
+from bot.chat.reply.surface import ReplyAction
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.buttons import row
 from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.run import serve
-from bot.reply_surface import ReplyAction
-from bot.texts import reply_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -119,7 +119,7 @@ async def test_a_direct_message_waits_while_discord_does_not_say_who_wrote_it(
         await fake.write(ANN, "hello")
         await taken(host)
         assert host.taken[0].authority is Authority.ADMIN
-        assert fake.world.shown(DM_OF[ANN]) == [reply_texts.DISCORD_KEPT_WAITING]
+        assert fake.world.shown(DM_OF[ANN]) == [platforms_texts.DISCORD_KEPT_WAITING]
 
 
 async def test_a_command_waits_too_and_is_acknowledged_meanwhile() -> None:
@@ -207,11 +207,11 @@ async def test_a_refused_post_is_logged_with_its_remedy_and_answered_in_a_dm(
             await fake.press(ANN, page, "Delete")
             await fake.until(lambda: page["id"] not in fake.world.messages)
     assert told.startswith("I may not show my answer where you asked, so it is in your direct messages with me.")
-    assert reply_texts.DISCORD_REMEDIES.get(code, "") in told
+    assert platforms_texts.DISCORD_REMEDIES.get(code, "") in told
     assert answer == "Blue."
     (line,) = [record.getMessage() for record in caplog.records if "to its asker alone" in record.getMessage()]
     assert str(code) in line
-    assert reply_texts.DISCORD_REMEDIES.get(code, "") in line
+    assert platforms_texts.DISCORD_REMEDIES.get(code, "") in line
 
 
 @pytest.mark.parametrize("kind", ["POST", "PATCH"])

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
-from bot.memory.retention import SWEEP_AFTER
-from bot.texts import memory_texts
+from bot.app.host import BotHost
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.retention import SWEEP_AFTER
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
@@ -131,10 +131,10 @@ async def test_whoever_stops_the_search_keeps_everything(tmp_path: Path) -> None
     async with held_talk(tmp_path) as (talk, held):
         shown = await talk.forget("about canoe")
         await talk.fake.press(BO, shown, "Stop")
-        assert await talk.press(shown, "Stop") == memory_texts.FORGET_STOPPED
+        assert await talk.press(shown, "Stop") == forgetting_texts.FORGET_STOPPED
         held.go_on.set()
         await talk.ask(BO, "hello")
-        assert seen(shown) == memory_texts.FORGET_STOPPED
+        assert seen(shown) == forgetting_texts.FORGET_STOPPED
         assert not any(part["type"] == 2 for part in parts(shown))
         assert holds(tmp_path, "vermilion")
 
@@ -191,7 +191,7 @@ async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: 
         await talk.ask(ANN, "my canoe is vermilion")
         question = await talk.forget("about canoe")
         await talk.fake.press(BO, question, "Forget")
-        assert await talk.press(question, "Keep everything") == memory_texts.FORGET_DECLINED
+        assert await talk.press(question, "Keep everything") == forgetting_texts.FORGET_DECLINED
         assert await talk.finds("vermilion")
 
 
@@ -201,7 +201,7 @@ async def test_what_came_to_it_since_the_question_is_asked_about_again(tmp_path:
         question = await talk.forget("about canoe")
         await talk.ask(ANN, "my other canoe is ochre")
         again = await talk.press(question, "Forget")
-        assert again.startswith(memory_texts.FORGET_CHANGED)
+        assert again.startswith(forgetting_texts.FORGET_CHANGED)
         assert "- my other canoe is ochre" in again
         assert await talk.finds("vermilion")
 

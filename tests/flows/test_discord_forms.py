@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
-from bot.commands.budget import AMOUNT, CHANGE, CHOOSE
-from bot.commands.channel import REMOVE_POLICY, SET_POLICY
-from bot.texts import command_texts, memory_texts, reply_texts
+from bot.budgets.commands import AMOUNT, CHANGE, CHOOSE
+from bot.chat.texts import replies as reply_texts
+from bot.memory import texts as memory_texts
+from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
+from bot.platforms import texts as platforms_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, GENERAL, Payload, parts, seen
@@ -68,7 +70,7 @@ async def test_a_form_with_a_mistake_is_opened_again_with_what_was_filled_in() -
         await fake.fill_in(ANN, window, shown, whose="person", person=BO, channel=GENERAL, amount="20 *dollars*")
         await fake.until(lambda: seen(by_the_bot(fake)[-1]).startswith(AMOUNT))
         wrong = by_the_bot(fake)[-1]
-        assert seen(wrong) == f"{AMOUNT}\n{command_texts.YOU_TYPED}\n- For each day: 20 \\*dollars\\*"
+        assert seen(wrong) == f"{AMOUNT}\n{platforms_texts.YOU_TYPED}\n- For each day: 20 \\*dollars\\*"
         for page in (wrong, shown):  # whichever button of the form they press
             again = await opened(fake, ANN, page, CHANGE.label)
             fields = {field["custom_id"]: field for field in parts(again) if "custom_id" in field}

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from agent.errors import StoreUnavailable
 from agent.incoming import Incoming, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from bot.message_parts import UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
+from bot.chat.message_parts import UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.objects import without_code
-from bot.texts import reply_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import (
@@ -137,7 +137,7 @@ async def test_a_commands_words_in_a_message_are_answered_with_the_command_and_n
     async with listening() as (fake, host):
         await fake.say(ANN, f"{ASK}forget everything")
         await fake.until(lambda: fake.world.shown(GENERAL))
-        assert fake.world.shown(GENERAL) == [reply_texts.use_command("forget", direct=False)]
+        assert fake.world.shown(GENERAL) == [platforms_texts.use_command("forget", direct=False)]
         await everything_before(fake, host)
         assert host.taken == []
 
@@ -274,7 +274,7 @@ async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_a
         asked = await fake.say(ANN, f"{ASK}hello")
         assert (await taken(host)).message_id == asked["id"]
         (shown,) = by_the_bot(fake)
-        assert shown["content"] == reply_texts.KEPT_WAITING
+        assert shown["content"] == platforms_texts.KEPT_WAITING
         assert str(shown["message_reference"]["message_id"]) == asked["id"]
 
 
@@ -284,7 +284,7 @@ async def test_a_question_that_could_not_be_stored_is_answered_with_what_to_do_t
         await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: by_the_bot(fake))
         (answer,) = by_the_bot(fake)
-        assert (seen(answer), bool(answer["flags"] & EPHEMERAL)) == (reply_texts.UNAVAILABLE, True)
+        assert (seen(answer), bool(answer["flags"] & EPHEMERAL)) == (platforms_texts.UNAVAILABLE, True)
 
 
 class BusyHost(FakeHost):
@@ -316,7 +316,7 @@ async def test_a_question_that_fails_after_it_was_acknowledged_leaves_nothing_in
         await fake.until(lambda: interaction.acknowledged)
         host.fail_next = StoreUnavailable("The disk is full: free some space.")
         host.free.set()
-        await fake.until(lambda: any(seen(message) == reply_texts.UNAVAILABLE for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) == platforms_texts.UNAVAILABLE for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
         assert answer["flags"] & EPHEMERAL
 

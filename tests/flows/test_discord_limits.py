@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from agent.messages import Message
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
+from bot.chat.secret import Secret
 from bot.platforms.discord.options import DiscordSettings
-from bot.setting_parsers import ReplyMode, Secret
+from bot.settings.parsers import ReplyMode
 from tests.examples import examples
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of

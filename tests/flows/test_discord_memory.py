@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
+from bot.app.host import BotHost
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, STAFF

@@ -13,10 +13,11 @@ import pytest
 from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.shown_replies import Answered
-from bot.commands.memory import FORGET_WORDS, TIMES
+from bot.chat.texts import replies as reply_texts
+from bot.forgetting.commands import FORGET_WORDS, TIMES
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.asking import SOURCE_WORDS
 from bot.platforms.discord.interactions import STORE_FIRST_S
-from bot.texts import command_texts, reply_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, pings, serving
@@ -167,7 +168,7 @@ async def test_if_the_dm_is_closed_the_last_message_there_says_so() -> None:
     async with elsewhere(answer_of(14_000)) as fake:
         fake.rest.fail("POST", f"/channels/{DM_OF[ANN]}/messages$", 403, 50007, times=9)
         await fake.command(ANN, "ask", question="tell me")
-        await fake.until(lambda: reply_texts.TOO_LONG_HERE in [message["content"] for message in by_the_bot(fake)])
+        await fake.until(lambda: platforms_texts.TOO_LONG_HERE in [message["content"] for message in by_the_bot(fake)])
         assert next(iter(fake.rest.interactions.values())).followed == 5
         assert fake.world.shown(DM_OF[ANN]) == []
 
@@ -180,7 +181,7 @@ async def test_a_message_is_asked_about_in_a_window() -> None:
         said = await fake.say(
             BO, "The ferry leaves at nine.", attachments=[text_file("times.txt", "http://127.0.0.1/t", 3)]
         )
-        chosen = await fake.choose_menu(ANN, command_texts.ASK_ABOUT_THIS, said)
+        chosen = await fake.choose_menu(ANN, platforms_texts.ASK_ABOUT_THIS, said)
         await fake.until(lambda: chosen.window)
         asked = await fake.submit(ANN, chosen.window, "when does it leave?")
         await noticed(lambda: host.taken)
@@ -196,7 +197,7 @@ async def test_a_message_is_asked_about_in_a_window() -> None:
 async def test_a_window_is_its_openers_alone() -> None:
     async with recording() as (fake, host):
         chosen = await fake.choose_menu(
-            ANN, command_texts.ASK_ABOUT_THIS, await fake.say(BO, "The ferry leaves at nine.")
+            ANN, platforms_texts.ASK_ABOUT_THIS, await fake.say(BO, "The ferry leaves at nine.")
         )
         await fake.until(lambda: chosen.window)
         refused = await fake.submit(BO, chosen.window, "what does it say?")
@@ -209,29 +210,29 @@ async def test_the_window_works_after_a_restart_if_the_message_can_be_read() -> 
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         async with serving(fake, host):
             said = await fake.say(BO, "The ferry leaves at nine.")
-            chosen = await fake.choose_menu(ANN, command_texts.ASK_ABOUT_THIS, said)
+            chosen = await fake.choose_menu(ANN, platforms_texts.ASK_ABOUT_THIS, said)
             await fake.until(lambda: chosen.window)
         async with serving(fake, host):
             await fake.submit(ANN, chosen.window, "when?")
             await noticed(lambda: host.taken)
             assert [one.text for one in host.taken[0].quoted] == ["The ferry leaves at nine."]
-            again = await fake.choose_menu(ANN, command_texts.ASK_ABOUT_THIS, said)
+            again = await fake.choose_menu(ANN, platforms_texts.ASK_ABOUT_THIS, said)
             await fake.until(lambda: again.window)
         async with serving(fake, host):
             del fake.world.messages[said["id"]]
             lost = await fake.submit(ANN, again.window, "when?")
-            assert seen(await shown_for(fake, lost)) == command_texts.CHOOSE_AGAIN
+            assert seen(await shown_for(fake, lost)) == platforms_texts.CHOOSE_AGAIN
 
 
 async def test_a_message_of_ones_own_is_forgotten_after_a_question() -> None:
     async with recording() as (fake, host):
         said = await fake.say(ANN, "my boat is blue")
-        panel = await shown_for(fake, await fake.choose_menu(ANN, command_texts.FORGET_THIS, said))
-        assert seen(panel) == command_texts.WILL_FORGET
+        panel = await shown_for(fake, await fake.choose_menu(ANN, platforms_texts.FORGET_THIS, said))
+        assert seen(panel) == platforms_texts.WILL_FORGET
         assert host.withdrawn == []
         await fake.press(BO, panel, "Forget")
         await fake.press(ANN, panel, "Forget")
-        await replaced(fake, panel, command_texts.MESSAGE_FORGOTTEN)
+        await replaced(fake, panel, platforms_texts.MESSAGE_FORGOTTEN)
         assert host.withdrawn == [(GENERAL, said["id"])]
         assert said["id"] in fake.world.messages
 
@@ -242,12 +243,12 @@ async def test_a_reply_to_oneself_is_forgotten_and_deleted_and_nothing_of_others
         others = await fake.say(BO, "my boat is red")
         for person, message in ((BO, shown), (ANN, others)):
             assert (
-                seen(await shown_for(fake, await fake.choose_menu(person, command_texts.FORGET_THIS, message)))
-                == command_texts.NOT_YOUR_MESSAGE
+                seen(await shown_for(fake, await fake.choose_menu(person, platforms_texts.FORGET_THIS, message)))
+                == platforms_texts.NOT_YOUR_MESSAGE
             )
-        panel = await shown_for(fake, await fake.choose_menu(ANN, command_texts.FORGET_THIS, shown))
+        panel = await shown_for(fake, await fake.choose_menu(ANN, platforms_texts.FORGET_THIS, shown))
         await fake.press(ANN, panel, "Forget")
-        await replaced(fake, panel, command_texts.REPLY_FORGOTTEN)
+        await replaced(fake, panel, platforms_texts.REPLY_FORGOTTEN)
         assert host.deleted_replies == [7]
 
 
@@ -278,7 +279,7 @@ async def test_new_begins_a_conversation_in_a_dm() -> None:
     async with recording() as (fake, host):
         before = await host.direct_messages.current(f"discord:{DM_OF[ANN]}")
         called = await fake.command(ANN, "new", DM_OF[ANN])
-        assert seen(await shown_for(fake, called)) == command_texts.NEW_CONVERSATION
+        assert seen(await shown_for(fake, called)) == platforms_texts.NEW_CONVERSATION
         assert await host.direct_messages.current(f"discord:{DM_OF[ANN]}") != before
 
 
@@ -299,7 +300,7 @@ async def test_no_panel_lets_discord_notify_anybody() -> None:
             await fake.command(ANN, "settings"),
             await fake.command(ANN, "memory"),
             await fake.command(ANN, "forget", what="about @everyone"),
-            await fake.choose_menu(ANN, command_texts.FORGET_THIS, said),
+            await fake.choose_menu(ANN, platforms_texts.FORGET_THIS, said),
         ):
             panel = await shown_for(fake, called)
         await fake.press(BO, panel, "Forget")
@@ -334,7 +335,7 @@ async def test_commands_are_put_once_and_again_only_when_they_changed() -> None:
 
 async def test_a_command_that_somebodys_client_knows_as_it_was_gets_one_private_sentence() -> None:
     async with recording() as (fake, host):
-        assert seen(await shown_for(fake, await fake.command(ANN, "ask"))) == command_texts.COMMAND_CHANGED
+        assert seen(await shown_for(fake, await fake.command(ANN, "ask"))) == platforms_texts.COMMAND_CHANGED
         assert host.taken == []
 
 

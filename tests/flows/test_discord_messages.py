@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
-from bot.memory.retention import SWEEP_AFTER
-from bot.message_parts import CARD, FORWARDED, UNREADABLE, UNREADABLE_LINK
-from bot.texts import command_texts
+from bot.app.host import BotHost
+from bot.chat.message_parts import CARD, FORWARDED, UNREADABLE, UNREADABLE_LINK
+from bot.forgetting.retention import SWEEP_AFTER
+from bot.platforms import texts as platforms_texts
 from tests.fakes.alerts import ON_DISCORD, Alert
 from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -213,7 +213,7 @@ async def test_what_discord_changes_about_a_question_with_a_forwarded_message_is
 async def test_the_menu_asks_about_all_that_a_message_shows() -> None:
     alert = next(one for one in ON_DISCORD if one.service == "PagerDuty")
     async with listening() as (fake, host):
-        chosen = await fake.choose_menu(ANN, command_texts.ASK_ABOUT_THIS, await post(fake, alert.payload))
+        chosen = await fake.choose_menu(ANN, platforms_texts.ASK_ABOUT_THIS, await post(fake, alert.payload))
         await fake.until(lambda: chosen.window)
         await fake.submit(ANN, chosen.window, "what is broken?")
         await until(lambda: host.taken)

@@ -12,10 +12,10 @@ import pytest
 from agent.errors import Refused, StoreUnavailable
 from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider
-from bot.health import SILENT_S
+from bot.chat.turns.watermark import Bounds
+from bot.operators.health import SILENT_S
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.places import SOURCE
-from bot.texts import reply_texts
-from bot.turns.watermark import Bounds
 from tests.fakes.askers import asker
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -186,7 +186,7 @@ async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> 
             await fake.write(ANN, f"{number}?")
         await taken(host, 3)
         assert [each.text for each in host.taken] == ["0?", "1?", "2?"]
-        assert [each["content"] for each in by_the_bot(fake)] == [reply_texts.KEPT_WAITING]
+        assert [each["content"] for each in by_the_bot(fake)] == [platforms_texts.KEPT_WAITING]
 
 
 async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from agent.providers.scripted import Answer, ScriptedProvider
-from bot.texts import reply_texts
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, serving
@@ -107,7 +108,7 @@ async def test_a_public_answer_that_may_not_go_on_in_the_channel_stands_whole_in
         end(asked)
         await answered(fake, host)
         told, *pages = fake.world.shown(DM_OF[ANN])
-        assert told == reply_texts.SHOWN_ELSEWHERE.format(why=reply_texts.DISCORD_REMEDIES[50001])
+        assert told == reply_texts.SHOWN_ELSEWHERE.format(why=platforms_texts.DISCORD_REMEDIES[50001])
         assert read_back(pages, PAGE) == on_discord(LONG)
         assert fake.world.shown(GENERAL) == [begun["content"]]
 

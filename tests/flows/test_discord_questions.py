@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 
 from agent.messages import ElicitAction, Elicited, Json
 from agent.providers.scripted import ScriptedProvider
-from bot.texts import command_texts, reply_texts, tool_texts
-from bot.turns.questions import ANSWER_TIME
+from bot.chat.texts import replies as reply_texts
+from bot.tools import texts as tool_texts
+from bot.tools.questions import ANSWER_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.asking_tool import BOAT, PAGE, SAID, SMALL, AskingTool, books
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -18,7 +19,7 @@ from tests.patience import until
 
 ME = f"<@{BOT}>"
 WAITS = reply_texts.WAITS_FOR_ANSWER.format(tool="boats")
-ANSWER, DECLINE, LATER = command_texts.ANSWER_BUTTON, command_texts.DECLINE_BUTTON, command_texts.LATER_BUTTON
+ANSWER, DECLINE, LATER = tool_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
 
 
 class Harbour:
@@ -100,7 +101,7 @@ async def test_the_reply_says_that_it_waits_and_its_asker_alone_is_shown_for_wha
 async def test_more_fields_than_a_window_holds_are_filled_in_in_several_and_sent_at_the_end() -> None:
     async with harbour(BOAT) as here, here.running():
         panel = await here.panel(await here.asked())
-        first, second = (command_texts.ANSWER_PART.format(first=at, last=to, all=6) for at, to in ((1, 5), (6, 6)))
+        first, second = (tool_texts.ANSWER_PART.format(first=at, last=to, all=6) for at, to in ((1, 5), (6, 6)))
         assert labels(panel) == [first, second, DECLINE, LATER]
         window = await here.window(panel, first)
         assert [label["component"]["type"] for label in window["components"]] == [4, 3, 4, 3, 3]
@@ -113,17 +114,16 @@ async def test_more_fields_than_a_window_holds_are_filled_in_in_several_and_sent
         await here.fake.fill_in(ANN, again, wrong, **{"1": "1", "2": "3", "3": "0 2", "4": "0"})
         await until(
             lambda: any(
-                labels(one) == [first, second, command_texts.SEND_BUTTON, DECLINE, LATER]
-                for one in by_the_bot(here.fake)
+                labels(one) == [first, second, tool_texts.SEND_BUTTON, DECLINE, LATER] for one in by_the_bot(here.fake)
             )
         )
-        kept = next(one for one in by_the_bot(here.fake) if command_texts.SEND_BUTTON in labels(one))
+        kept = next(one for one in by_the_bot(here.fake) if tool_texts.SEND_BUTTON in labels(one))
         assert "Mary" in seen(kept)
         assert "oars, anchor" in seen(kept)
         assert here.tool.answers == []
         await here.fake.fill_in(ANN, await here.window(kept, second), kept, **{"5": "2026-12-01"})
         await here.shown("2026-12-01")
-        await here.fake.press(ANN, kept, command_texts.SEND_BUTTON)
+        await here.fake.press(ANN, kept, tool_texts.SEND_BUTTON)
         await here.shown("It is booked.")
     values: dict[str, Json] = {"name": "Mary", "colour": "red", "seats": 3, "extras": ["oars", "anchor"], "mast": True}
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT, {**values, "launch": "2026-12-01"})]
@@ -147,10 +147,10 @@ async def test_an_address_is_agreed_to_and_a_second_press_says_that_it_is_over()
         panel = await here.panel(await here.asked())
         assert f"```\n{PAGE}\n```" in seen(panel)
         before = panel["components"]
-        await here.fake.press(ANN, panel, command_texts.OPENED_BUTTON)
+        await here.fake.press(ANN, panel, tool_texts.OPENED_BUTTON)
         await here.shown("It is booked.")
         await here.fake.press(ANN, {**panel, "components": before}, DECLINE)
-        await here.shown(command_texts.QUESTION_OVER)
+        await here.shown(tool_texts.QUESTION_OVER)
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
 
 
@@ -165,7 +165,7 @@ async def test_the_button_stop_and_the_end_of_its_time_end_it() -> None:
         here.clock.ahead_s += ANSWER_TIME.total_seconds()
         await here.shown("I look.\n\nThen not.")
         await here.fake.press(ANN, panel, ANSWER)
-        await here.shown(command_texts.QUESTION_OVER)
+        await here.shown(tool_texts.QUESTION_OVER)
     assert here.tool.answers == [Elicited(ElicitAction.CANCEL)]
 
 

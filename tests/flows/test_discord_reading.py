@@ -12,9 +12,9 @@ from agent.messages import Message, Usage
 from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.read_channel import FOLD
-from bot.hosting import BotHost
-from bot.setting_parsers import FooterStyle
-from bot.texts import command_texts
+from bot.app.host import BotHost
+from bot.budgets.report import FooterStyle
+from bot.chat.texts import commands as command_texts
 from tests.fakes.alerts import ON_DISCORD
 from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

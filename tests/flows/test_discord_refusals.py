@@ -8,10 +8,12 @@ from typing import Any
 from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, label
-from bot.access.acl import AccessRules, Requester, parse_entries
+from bot.chat.access.acl import AccessRules, parse_entries
+from bot.chat.askers import Requester
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.options import Ranks
-from bot.texts import reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
@@ -79,7 +81,7 @@ async def test_the_same_order_again_is_not_answered_within_the_minute() -> None:
         await noticed(lambda: host.taken)
         assert fake.world.shown(GENERAL) == [
             reply_texts.NOTHING_RUNNING,
-            reply_texts.use_command("forget", direct=False),
+            platforms_texts.use_command("forget", direct=False),
         ]
 
 

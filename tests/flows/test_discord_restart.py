@@ -3,7 +3,7 @@
 import asyncio
 
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
-from bot.texts import reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, serving
@@ -45,7 +45,7 @@ async def test_the_message_is_finished_and_its_buttons_work() -> None:
             assert read_back(fake.world.shown(asked["id"]), PAGE) == on_discord(text)
             assert [labels(page) for page in pages] == [[], AT_THE_END]
             await fake.press(ANN, pages[-1], "👍")
-            await fake.until(lambda: any(seen(message) == reply_texts.NOTED for message in by_the_bot(fake)))
+            await fake.until(lambda: any(seen(message) == platforms_texts.NOTED for message in by_the_bot(fake)))
             await fake.press(ANN, pages[-1], "Regenerate")
             await fake.until(lambda: "Again." in fake.world.shown(asked["id"]))
 

@@ -14,9 +14,10 @@ from agent.context import REMINDED
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
-from bot.scheduler import Scheduler
-from bot.texts import reply_texts
+from bot.schedules.scheduler import Scheduler
 from store.engine import open_store
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -171,10 +172,10 @@ def shut_out(here: Harbour) -> None:
 
 
 STOPS: dict[str, tuple[Callable[[Harbour], None], str]] = {
-    "left the server": (left_the_server, reply_texts.SCHEDULE_LEFT_SERVER),
+    "left the server": (left_the_server, platforms_texts.SCHEDULE_LEFT_SERVER),
     "lost the role": (lost_the_role, reply_texts.NOT_ALLOWED["role"]),
-    "the channel was deleted": (deleted, reply_texts.SCHEDULE_PLACE_GONE),
-    "the channel was closed to them": (shut_out, reply_texts.SCHEDULE_LEFT),
+    "the channel was deleted": (deleted, platforms_texts.SCHEDULE_PLACE_GONE),
+    "the channel was closed to them": (shut_out, platforms_texts.SCHEDULE_LEFT),
 }
 
 

@@ -7,12 +7,13 @@ from typing import Any
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSED
 from agent.ports.tools import Asker
-from bot.host import ForgetAnswer, TellProgress, untold
-from bot.memory.learning import PAUSE
+from bot.chat.host import ForgetAnswer, TellProgress, untold
+from bot.chat.texts import replies as reply_texts
+from bot.memory.pauses import PAUSE
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.options import Ranks
-from bot.texts import command_texts, reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
@@ -69,12 +70,12 @@ async def test_somebody_chooses_the_model_that_answers_them() -> None:
 async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        pressed = await fake.press(BO, panel, command_texts.STOP_LEARNING)
+        pressed = await fake.press(BO, panel, platforms_texts.STOP_LEARNING)
         await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
         host.chosen_for[f"discord:{BO}"] = {PAUSE: PAUSED}
         panel = await opened(fake)
         assert "I learn nothing" in seen(panel)
-        await fake.press(BO, panel, command_texts.LEARN_AGAIN)
+        await fake.press(BO, panel, platforms_texts.LEARN_AGAIN)
         await fake.until(lambda: len(host.asked_for_memory) == 2)
         assert [words for _, words in host.asked_for_memory] == ["pause", "resume"]
 
@@ -116,7 +117,7 @@ async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None
         assert fake.world.messages[asked.original]["flags"] & EPHEMERAL
         called = await fake.command(BO, "settings")
         await fake.until(
-            lambda: called.original and seen(fake.world.messages[called.original]) == reply_texts.UNAVAILABLE
+            lambda: called.original and seen(fake.world.messages[called.original]) == platforms_texts.UNAVAILABLE
         )
 
 

@@ -12,15 +12,15 @@ import simcord
 
 from agent.providers.scripted import ScriptedProvider
 from agent.shown_replies import ReplyVerdict
+from bot.chat.secret import Secret
+from bot.chat.turns.watermark import Watermark
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE
 from bot.platforms.discord.run import clear
 from bot.platforms.discord.surface import DiscordSurface
-from bot.setting_parsers import Secret
-from bot.texts import command_texts, reply_texts
-from bot.turns.watermark import Watermark
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
 from tests.patience import PATIENCE_S
@@ -139,7 +139,7 @@ async def test_what_can_be_done_about_a_reply_stands_below_it() -> None:
         (first,) = [message async for message in thread.history()]
         turn = there.host.store.turns[0].id
         thanked = await there.alice.click(first, custom_id=f"good:{turn}")
-        assert (thanked.ephemeral, text_of(thanked)) == (True, reply_texts.NOTED)
+        assert (thanked.ephemeral, text_of(thanked)) == (True, platforms_texts.NOTED)
         await there.alice.click(first, label="Regenerate")
         await there.answered(2)
         assert [message.content async for message in thread.history()] == ["You said: hello", "You said: hello"]
@@ -163,15 +163,15 @@ async def test_thumbs_and_waste_baskets_are_taken_as_words() -> None:
 async def test_a_message_is_asked_about_and_forgotten_from_its_menu() -> None:
     async with town() as there:
         said = await there.alice.send(there.channel, "The ferry leaves at nine.")
-        window = await there.alice.context_menu(there.channel, command_texts.ASK_ABOUT_THIS, said)
+        window = await there.alice.context_menu(there.channel, platforms_texts.ASK_ABOUT_THIS, said)
         (field,) = window.modal["components"][0]["components"]
         answer = await there.alice.submit_modal(window, {field["custom_id"]: "when?"})
         await there.answered()
         assert answer.response.content == "You said: when?"
         assert [one.text for one in there.host.taken[0].quoted] == ["The ferry leaves at nine."]
-        asked = await there.alice.context_menu(there.channel, command_texts.FORGET_THIS, said)
+        asked = await there.alice.context_menu(there.channel, platforms_texts.FORGET_THIS, said)
         await there.alice.click(asked.response, label="Forget")
-        assert (asked.ephemeral, text_of(asked)) == (True, command_texts.MESSAGE_FORGOTTEN)
+        assert (asked.ephemeral, text_of(asked)) == (True, platforms_texts.MESSAGE_FORGOTTEN)
 
 
 async def test_the_settings_are_chosen_in_a_panel() -> None:

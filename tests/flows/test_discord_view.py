@@ -8,9 +8,10 @@ from dataclasses import replace
 from agent.memory.audience import Audience, PersonAudience, Place, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
-from bot.commands.memory import FILE_NAME
-from bot.memory import view
-from bot.texts import memory_texts, reply_texts
+from bot.chat.texts import replies as reply_texts
+from bot.memory import texts as memory_texts
+from bot.memory.commands import FILE_NAME
+from bot.memory.listing import PAGE
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload, parts, seen
 from tests.fakes.incoming import said
@@ -98,14 +99,14 @@ async def test_an_entry_is_used_everywhere_and_no_more() -> None:
 
 async def test_long_lists_have_pages_and_an_opened_entry_leads_back_to_its_own() -> None:
     async with talking([]) as (fake, host):
-        await learn(host, *(f"island {number} {'far away ' * 20}" for number in range(view.PAGE + 1)))
+        await learn(host, *(f"island {number} {'far away ' * 20}" for number in range(PAGE + 1)))
         shown = await answer_to(fake, ANN, "memory")
         assert buttons(shown)[-1] == "Next page"
         await fake.press(ANN, shown, "Next page")
         await fake.until(lambda: "Page 2 of 2" in seen(shown))
-        await fake.press(ANN, shown, f"Open {view.PAGE + 1}")
+        await fake.press(ANN, shown, f"Open {PAGE + 1}")
         await fake.until(lambda: "Back" in buttons(shown))
-        assert f"island {view.PAGE} {'far away ' * 20}".strip() in seen(shown), "all of it"
+        assert f"island {PAGE} {'far away ' * 20}".strip() in seen(shown), "all of it"
         await fake.press(ANN, shown, "Back")
         await fake.until(lambda: "Page 2 of 2" in seen(shown))
         assert len(seen(shown)) <= 4_000

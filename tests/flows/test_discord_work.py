@@ -11,9 +11,12 @@ import pytest
 from agent.messages import Usage
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
-from bot.access.budgets import Budget, Budgets
-from bot.scheduler import ASK_AGAIN_S, Scheduler
-from bot.texts import reply_texts
+from bot.budgets.budgets import Budget, Budgets
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.schedules import texts as schedule_texts
+from bot.schedules.scheduler import Scheduler
+from bot.schedules.work import ASK_AGAIN_S
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -102,7 +105,7 @@ async def test_work_is_answered_at_once_and_goes_on_while_the_next_question_is_a
 
 
 async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> None:
-    told = f"<@{BO}> {reply_texts.WORK_DONE}"
+    told = f"<@{BO}> {schedule_texts.WORK_DONE}"
     async with harbour(Worker(mention=True, silent=True)) as here:
         await here.ask()
         here.tool.gate.set()
@@ -174,8 +177,10 @@ async def test_who_has_left_the_server_meanwhile_is_shown_nothing_more_there_and
         here.tool.gate.set()
         await here.fake.until(lambda: here.posts(DM))
         await here.idle()
-        why = reply_texts.SCHEDULE_LEFT_SERVER
-        assert [post["content"] for post in here.posts(DM)] == [reply_texts.WORK_TAKEN_AWAY.format(words=TASK, why=why)]
+        why = platforms_texts.SCHEDULE_LEFT_SERVER
+        assert [post["content"] for post in here.posts(DM)] == [
+            schedule_texts.WORK_TAKEN_AWAY.format(words=TASK, why=why)
+        ]
         assert RESULT not in here.work["content"]
         assert here.tool.counted == [1]
 
@@ -238,5 +243,5 @@ async def test_killed_work_is_finished_in_the_same_message_and_does_nothing_twic
         on_it, finished, told = by_the_bot(fake)
         assert (on_it["content"], finished["id"]) == (ON_IT, work["id"])
         assert finished["content"].endswith(RESULT)
-        assert told["content"] == f"<@{BO}> {reply_texts.WORK_DONE}"
+        assert told["content"] == f"<@{BO}> {schedule_texts.WORK_DONE}"
         assert (tmp_path / COUNTED).read_text().split() == ["1", "2", "3"]

@@ -11,11 +11,11 @@ import pytest
 from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports.transcription import Transcript
 from agent.providers.scripted import ScriptedProvider
-from bot.attachments import kinds
-from bot.attachments.read_again import CHANGED, HIDDEN
-from bot.reply.split import LONG_LINES
-from bot.reply_surface import FILES, OutFile, PageKey
-from bot.texts import reply_texts
+from bot.chat.attachments import kinds
+from bot.chat.attachments.read_again import CHANGED, HIDDEN
+from bot.chat.reply.split import LONG_LINES
+from bot.chat.reply.surface import FILES, OutFile, PageKey
+from bot.chat.texts import replies as reply_texts
 from tests.fakes import documents, pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving

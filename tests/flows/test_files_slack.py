@@ -12,12 +12,13 @@ import pytest
 from agent.messages import Image, Message, ModelCall, Usage
 from agent.ports.transcription import Transcript
 from agent.providers.scripted import ScriptedProvider
-from bot.attachments import kinds
-from bot.attachments.read_again import CHANGED, HIDDEN, NO_FILE, SEVERAL
-from bot.hosting import BotHost
-from bot.reply.split import LONG_LINES
-from bot.reply_surface import FILES, OutFile, PageKey
-from bot.texts import reply_texts
+from bot.app.host import BotHost
+from bot.chat.attachments import kinds
+from bot.chat.attachments.read_again import CHANGED, HIDDEN, NO_FILE, SEVERAL
+from bot.chat.reply.split import LONG_LINES
+from bot.chat.reply.surface import FILES, OutFile, PageKey
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes import documents, pdfs
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
@@ -259,7 +260,7 @@ async def test_files_of_a_private_answer_go_to_the_persons_direct_messages() -> 
         await there.slack.until(lambda: there.store.turns and there.store.turns[0].state == "done")
         assert there.slack.state.files == [(there.dm, "code.py", CODE.encode())]
         assert not there.slack.state.answers(there.general)
-        assert [message.text for message in there.slack.state.answers(there.dm)] == [reply_texts.FILES_BELOW]
+        assert [message.text for message in there.slack.state.answers(there.dm)] == [platforms_texts.FILES_BELOW]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from agent.memory.audience import label
 from agent.memory.forgetting_plans import OneThread
 from agent.memory.writing import NewFact
 from agent.providers.scripted import ScriptedProvider, Until
-from bot.reply_surface import Limits
+from bot.chat.reply.surface import Limits
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import START, dm, said

@@ -9,10 +9,12 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
+from bot.app.host import BotHost
+from bot.chat.texts.replies import NOT_YOURS
+from bot.memory import texts as memory_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
-from bot.texts import memory_texts, schedule_texts
-from bot.texts.reply_texts import NOT_YOURS
+from bot.schedules import texts as schedule_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
@@ -66,7 +68,7 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
                 lambda: any(seen(one).startswith("Taken back: deadline: Monday") for one in by_the_bot(fake))
             )
             assert await known(host) == ["Friday"]
-            undone = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
+            undone = await page(fake, f"Noted.\n\n{platforms_texts.UNDONE}")
             assert undone["id"] == reply["id"], "the line says that it is taken back, and the button is gone"
             assert labels(undone) == [label for label in labels(reply) if label != UNDO]
             assert await host.memories.take_back(2, f"discord:{ANN}") == memory_texts.NOTHING_KEPT
@@ -82,7 +84,7 @@ async def test_what_was_taken_back_is_not_kept_when_its_question_is_answered_aga
     ):
         reply = await told(fake, host, "the deadline is Friday", FIRST)
         await fake.press(ANN, reply, UNDO)
-        undone = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
+        undone = await page(fake, f"Noted.\n\n{platforms_texts.UNDONE}")
         await fake.press(ANN, undone, "Regenerate")
         again = await page(fake, "Noted.")
         await host.turns.idle()
@@ -103,7 +105,7 @@ async def test_an_edit_of_the_question_ends_the_line_below_its_answer_as_it_ends
         reply = await page(fake, FIRST)
         await host.turns.idle()
         await fake.change(asked, f"<@{BOT}> hello there")
-        ended = await page(fake, f"Noted.\n\n{memory_texts.UNDONE}")
+        ended = await page(fake, f"Noted.\n\n{platforms_texts.UNDONE}")
         assert ended["id"] == reply["id"]
         assert labels(ended) == [label for label in labels(reply) if label != UNDO]
         assert await known(host) == []
@@ -143,7 +145,7 @@ async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_b
         await fake.press(ANN, reply, "Cancel")
         await page(fake, "Cancelled: “call Ben”")
         assert await host.schedules.schedules.of_person(person) == []
-        ended = await page(fake, f"I will.\n\n{memory_texts.UNSCHEDULED}")
+        ended = await page(fake, f"I will.\n\n{platforms_texts.UNSCHEDULED}")
         assert not set(SCHEDULING).intersection(labels(ended))
 
 
@@ -180,5 +182,5 @@ async def test_of_several_reminders_of_one_answer_each_is_changed_and_all_are_ca
         shown = next(one for one in by_the_bot(fake) if schedule_texts.WHICH_OF_THEM in seen(one))
         assert labels(shown).count("Change") == 2
         await fake.press(ANN, reply, "Cancel")
-        await page(fake, f"I will.\n\n{memory_texts.UNSCHEDULED}")
+        await page(fake, f"I will.\n\n{platforms_texts.UNSCHEDULED}")
         assert await host.schedules.schedules.of_person(f"discord:{ANN}") == []

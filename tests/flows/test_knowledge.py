@@ -11,12 +11,13 @@ from typing import TypeVar
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.commands import channel
-from bot.commands.declaration import by_name
-from bot.exits import Exit
-from bot.hosting import BotHost
-from bot.memory.knowledge_desk import KnowledgeDesk
-from bot.texts import memory_texts
+from bot.app.host import BotHost
+from bot.chat.commands.declaration import by_name
+from bot.chat.exit_codes import Exit
+from bot.knowledge import texts as knowledge_texts
+from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
+from bot.knowledge.service import KnowledgeDesk
+from bot.memory import texts as memory_texts
 from bot.web.fetching import Fetcher
 from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
@@ -59,7 +60,7 @@ def with_the_web(host: Served, world: WebWorld) -> Served:
     assert isinstance(host.knowledge, KnowledgeDesk)
     reads = LinkReader(fetcher, PageReader(patient_reader())).read
     knowledge = replace(host.knowledge, read_page=reads)
-    bound = by_name((channel.KNOWLEDGE_COMMAND.bound(knowledge), channel.LEARN_COMMAND.bound(knowledge)))
+    bound = by_name((KNOWLEDGE_COMMAND.bound(knowledge), LEARN_COMMAND.bound(knowledge)))
     return replace(host, knowledge=knowledge, commands={**host.commands, **bound})
 
 
@@ -115,8 +116,8 @@ async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wan
         async with serving(slack, host), host.turns.serving():
             await tell(ann, general, "The hotel at the harbour costs 90 EUR")
             assert await tell(bob, dm) == ("", "")
-            assert await order(bob, "knowledge share on") == memory_texts.NOT_SHARING
-            assert await order(boss, "knowledge share on") == memory_texts.SHARED_FROM_NOW
+            assert await order(bob, "knowledge share on") == knowledge_texts.NOT_SHARING
+            assert await order(boss, "knowledge share on") == knowledge_texts.SHARED_FROM_NOW
             assert announced("has switched on that what full members tell me in this channel") == 1
             assert await tell(bob, dm) == ("", "")
             await tell(ann, general, PRICE)
@@ -128,7 +129,7 @@ async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wan
             assert await tell(bob, dm) == ("", "")
             assert await order(ann, "memory share on") == memory_texts.OWN_SHARED
             assert await tell(bob, dm) == (link, writer)
-            assert await order(boss, "knowledge share off") == memory_texts.SHARED_NO_MORE
+            assert await order(boss, "knowledge share off") == knowledge_texts.SHARED_NO_MORE
             assert announced("has switched off sharing") == 1
             assert await tell(bob, dm) == ("", "")
 
@@ -161,9 +162,9 @@ async def sharing(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> No
 
         await tell(BO, GENERAL, "The hotel at the harbour costs 90 EUR")
         may, fake.member_may = fake.member_may, WRITES
-        await order(BO, "knowledge", "share on", memory_texts.NOT_SHARING)
+        await order(BO, "knowledge", "share on", knowledge_texts.NOT_SHARING)
         fake.member_may = may
-        await order(ANN, "knowledge", "share on", memory_texts.SHARED_FROM_NOW)
+        await order(ANN, "knowledge", "share on", knowledge_texts.SHARED_FROM_NOW)
         assert announced("has switched on that what full members tell me in this channel") == 1
         assert await tell(ANN, DM_OF[ANN]) == ("", "")
         await tell(BO, GENERAL, PRICE)
@@ -173,7 +174,7 @@ async def sharing(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> No
         assert await tell(ANN, DM_OF[ANN]) == ("", "")
         await order(BO, "memory", "share on", memory_texts.OWN_SHARED)
         assert await tell(ANN, DM_OF[ANN]) == (link, writer)
-        await order(ANN, "knowledge", "share off", memory_texts.SHARED_NO_MORE)
+        await order(ANN, "knowledge", "share off", knowledge_texts.SHARED_NO_MORE)
         assert announced("has switched off sharing") == 1
         assert await tell(ANN, DM_OF[ANN]) == ("", "")
 
@@ -209,9 +210,9 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
 
         async with serving(slack, host), host.turns.serving():
             file = slack.upload("handbook.pdf", pdfs.pdf("Nobody needs this page. " * 5, HANDBOOK), "application/pdf")
-            assert await order(bob, general, "learn this", file) == memory_texts.NOT_LEARNING
+            assert await order(bob, general, "learn this", file) == knowledge_texts.NOT_LEARNING
             assert all("reading" not in one.text for one in slack.state.whispers), "nobody reads what is refused"
-            assert await order(boss, general, "learn this") == memory_texts.NOTHING_TO_LEARN
+            assert await order(boss, general, "learn this") == knowledge_texts.NOTHING_TO_LEARN
             learned = await order(boss, general, "learn this", file)
             assert learned.startswith("Learned: handbook.pdf (2 pages, ")
             assert (await ask(bob, general)).startswith("handbook.pdf, page 2 (https://fake.slack.com/archives/")
@@ -220,12 +221,12 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
             assert "I know 1 document here:" in await order(bob, general, "knowledge list")
             assert (await order(boss, secret, "learn this", file)).startswith("Learned: ")
             assert "I know 1 document here:" in await order(bob, general, "knowledge list")
-            assert await order(bob, general, "knowledge remove 1") == memory_texts.NOT_REMOVING
+            assert await order(bob, general, "knowledge remove 1") == knowledge_texts.NOT_REMOVING
             assert (await order(boss, general, "knowledge remove 1")).startswith("Removed: handbook.pdf.")
             assert await ask(bob, general) == ""
             assert await ask(boss, secret)
             page = f"learn this <{TRIPS}|a.example/trips>"
-            assert (await order(bob, general, page), web.requests) == (memory_texts.NOT_LEARNING, [])
+            assert (await order(bob, general, page), web.requests) == (knowledge_texts.NOT_LEARNING, [])
             learned = await order(boss, general, f"{page} and <http://10.0.0.7/inner>")
             assert learned.startswith("Learned: trips (1 passage). ")
             assert "Not learned: http://10.0.0.7/inner: it is not on the public web" in learned
@@ -261,7 +262,7 @@ async def handing_in(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) ->
             await fake.until(lambda: [one for one in by_the_bot(fake) if words in one["content"]])
 
         await fake.say(BO, f"<@{BOT}> learn this", attachments=[file])
-        await told(memory_texts.NOT_LEARNING)
+        await told(knowledge_texts.NOT_LEARNING)
         handed = await fake.say(ANN, f"<@{BOT}> learn this", attachments=[file])
         await told("Learned: handbook.md (1 passage).")
         link = f"https://discord.com/channels/{GUILD}/{GENERAL}/{handed['id']}"

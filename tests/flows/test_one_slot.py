@@ -12,9 +12,10 @@ from agent.providers.catalog import LLAMACPP
 from agent.providers.factory import open_chat
 from agent.providers.replay import ProviderWorld
 from agent.turn_records import Claiming, Closing
-from bot.caches import ForegroundPriority
-from bot.memory.learning import Learner, LearningLimits, LearningModel
-from bot.scheduler import JobWorker
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.jobs import JobWorker
+from bot.chat.learning_model import LearningModel
+from bot.memory.learning import Learner, LearningLimits
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, Wait, head, text

@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from agent.machine import CLOCK
-from bot.exits import Exit
+from bot.chat.exit_codes import Exit
 from tests.fakes.model_server import ModelServer
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from agent.machine import CLOCK
-from bot.app.operator import operator_link, operator_sessions, sign_operators_out
-from bot.settings import load_settings
+from bot.settings.settings import load_settings
+from bot.setup.operator import operator_link, operator_sessions, sign_operators_out
 from tests.fakes.model_server import ModelServer
 from tests.fakes.sign_in_world import free_port
 from tests.fakes.slack import FakeSlack

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from agent.machine import CLOCK, new_secret
-from bot.health import OperatorLinks
-from bot.pages.frame import AT_ONCE, MOST_CLIENTS, OperatorSite, TokenBuckets, hashed
-from bot.pages.serving import HEAD_BYTES, serving
-from bot.pages.views import Recent, operator_views
+from bot.operators.pages.frame import AT_ONCE, MOST_CLIENTS, OperatorSite, TokenBuckets, hashed
+from bot.operators.pages.serving import HEAD_BYTES, serving
+from bot.operators.pages.views import Recent, operator_views
+from bot.operators.service import OperatorLinks
 from store.engine import Store
 from tests.fakes.operator_site import sources_of
 from tests.fakes.store import store_in_memory

@@ -10,7 +10,7 @@ from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy
 from agent.providers.replay import ModelTimeouts
-from bot.hosting import BotHost
+from bot.app.host import BotHost
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.aimock import AiMock
 from tests.fakes.answers import answer_of

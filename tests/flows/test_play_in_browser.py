@@ -9,7 +9,7 @@ from typing import Final
 
 from playwright.async_api import Browser, Page, expect
 
-from bot.texts import memory_texts
+from bot.forgetting import texts as forgetting_texts
 from tests.browser import DESK, PHONE, WAIT_MS, Opened, open_browser, open_page, overflows, violations
 from tests.fakes.play_people import playing
 from tests.fakes.play_sides import sides
@@ -98,7 +98,7 @@ async def forgetting(opened: Opened) -> None:
     await box.press("Enter")
     await ann.sees("This cannot be undone")
     await ann.press("Forget")
-    await ann.sees(memory_texts.FOUND_NOTHING)
+    await ann.sees(forgetting_texts.FOUND_NOTHING)
     await ann.say("/new")
     await ann.sees("begins a new conversation", 2)
     await ann.say(ASKED)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.house_code import ROOT
-from bot.exits import Exit
+from bot.chat.exit_codes import Exit
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.plugin_folders import SECRET, manifest, servers, skill, write

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent.machine import CLOCK
-from bot.exits import Exit
-from bot.texts import setup_texts
+from bot.chat.exit_codes import Exit
+from bot.setup import texts as setup_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.test_service import ROOT, on_slack, service

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules.definitions import Schedule
-from bot.commands.remind import CHANGE
-from bot.hosting import BotHost
-from bot.texts import schedule_texts
+from bot.app.host import BotHost
+from bot.schedules import texts as schedule_texts
+from bot.schedules.commands import CHANGE
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, GENERAL, Payload, parts, seen

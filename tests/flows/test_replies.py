@@ -8,7 +8,7 @@ import pytest
 from agent.events import Outcome
 from agent.ports.model import ProviderEvent
 from agent.providers.scripted import ScriptedProvider, ScriptPause
-from bot.reply_surface import Limits
+from bot.chat.reply.surface import Limits
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

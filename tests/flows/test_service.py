@@ -13,8 +13,8 @@ import pytest
 
 from agent.machine import CLOCK
 from bot.app.platforms import GRACE_S
-from bot.exits import Exit
-from bot.turns.worker import LEAVE_S
+from bot.chat.exit_codes import Exit
+from bot.chat.turns.worker import LEAVE_S
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BOT

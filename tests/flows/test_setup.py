@@ -13,11 +13,12 @@ import pytest
 
 from agent.machine import CLOCK
 from agent.providers.catalog import ENDPOINTS, ToolsForm
-from bot.exits import Exit, shared_modules
+from bot.chat.exit_codes import Exit
 from bot.models.check import comparison
 from bot.models.forms import read_checked_forms
 from bot.platforms.discord.options import DiscordFeature, invite_text, server_link
 from bot.platforms.slack.options import EVERYTHING, scopes
+from bot.setup.shared_modules import shared_modules
 from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN

@@ -16,8 +16,8 @@ from agent.jobs import Job
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, ScriptPause, Until
 from agent.recall_query import Hit, RecallQuery
+from bot.chat.texts import replies as reply_texts
 from bot.platforms.slack.agent_view import GENERAL, MESSAGE, NOTE, loading_messages
-from bot.texts import reply_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_faults import DOWN, Fault, limited

@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 
 from agent.ports.tools import ToolEffect
 from agent.texts import QUESTION_EDITED
-from bot.texts import reply_texts, tool_texts
-from bot.turns.approvals import CONSENT_TIME
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
+from bot.tools.approvals import CONSENT_TIME
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
@@ -51,7 +53,7 @@ class Approval:
     async def shown_to(self, user: str, page: FakeMessage) -> FakeWhisper:
         """What this user reads when they press the button below a reply that waits."""
         before = len(self.slack.state.whispers)
-        await self.slack.click(user, page, tool_texts.DECIDE_BUTTON)
+        await self.slack.click(user, page, platforms_texts.DECIDE_BUTTON)
         await self.slack.until(lambda: len(self.slack.state.whispers) > before)
         return self.slack.state.whispers[-1]
 
@@ -342,7 +344,7 @@ async def test_a_private_question_waits_in_private() -> None:
         await here.slack.until(lambda: len(here.whispers) == 2)
         page, shown = here.whispers
         assert WAITS in page.text
-        await here.slack.click(here.ann, page, tool_texts.DECIDE_BUTTON)
+        await here.slack.click(here.ann, page, platforms_texts.DECIDE_BUTTON)
         await here.slack.until(lambda: len(here.whispers) > 2)
         assert here.whispers[-1].text == shown.text
         await here.slack.click(here.ann, shown, ALLOW)

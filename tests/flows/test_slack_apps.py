@@ -10,13 +10,13 @@ from agent.errors import SettingsError
 from agent.memory.forgetting_plans import Gone
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import Until
-from bot.access.budgets import TOTALS_FRESH_S, Budget, Budgets
-from bot.memory.retention import GONE
+from bot.budgets.budgets import TOTALS_FRESH_S, Budget, Budgets
+from bot.chat.secret import Secret
+from bot.forgetting.retention import GONE
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.revocation import CONFIRM_S
 from bot.platforms.slack.run import SERVED_LATELY
-from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent.providers.scripted import ScriptedProvider
-from bot.caches import MAX_AGE_S
+from bot.chat.caches import MAX_AGE_S
 from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack

@@ -5,9 +5,9 @@ from functools import partial
 
 from agent.errors import StreamBroken
 from agent.providers.scripted import ScriptedProvider, Until
-from bot.hosting import serve_all
+from bot.chat.connections import serve_all
+from bot.chat.turns.worker import LEAVE_S
 from bot.platforms.slack.run import CLOSE_S, DELIVERY_CLOSE_S, serve
-from bot.turns.worker import LEAVE_S
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, settings

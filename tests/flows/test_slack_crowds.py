@@ -12,7 +12,7 @@ import pytest
 from agent.admission_terms import Authority
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.texts import reply_texts
+from bot.chat.texts import replies as reply_texts
 from tests.fakes.fast_clock import SPEED, FastClock
 from tests.fakes.slack import FakeSlack, asked_now
 from tests.fakes.slack_bot import serving

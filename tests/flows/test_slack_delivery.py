@@ -9,8 +9,9 @@ import pytest
 from agent.errors import StoreError
 from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider
-from bot.commands.declaration import BoundCommand, BoundCommands, CommandCall, Panel
-from bot.commands.talking import USAGE_COMMAND
+from bot.budgets.commands import USAGE_COMMAND
+from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall
+from bot.chat.panels import Panel
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack, Object

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
-from bot.memory.retention import SWEEP_AFTER
-from bot.texts import command_texts, memory_texts
+from bot.app.host import BotHost
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.retention import SWEEP_AFTER
+from bot.platforms import texts as platforms_texts
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
@@ -136,7 +137,7 @@ async def test_who_waits_sees_how_far_it_is_while_others_are_answered_and_then_t
         await talk.slack.until(lambda: len(talk.slack.state.whispers) == 2)
         question = talk.slack.state.whispers[-1]
         assert "- my canoe is vermilion" in question.text
-        assert await talk.click(waiting, "Stop") == memory_texts.NOTHING_SOUGHT
+        assert await talk.click(waiting, "Stop") == forgetting_texts.NOTHING_SOUGHT
         await talk.slack.click(talk.ann, question, "Forget")
         await talk.slack.until(lambda: question.text.startswith("Forgotten: "))
         assert not holds(tmp_path, "vermilion")
@@ -146,10 +147,10 @@ async def test_whoever_stops_the_search_keeps_everything(tmp_path: Path) -> None
     async with held_talk(tmp_path) as (talk, held):
         waiting = await talk.forget("about canoe")
         await talk.slack.click(talk.bob, waiting, "Stop")
-        assert await talk.click(waiting, "Stop") == memory_texts.FORGET_STOPPED
+        assert await talk.click(waiting, "Stop") == forgetting_texts.FORGET_STOPPED
         held.go_on.set()
         await talk.slack.until(lambda: len(talk.slack.state.whispers) > 2)
-        assert talk.slack.state.whispers[-1].text == memory_texts.FORGET_STOPPED
+        assert talk.slack.state.whispers[-1].text == forgetting_texts.FORGET_STOPPED
         assert holds(tmp_path, "vermilion")
 
 
@@ -206,7 +207,7 @@ async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: 
         await talk.ask(talk.ann, "my canoe is vermilion")
         question = await talk.forget("about canoe")
         await talk.slack.click(talk.bob, question, "Forget")
-        assert await talk.click(question, "Keep everything") == memory_texts.FORGET_DECLINED
+        assert await talk.click(question, "Keep everything") == forgetting_texts.FORGET_DECLINED
         assert await talk.finds("vermilion")
 
 
@@ -289,7 +290,7 @@ async def test_a_reply_that_was_left_when_its_words_were_forgotten_can_still_be_
         first = await talk.ask(talk.ann, "my canoe is vermilion")
         (left,) = talk.slack.state.answers(talk.general, first.ts)
         await talk.click(await talk.forget("about canoe"), "Forget", ticked=True)
-        await talk.slack.click(talk.ann, left, command_texts.DELETE_BUTTON)
+        await talk.slack.click(talk.ann, left, platforms_texts.DELETE_BUTTON)
         await talk.slack.until(lambda: not talk.replies(first))
 
 

@@ -16,12 +16,14 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from bot.commands.budget import CHANGE
-from bot.commands.channel import REMOVE_POLICY, SET_POLICY
-from bot.hosting import BotHost
-from bot.memory import view
+from bot.app.host import BotHost
+from bot.budgets.commands import CHANGE
+from bot.memory import texts as memory_texts
+from bot.memory.listing import PAGE
+from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import home
-from bot.texts import command_texts, memory_texts, schedule_texts
+from bot.schedules import texts as schedule_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -141,10 +143,10 @@ async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_can
 
 
 async def test_a_list_of_many_pages_is_turned_and_keeps_its_page_over_what_is_done(office: Office) -> None:
-    for number in range(view.PAGE + 2):
+    for number in range(PAGE + 2):
         await office.tell(f"remember thing{number} is {number}")
     await office.looks(office.ann)
-    assert office.ann.labels.count("Delete") == view.PAGE
+    assert office.ann.labels.count("Delete") == PAGE
     await office.ann.click("Next page")
     await office.slack.until(lambda: office.ann.labels.count("Delete") == 2)
     await office.ann.click("Delete", 1)
@@ -167,15 +169,15 @@ async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(offi
 
 
 async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
-    assert command_texts.LEARNING_ON in await office.looks(office.ann)
+    assert platforms_texts.LEARNING_ON in await office.looks(office.ann)
     await office.ann.click("Stop learning")
-    await office.ann.changed(command_texts.LEARNING_OFF)
+    await office.ann.changed(platforms_texts.LEARNING_OFF)
     for seen in (office.ann.text, await office.looks(office.ann)):
-        assert command_texts.LEARNING_OFF in seen
+        assert platforms_texts.LEARNING_OFF in seen
         assert "paused" not in seen
         assert "stopped learning" not in seen
     await office.ann.click("Learn again")
-    await office.ann.changed(command_texts.LEARNING_ON)
+    await office.ann.changed(platforms_texts.LEARNING_ON)
     assert "learn again" not in office.ann.text
 
 
@@ -213,7 +215,7 @@ async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Offi
 
 async def test_an_operator_gets_a_link_to_their_page_and_nobody_else_does(office: Office) -> None:
     await office.looks(office.boss)
-    await office.boss.click(command_texts.OPEN_OPERATOR_PAGE)
+    await office.boss.click(platforms_texts.OPEN_OPERATOR_PAGE)
     await office.boss.changed("Open the operators' page>")
     found = re.search(r"<http://127\.0\.0\.1:8090/enter/([\w-]{43})\|", office.boss.text)
     assert found is not None
@@ -231,4 +233,4 @@ async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office
     before = len(office.slack.state.whispers)
     await office.slack.command(office.ann.user, office.general, "/memory", "pause")
     await office.slack.until(lambda: len(office.slack.state.whispers) > before)
-    assert command_texts.LEARNING_OFF in await office.looks(office.ann)
+    assert platforms_texts.LEARNING_OFF in await office.looks(office.ann)

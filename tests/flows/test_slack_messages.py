@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.hosting import BotHost
-from bot.memory.retention import SWEEP_AFTER
-from bot.message_parts import FORWARDED
+from bot.app.host import BotHost
+from bot.chat.message_parts import FORWARDED
+from bot.forgetting.retention import SWEEP_AFTER
 from bot.platforms.slack.inbound import FORWARDED_FILE
 from bot.platforms.slack.panels import ASK_SHORTCUT
 from tests.fakes.alerts import ON_SLACK, Alert

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from agent.messages import ElicitAction, Elicited, Json
-from bot.texts import command_texts, reply_texts, tool_texts
-from bot.turns.questions import ANSWER_TIME
+from bot.chat.texts import replies as reply_texts
+from bot.tools import texts as tool_texts
+from bot.tools.questions import ANSWER_TIME
 from tests.fakes.asking_tool import BOAT, NONE, PAGE, SAID, AskingTool, books
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack_clicks import labels
@@ -16,7 +17,7 @@ from tests.fakes.slack_home import fill_in
 from tests.fakes.slack_things import FakeMessage, FakeWhisper
 from tests.flows.test_slack_replies import ME, World, workspace
 
-ANSWER, DECLINE, LATER = command_texts.ANSWER_BUTTON, command_texts.DECLINE_BUTTON, command_texts.LATER_BUTTON
+ANSWER, DECLINE, LATER = tool_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
 
 
 class Harbour:
@@ -127,8 +128,8 @@ async def test_it_is_declined_or_put_off_by_a_button(label: str, action: str) ->
 async def test_a_question_without_fields_is_answered_by_yes_or_no() -> None:
     async with harbour(NONE) as here:
         shown = await here.asked()
-        assert labels(shown.blocks, here.ann) == [command_texts.YES_BUTTON, command_texts.NO_BUTTON, LATER]
-        await here.slack.click(here.ann, shown, command_texts.YES_BUTTON)
+        assert labels(shown.blocks, here.ann) == [tool_texts.YES_BUTTON, tool_texts.NO_BUTTON, LATER]
+        await here.slack.click(here.ann, shown, tool_texts.YES_BUTTON)
         await here.world.answered()
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
 
@@ -138,8 +139,8 @@ async def test_an_address_is_shown_whole_and_is_no_link() -> None:
         shown = await here.asked()
         assert f"```\n{PAGE}\n```" in shown.blocks[0]["text"]
         assert "**boats.example.com**" in shown.blocks[0]["text"]
-        assert labels(shown.blocks, here.ann) == [command_texts.OPENED_BUTTON, DECLINE, LATER]
-        await here.slack.click(here.ann, shown, command_texts.OPENED_BUTTON)
+        assert labels(shown.blocks, here.ann) == [tool_texts.OPENED_BUTTON, DECLINE, LATER]
+        await here.slack.click(here.ann, shown, tool_texts.OPENED_BUTTON)
         await here.world.answered()
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
 
@@ -155,9 +156,9 @@ async def test_what_somebody_else_was_shown_answers_nothing_and_a_second_press_s
         await here.slack.click(here.ann, shown, DECLINE)
         await here.world.answered()
         await here.slack.click(here.ann, again, DECLINE)
-        await here.slack.until(lambda: again.text == command_texts.QUESTION_OVER)
+        await here.slack.until(lambda: again.text == tool_texts.QUESTION_OVER)
         await fill_in(here.slack, here.ann, window, **{"0": "too late"})
-        await here.told(command_texts.QUESTION_OVER)
+        await here.told(tool_texts.QUESTION_OVER)
     assert here.tool.answers == [Elicited(ElicitAction.DECLINE)]
 
 
@@ -182,7 +183,7 @@ async def test_nine_minutes_later_the_answer_goes_on_without_it() -> None:
         await here.world.answered()
         assert here.pages() == ["I look.\n\nThen not."]
         await here.slack.click(here.ann, shown, ANSWER)
-        await here.told(command_texts.QUESTION_OVER)
+        await here.told(tool_texts.QUESTION_OVER)
     assert here.tool.answers == [Elicited(ElicitAction.CANCEL)]
 
 
@@ -209,7 +210,7 @@ async def test_stop_deletion_edit_and_forgetting_end_it(by: str) -> None:
         await here.slack.until(lambda: here.tool.cancelled)
         await here.slack.until(lambda: all(turn.state == "done" for turn in here.world.store.turns))
         await here.slack.click(here.ann, shown, ANSWER)
-        await here.told(command_texts.QUESTION_OVER)
+        await here.told(tool_texts.QUESTION_OVER)
     assert here.tool.answers == []
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from bot.caches import LOOK_S, Replicas
+from bot.chat.replicas import LOOK_S, Replicas
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.shared_rates import WatchedRates

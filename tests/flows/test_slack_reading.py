@@ -17,10 +17,10 @@ from agent.messages import Message, Role, Usage
 from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
 from agent.spending import By, SpendingPeriod
-from bot.logs import RedactingFormatter
+from bot.budgets.report import FooterStyle
+from bot.chat.logs import RedactingFormatter
+from bot.chat.texts import commands as command_texts
 from bot.platforms.slack.options import EVERYTHING, scopes
-from bot.setting_parsers import FooterStyle
-from bot.texts import command_texts
 from store import turn_tables
 from tests.fakes.alerts import ON_SLACK
 from tests.fakes.fast_clock import MovedClock

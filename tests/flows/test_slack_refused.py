@@ -4,7 +4,8 @@ import pytest
 
 from agent.providers.scripted import ScriptPause
 from agent.stored_messages import Author
-from bot.texts import command_texts, reply_texts
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_state import HOME
@@ -81,7 +82,7 @@ async def test_where_direct_messages_are_refused_too_the_asker_reads_what_to_do(
             await slack.say(world.ann, world.general, f"{ME} tell me")
             await world.answered()
         (note,) = slack.state.whispers
-        assert note.text == reply_texts.NOT_SHOWN.format(why=reply_texts.SLACK_REMEDIES["is_archived"])
+        assert note.text == reply_texts.NOT_SHOWN.format(why=platforms_texts.SLACK_REMEDIES["is_archived"])
 
 
 async def test_what_was_shown_in_direct_messages_is_deleted_with_the_reply() -> None:
@@ -91,5 +92,5 @@ async def test_what_was_shown_in_direct_messages_is_deleted_with_the_reply() -> 
             slack.refusing["chat.postMessage", world.general] = "is_archived"
             await slack.say(world.ann, world.general, f"{ME} tell me")
             await world.answered()
-            await slack.acked(await slack.click(world.ann, direct(slack)[-1], command_texts.DELETE_BUTTON))
+            await slack.acked(await slack.click(world.ann, direct(slack)[-1], platforms_texts.DELETE_BUTTON))
             await slack.until(lambda: not direct(slack))

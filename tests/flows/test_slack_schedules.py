@@ -17,8 +17,9 @@ from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from agent.tools.schedule import ScheduleTool
-from bot.scheduler import Scheduler
-from bot.texts import reply_texts, tool_texts
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.schedules.scheduler import Scheduler
 from store.engine import open_store
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.fast_clock import FastClock, MovedClock
@@ -183,10 +184,10 @@ async def test_a_second_reminder_is_set_unasked_until_what_the_bot_retold_of_a_p
         asked = "\n".join(message.text for message in model.requests[-1])
         assert "remind me of the plants at 09" in asked, "the first thread came with it"
         assert len(await store.schedules.of_person(PERSON)) == 2
-        assert tool_texts.DECIDE_BUTTON not in labels(second.blocks, ANN)
+        assert platforms_texts.DECIDE_BUTTON not in labels(second.blocks, ANN)
         await say("look for ferns")
         third = await say("remind me of the ferns at 11")
-        assert tool_texts.DECIDE_BUTTON in labels(third.blocks, ANN)
+        assert platforms_texts.DECIDE_BUTTON in labels(third.blocks, ANN)
         assert len(await store.schedules.of_person(PERSON)) == 2
 
 
@@ -211,10 +212,10 @@ def opened(here: Office) -> None:
 
 
 STOPS: dict[str, tuple[Callable[[Office], None], str]] = {
-    "left the channel": (left, reply_texts.SCHEDULE_LEFT),
+    "left the channel": (left, platforms_texts.SCHEDULE_LEFT),
     "lost the group": (lost_the_group, reply_texts.NOT_ALLOWED["role"]),
-    "the channel was archived": (archived, reply_texts.SCHEDULE_ARCHIVED),
-    "the channel was deleted": (deleted, reply_texts.SCHEDULE_PLACE_GONE),
+    "the channel was archived": (archived, platforms_texts.SCHEDULE_ARCHIVED),
+    "the channel was deleted": (deleted, platforms_texts.SCHEDULE_PLACE_GONE),
 }
 
 
@@ -241,7 +242,7 @@ async def test_a_channel_that_was_opened_since_hears_nothing_of_it() -> None:
         here.slack.state.channels[SECRET].kind = "public"
         await here.later()
         await here.slack.until(lambda: here.posted(DM))
-        assert reply_texts.SCHEDULE_WIDER in here.posted(DM)[0]
+        assert platforms_texts.SCHEDULE_WIDER in here.posted(DM)[0]
         assert not here.posted(SECRET)
 
 

@@ -4,8 +4,9 @@ import re
 from datetime import UTC, datetime
 
 from agent.shown_replies import ReplyVerdict
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import panels
-from bot.texts import reply_texts
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
@@ -33,7 +34,7 @@ async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_re
     assert (thanks.user, thanks.thread_ts, thanks.text) == (
         world.bob,
         answer.thread_ts,
-        reply_texts.NOTED,
+        platforms_texts.NOTED,
     )
 
 
@@ -48,7 +49,7 @@ async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -
     assert (second.text, second.thread_ts) == ("It is azure.", first.thread_ts)
     assert [request[-1].text for request in world.model.requests] == ["ann: which colour?"] * 2
     told = [(whisper.user, whisper.text) for whisper in world.slack.state.whispers]
-    assert told == [(world.bob, reply_texts.NOT_YOURS), (world.ann, reply_texts.ASKED_ALREADY)]
+    assert told == [(world.bob, reply_texts.NOT_YOURS), (world.ann, platforms_texts.ASKED_ALREADY)]
 
 
 async def test_the_second_answer_can_be_asked_for_once_more() -> None:

@@ -7,10 +7,10 @@ import pytest
 from agent.providers.scripted import Part, ScriptPause
 from agent.turn_records import Claiming
 from benchmarks.skipping_loop import run_skipping
+from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.worker import TurnsLimits
 from bot.platforms.slack.agent_view import status_of
 from bot.platforms.slack.api import TIMEOUT_S
-from bot.texts import reply_texts
-from bot.turns.worker import TurnsLimits
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

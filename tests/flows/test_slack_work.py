@@ -12,9 +12,13 @@ from agent.messages import Usage
 from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.schedule import BackgroundTool
-from bot.access.budgets import Budget, Budgets
-from bot.scheduler import ASK_AGAIN_S, Scheduler
-from bot.texts import reply_texts, tool_texts
+from bot.budgets.budgets import Budget, Budgets
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.schedules import texts as schedule_texts
+from bot.schedules.scheduler import Scheduler
+from bot.schedules.work import ASK_AGAIN_S
+from bot.tools import texts as tool_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.long_work import ASKED, BESIDE, ON_IT, RESULT, TASK, CountingTool, Worker
@@ -119,7 +123,7 @@ async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> N
         await here.slack.until(here.calls)
         await here.idle()
         (call,) = here.calls()
-        assert reply_texts.WORK_DONE in call.text
+        assert schedule_texts.WORK_DONE in call.text
         assert call.thread_ts == here.question.ts
         assert here.said() == [ON_IT, RESULT, call.text]
 
@@ -216,7 +220,7 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up() -> None:
         assert RESULT in here.work.text
         assert "I ended my work here" in here.work.text
         assert len(here.tool.counted) < 9
-        assert reply_texts.WORK_ENDED in here.calls()[0].text
+        assert schedule_texts.WORK_ENDED in here.calls()[0].text
         await here.slack.click(ANN, here.work, "Continue")
         await here.slack.until(lambda: BESIDE in here.said())
         assert here.host.taken[-1].conversation == f"{SOURCE}:{GENERAL}:{here.question.ts}"
@@ -232,7 +236,7 @@ async def test_who_has_left_the_channel_meanwhile_reads_nothing_more_there_and_l
         await here.slack.until(lambda: here.slack.state.answers(DM))
         await here.idle()
         (told,) = here.slack.state.answers(DM)
-        assert told.text == reply_texts.WORK_TAKEN_AWAY.format(words=TASK, why=reply_texts.SCHEDULE_LEFT)
+        assert told.text == schedule_texts.WORK_TAKEN_AWAY.format(words=TASK, why=platforms_texts.SCHEDULE_LEFT)
         assert RESULT not in here.work.text
         assert here.tool.counted == [1]
 
@@ -294,5 +298,5 @@ async def test_killed_work_is_finished_in_the_same_message_and_does_nothing_twic
         said = slack.state.answers(general, question.ts)
         assert said[1] is work
         assert work.text.endswith(RESULT)
-        assert reply_texts.WORK_DONE in said[2].text
+        assert schedule_texts.WORK_DONE in said[2].text
         assert (tmp_path / COUNTED).read_text().split() == ["1", "2", "3"]

@@ -18,9 +18,12 @@ from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.schedules.ids import source_of
-from bot.attachments.read_again import NO_FILE
-from bot.exits import Exit
-from bot.texts import memory_texts, reply_texts, setup_texts
+from bot.budgets import texts as budgets_texts
+from bot.chat.attachments.read_again import NO_FILE
+from bot.chat.exit_codes import Exit
+from bot.memory import texts as memory_texts
+from bot.models import texts as models_texts
+from bot.platforms import texts as platforms_texts
 from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes import documents
@@ -95,7 +98,7 @@ def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
 def test_long_work_follows_its_answer_before_the_next_line_is_read(tmp_path: Path) -> None:
     begin = json.dumps({"what": "count the ferries"})
     ran = cogency(tmp_path, "chat", typed=f"use background {begin}\nhello\n")
-    answered, _, rest = ran.stdout.partition(reply_texts.AT_IT.partition(".")[0])
+    answered, _, rest = ran.stdout.partition(platforms_texts.AT_IT.partition(".")[0])
     worked, _, after = rest.partition("> hello")
     assert "It begins now, as number 1" in answered
     assert "count the ferries" in worked
@@ -276,7 +279,7 @@ NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
         ("/forget nonsense", "I did not understand"),
         ("/policy nonsense", memory_texts.POLICY_USAGE),
         ("/policy remove 99", NO_POLICY),
-        ("/budget nonsense", reply_texts.BUDGET_USAGE),
+        ("/budget nonsense", budgets_texts.BUDGET_USAGE),
         ("/model nonsense", "takes rehearsal or one of"),
     ],
 )
@@ -303,7 +306,7 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_setting(command: Sequenc
         address = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
     ran = cogency(tmp_path, *command, OPENAI_BASE_URL=address)
     assert ran.returncode == Exit.UNAVAILABLE
-    assert ran.stderr == f"cogency: {setup_texts.MODELS_AWAY.format(address=address, setting='OPENAI_BASE_URL')}\n"
+    assert ran.stderr == f"cogency: {models_texts.MODELS_AWAY.format(address=address, setting='OPENAI_BASE_URL')}\n"
     doctor = cogency(tmp_path, "doctor", OPENAI_BASE_URL=address)
     assert (doctor.returncode, doctor.stderr) == (Exit.FAILED, "")
     assert "does not answer now" in doctor.stdout
@@ -698,7 +701,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
 def test_long_work_is_stopped_by_ctrl_c_and_goes_on_in_the_next_chat_if_its_window_is_closed(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     settings = environment(tmp_path, COGENCY_TOOLS=str(tmp_path / "slow.py"), COGENCY_MODEL="rehearsal")
-    begin, at_it = 'use background {"what": "use ferry {}"}\r', reply_texts.AT_IT.strip("*").partition(".")[0]
+    begin, at_it = 'use background {"what": "use ferry {}"}\r', platforms_texts.AT_IT.strip("*").partition(".")[0]
     with FakeTerminal(CHAT, 100, 24, **settings) as terminal:
         terminal.until(">")
         terminal.type(begin)

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from bot.exits import Exit
-from bot.texts import memory_texts
+from bot.chat.exit_codes import Exit
+from bot.memory import texts as memory_texts
 from tests.flows.test_terminal import cogency
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.machine import CLOCK
-from bot.exits import Exit
+from bot.chat.exit_codes import Exit
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, seen
 from tests.fakes.oauth_server import tool_service

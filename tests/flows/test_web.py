@@ -8,7 +8,9 @@ from pathlib import Path
 from agent.messages import Message, Role
 from agent.ports.tools import Tool
 from agent.providers.scripted import ScriptedProvider
-from bot.texts import reply_texts, tool_texts
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
@@ -66,7 +68,7 @@ async def test_in_slack_what_was_put_together_is_read_once_allowed_and_sources_o
         assert web.requests == []
         async with world.running():
             page = world.slack.state.answers(world.general)[-1]
-            await world.slack.click(world.ann, page, tool_texts.DECIDE_BUTTON)
+            await world.slack.click(world.ann, page, platforms_texts.DECIDE_BUTTON)
             await world.slack.until(lambda: world.slack.state.whispers)
             (whisper,) = world.slack.state.whispers
             assert PUT_TOGETHER in whisper.text

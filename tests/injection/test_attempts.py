@@ -13,8 +13,8 @@ import pytest
 
 from agent.messages import Keep
 from agent.ports.tools import ToolEffect
-from bot.caches import MAX_AGE_S
-from bot.texts import reply_texts
+from bot.chat.caches import MAX_AGE_S
+from bot.chat.texts import replies as reply_texts
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT

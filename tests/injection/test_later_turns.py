@@ -16,7 +16,8 @@ from agent.messages import JsonObject, Message, Reference
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
-from bot.texts import tool_texts
+from bot.platforms import texts as platforms_texts
+from bot.tools import texts as tool_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.schedules import doing
@@ -136,7 +137,7 @@ class Desk:
         asked = await self.slack.say(ANN, self.channel, f"{ME} {words}", self.thread)
         self.thread = self.thread or asked.ts
         await self.slack.until(lambda: sum(map(is_over, self.store.turns)) == turns)
-        return tool_texts.DECIDE_BUTTON in labels(self.reply.blocks, ANN)
+        return platforms_texts.DECIDE_BUTTON in labels(self.reply.blocks, ANN)
 
     @property
     def reply(self) -> FakeMessage:
@@ -144,7 +145,7 @@ class Desk:
 
     async def allow_for_good(self) -> None:
         before = len(self.slack.state.whispers)
-        await self.slack.click(ANN, self.reply, tool_texts.DECIDE_BUTTON)
+        await self.slack.click(ANN, self.reply, platforms_texts.DECIDE_BUTTON)
         await self.slack.until(lambda: len(self.slack.state.whispers) > before)
         await self.slack.click(ANN, self.slack.state.whispers[-1], tool_texts.ALLOW_HERE)
         await self.slack.until(lambda: all(turn.state == "done" for turn in self.store.turns))

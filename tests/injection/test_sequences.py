@@ -15,7 +15,7 @@ import pytest
 
 from agent.messages import JsonObject, Message, Role
 from agent.ports.tools import ToolEffect
-from bot.texts import tool_texts
+from bot.tools import texts as tool_texts
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_world import ANN as DISCORD_ANN

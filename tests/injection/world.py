@@ -34,15 +34,15 @@ from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Known
 from agent.turn_setup import ContextConfig
-from bot.access.acl import AccessRules
-from bot.access.admission import AdmissionRules
+from bot.app.host import BotHost
 from bot.app.parts import persona_here
-from bot.attachments.reading import FETCH_S, AttachmentReader
-from bot.hosting import BotHost
-from bot.turns.approvals import ApprovalPolicy, PolicyTable
-from bot.turns.runner import TurnRunner
-from bot.turns.turn_config import AgentConfig
-from bot.turns.worker import Turns
+from bot.chat.access.acl import AccessRules
+from bot.chat.access.admission import AdmissionRules
+from bot.chat.attachments.reading import FETCH_S, AttachmentReader
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.worker import Turns
+from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader

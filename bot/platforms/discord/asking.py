@@ -15,10 +15,14 @@ from agent.errors import CogencyError, Refused, SettingsError
 from agent.incoming import Attachment, Incoming, Quoted
 from agent.messages import Depth
 from agent.repeats import repeats_of
-from bot.commands.declaration import Command, CommandCall, Panel
-from bot.commands.memory import agreement
-from bot.commands.talking import SUMMARISE
-from bot.host import Host
+from bot.chat.commands.declaration import Command, CommandCall
+from bot.chat.commands.talking import SUMMARISE
+from bot.chat.host import Host
+from bot.chat.panels import Panel
+from bot.chat.texts import replies as reply_texts
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.commands import agreement
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import conversations, interactions, objects, panels, pressing
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
@@ -29,7 +33,6 @@ from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
-from bot.texts import command_texts, memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -229,16 +232,16 @@ class Menus:
         self._contexts = LRUCache[AskAboutWindow, AttachedContext](MAX_WINDOWS)
         # Handles the buttons of the confirmation that the entry "Forget this" shows.
         self.forget_this = Command(
-            name="message", summary=command_texts.FORGET_THIS, run=self._confirmed, open_to_all=True, bare=False
+            name="message", summary=platforms_texts.FORGET_THIS, run=self._confirmed, open_to_all=True, bare=False
         )
 
     def add_to(self, tree: Tree) -> None:
-        @tree.context_menu(name=command_texts.ASK_ABOUT_THIS)
+        @tree.context_menu(name=platforms_texts.ASK_ABOUT_THIS)
         @interactions.everywhere
         async def ask_about(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             await self._open(interaction, message)
 
-        @tree.context_menu(name=command_texts.FORGET_THIS)
+        @tree.context_menu(name=platforms_texts.FORGET_THIS)
         @interactions.everywhere
         async def forget_this(interaction: Interaction, message: discord.Message) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             await self._forget(interaction, message)
@@ -256,7 +259,7 @@ class Menus:
             return
         context = self._contexts.pop(about, None) or await self._fetch_context(interaction, about.message)
         if context is None:
-            await interactions.respond_alone(interaction, command_texts.CHOOSE_AGAIN)
+            await interactions.respond_alone(interaction, platforms_texts.CHOOSE_AGAIN)
             return
         await self._commands.ask(
             interaction,
@@ -287,18 +290,18 @@ class Menus:
         try:
             panel = await self._confirmation(interaction, message)
         except CogencyError as error:
-            panel = Panel(reply_texts.failure(error))
+            panel = Panel(platforms_texts.failure(error))
         await panels.show(interaction, panel, self.forget_this)
 
     async def _confirmation(self, interaction: Interaction, message: discord.Message) -> Panel:
         """Ask whether to forget the message, if it belongs to the caller. Raises CogencyError."""
         if message.author.id == interaction.user.id:
-            return agreement(command_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
+            return agreement(platforms_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
         for page in pages_at(message.channel.id, message.id):
             reply = await self._host.feedback.at(SOURCE, page)
             if reply is not None and reply.person == known_as(interaction.user.id):
-                return agreement(command_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
-        return Panel(command_texts.NOT_YOUR_MESSAGE)
+                return agreement(platforms_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
+        return Panel(platforms_texts.NOT_YOUR_MESSAGE)
 
     async def _confirmed(self, _: object, call: CommandCall) -> Panel:
         """Handle the answer to the confirmation. Raises CogencyError."""
@@ -306,25 +309,25 @@ class Menus:
         match call.words.split(" "):
             case ["message", channel, message]:
                 await self._host.forgetting.deleted(channel, {message, *repeats_of(message)})
-                return Panel(command_texts.MESSAGE_FORGOTTEN)
+                return Panel(platforms_texts.MESSAGE_FORGOTTEN)
             case ["reply", turn] if turn.isdecimal():
                 reply = await self._host.feedback.of(int(turn))
                 if reply is None or not await self._host.feedback.delete(int(turn), caller.person.id):
-                    return Panel(reply_texts.NO_SUCH_REPLY)
+                    return Panel(platforms_texts.NO_SUCH_REPLY)
                 channel_id = caller.interaction.channel_id or caller.interaction.id
                 await pressing.delete_pages(self._commands.connection, channel_id, reply)
-                return Panel(command_texts.REPLY_FORGOTTEN)
+                return Panel(platforms_texts.REPLY_FORGOTTEN)
             case _:
-                return Panel(memory_texts.FORGET_DECLINED)
+                return Panel(forgetting_texts.FORGET_DECLINED)
 
 
 def _window(about: AskAboutWindow) -> discord.ui.Modal:
     window = discord.ui.Modal(
-        title=command_texts.ASK_ABOUT_THIS, custom_id=about.id, timeout=interactions.VIEW_TIMEOUT_S
+        title=platforms_texts.ASK_ABOUT_THIS, custom_id=about.id, timeout=interactions.VIEW_TIMEOUT_S
     )
     window.add_item(
         discord.ui.TextInput[discord.ui.Modal](
-            label=command_texts.YOUR_QUESTION, style=discord.TextStyle.paragraph, max_length=MAX_WINDOW_CHARS
+            label=platforms_texts.YOUR_QUESTION, style=discord.TextStyle.paragraph, max_length=MAX_WINDOW_CHARS
         )
     )
     return window

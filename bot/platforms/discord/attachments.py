@@ -10,7 +10,7 @@ import discord
 
 from agent.incoming import ATTACHED, Attachment
 from agent.providers.http_client import Http, TransportError
-from bot.attachments.kinds import FileKind, announced
+from bot.chat.attachments.kinds import FileKind, announced
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bot.reply_surface import SCHEDULING, ReplyAction
-from bot.texts import command_texts, tool_texts
+from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.platforms import texts as platforms_texts
+from bot.schedules import texts as schedule_texts
+from bot.tools import texts as tool_texts
 
 Components = list[dict[str, Any]]
 
@@ -24,17 +26,17 @@ _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2  # Discord's numbers of a row, a butt
 
 # The face of each button, in display order.
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
-    ReplyAction.DECIDE: {"label": tool_texts.DECIDE_BUTTON},
-    ReplyAction.ANSWER: {"label": command_texts.ANSWER_BUTTON},
+    ReplyAction.DECIDE: {"label": platforms_texts.DECIDE_BUTTON},
+    ReplyAction.ANSWER: {"label": tool_texts.ANSWER_BUTTON},
     ReplyAction.STOP: {"label": "Stop"},
     ReplyAction.CONTINUE: {"label": "Continue"},
     ReplyAction.REGENERATE: {"label": "Regenerate"},
     ReplyAction.GOOD: {"emoji": {"id": None, "name": "👍"}},
     ReplyAction.BAD: {"emoji": {"id": None, "name": "👎"}},
     ReplyAction.DELETE: {"label": "Delete"},
-    ReplyAction.UNDO: {"label": command_texts.UNDO_BUTTON},
-    ReplyAction.CHANGE: {"label": command_texts.CHANGE_BUTTON},
-    ReplyAction.CANCEL: {"label": command_texts.CANCEL_BUTTON},
+    ReplyAction.UNDO: {"label": platforms_texts.UNDO_BUTTON},
+    ReplyAction.CHANGE: {"label": schedule_texts.CHANGE_BUTTON},
+    ReplyAction.CANCEL: {"label": schedule_texts.CANCEL_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

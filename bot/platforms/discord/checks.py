@@ -12,11 +12,11 @@ from typing import Any, Final, TypeAlias
 import discord
 
 from agent.errors import Refused
-from bot.exits import Finding, Level, clock_finding
+from bot.chat.findings import Finding, Level, clock_finding
+from bot.chat.texts.formatting import counted
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.options import PERMISSIONS, DiscordSettings, server_link
-from bot.setting_parsers import OtherServers
-from bot.texts import reply_texts, setup_texts
-from bot.texts.formatting import counted
+from bot.settings.parsers import OtherServers
 
 WHERE: Final = "Discord"
 problem = partial(Finding, Level.PROBLEM, WHERE)
@@ -75,13 +75,13 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
     if app.get("interactions_endpoint_url"):
         yield problem(
             "commands and buttons go to a web address, not to this bot",
-            setup_texts.EMPTY_ENDPOINT.format(portal=PORTAL),
+            platforms_texts.EMPTY_ENDPOINT.format(portal=PORTAL),
         )
     if app.get("bot_require_code_grant"):
-        yield problem("the bot cannot be added by a link", setup_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL))
+        yield problem("the bot cannot be added by a link", platforms_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL))
     if app.get("bot_public"):
         yield warning(
-            "anybody can add the bot to a server of theirs", setup_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
+            "anybody can add the bot to a server of theirs", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
         )
     elif "bot_public" in app:
         yield good("only its owner can add the bot to a server")
@@ -95,7 +95,7 @@ def _content(flags: int, settings: DiscordSettings) -> Finding:
     if flags & _CONTENT:
         return good("the message content intent is granted")
     return warning(
-        f"the message content intent is missing: {consequence}", setup_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
+        f"the message content intent is missing: {consequence}", platforms_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
     )
 
 
@@ -104,11 +104,13 @@ def _installs(contexts: object) -> Iterator[Finding]:
         return
     installation = f"{PORTAL}, page Installation"
     if "0" not in contexts:
-        yield warning("the bot cannot be added to servers", setup_texts.ALLOW_GUILD_INSTALL.format(where=installation))
+        yield warning(
+            "the bot cannot be added to servers", platforms_texts.ALLOW_GUILD_INSTALL.format(where=installation)
+        )
     if "1" not in contexts:
         yield note(
             "nobody can use its commands outside of its servers",
-            setup_texts.ALLOW_USER_INSTALL.format(where=installation),
+            platforms_texts.ALLOW_USER_INSTALL.format(where=installation),
         )
 
 
@@ -118,11 +120,11 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
         return
     link = server_link(str((facts.application or {}).get("id", "APPLICATION_ID")))
     if not facts.guilds:
-        yield warning("the bot is in no server", setup_texts.OPEN_LINK.format(link=link))
+        yield warning("the bot is in no server", platforms_texts.OPEN_LINK.format(link=link))
     for guild in facts.guilds:
         name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0))
         if missing:
-            remedy = setup_texts.GIVE_RIGHTS.format(link=link)
+            remedy = platforms_texts.GIVE_RIGHTS.format(link=link)
             yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
             yield good(f"in “{name}” the bot may do what it needs to")
@@ -130,7 +132,7 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
     known = {str(guild.get("id")) for guild in facts.guilds}
     for home in sorted(facts.settings.servers - known):
         yield warning(
-            f"the settings name the server {home}, in which the bot is not", setup_texts.OPEN_LINK.format(link=link)
+            f"the settings name the server {home}, in which the bot is not", platforms_texts.OPEN_LINK.format(link=link)
         )
 
 
@@ -145,7 +147,7 @@ def _unlisted(guild: Payload, facts: DiscordFacts) -> Iterator[Finding]:
         what, level = "the bot leaves it", Level.NOTE
     else:
         what, level = "nobody is answered there", Level.WARNING
-    remedy = setup_texts.SERVE_SERVER.format(number=number)
+    remedy = platforms_texts.SERVE_SERVER.format(number=number)
     yield Finding(level, WHERE, f"no setting names the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
 
 
@@ -157,16 +159,16 @@ def _reach(facts: DiscordFacts) -> Iterator[Finding]:
     if not numbers or not facts.settings.message_content:
         return
     users = sum(numbers)
-    part = setup_texts.REACH_PART.format(servers=MAX_GUILDS) if len(counts) >= MAX_GUILDS else ""
+    part = platforms_texts.REACH_PART.format(servers=MAX_GUILDS) if len(counts) >= MAX_GUILDS else ""
     if flags & _GRANTED:
-        yield note(setup_texts.REACH_GRANTED.format(users=users, part=part), setup_texts.REACH_RENEW)
+        yield note(platforms_texts.REACH_GRANTED.format(users=users, part=part), platforms_texts.REACH_RENEW)
     elif users >= REVIEWED_FROM:
         yield warning(
-            setup_texts.REACH_OVER.format(users=users, part=part, limit=REVIEWED_FROM), setup_texts.REACH_APPLY
+            platforms_texts.REACH_OVER.format(users=users, part=part, limit=REVIEWED_FROM), platforms_texts.REACH_APPLY
         )
     else:
-        text = setup_texts.REACH_UNDER.format(users=users, part=part, limit=REVIEWED_FROM)
-        yield good(text) if users < NEAR_REVIEW else note(text, setup_texts.REACH_APPLY)
+        text = platforms_texts.REACH_UNDER.format(users=users, part=part, limit=REVIEWED_FROM)
+        yield good(text) if users < NEAR_REVIEW else note(text, platforms_texts.REACH_APPLY)
 
 
 def missing_titles(granted: int) -> list[str]:
@@ -185,7 +187,7 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     until = f" in the next {hours:.1f} h" if hours else ""  # Discord counts from the first one on
     what = f"{counted(remaining, 'more connection is', 'more connections are')} allowed{until}"
     level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
-    remedy = "" if level is Level.GOOD else setup_texts.DO_NOT_RESTART
+    remedy = "" if level is Level.GOOD else platforms_texts.DO_NOT_RESTART
     yield Finding(level, WHERE, what, remedy)
     yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
     yield from _home(facts.settings)
@@ -195,18 +197,18 @@ def _home(settings: DiscordSettings) -> Iterable[Finding]:
     """Report unnamed servers: authors of DMs are looked up in servers, of which one process may serve only a part."""
     if settings.shards == 1 or settings.servers or settings.home:
         return ()
-    return (note(setup_texts.SHARDS_UNNAMED, setup_texts.NAME_SERVERS),)
+    return (note(platforms_texts.SHARDS_UNNAMED, platforms_texts.NAME_SERVERS),)
 
 
 def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:
     if chosen is None or chosen >= recommended:
         return ()
-    what = setup_texts.SHARDS_RECOMMENDED.format(recommended=recommended, chosen=chosen)
-    return (warning(what, setup_texts.SHARDS_AUTO),)
+    what = platforms_texts.SHARDS_RECOMMENDED.format(recommended=recommended, chosen=chosen)
+    return (warning(what, platforms_texts.SHARDS_AUTO),)
 
 
 def _unknown(what: str) -> Finding:
-    return warning(f"it could not be found out {what}", setup_texts.TRY_LATER)
+    return warning(f"it could not be found out {what}", platforms_texts.TRY_LATER)
 
 
 # The permissions that the bot needs and lacks in a server, and what prevents an answer in a channel.
@@ -240,11 +242,11 @@ def check(channel: object, *, in_thread: bool) -> None:
     if not isinstance(channel, Channel) or granted is None:
         return
     if isinstance(channel, discord.Thread) and channel.locked and not granted.manage_threads:
-        raise Refused(reply_texts.THREAD_LOCKED.format(name=channel.name))
+        raise Refused(platforms_texts.THREAD_LOCKED.format(name=channel.name))
     needed = _IN_THREADS if in_thread else _IN_CHANNELS
     missing = [PERMISSIONS[name].title for name in needed if not getattr(granted, name)]
     if missing:
-        raise Refused(reply_texts.ROLE_LACKS.format(channel=channel.name, missing=_listed(missing)))
+        raise Refused(platforms_texts.ROLE_LACKS.format(channel=channel.name, missing=_listed(missing)))
 
 
 def may_answer(granted: discord.Permissions, *, in_thread: bool) -> bool:

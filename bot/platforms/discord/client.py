@@ -14,7 +14,10 @@ import discord
 
 from agent.memory.audience import TeamAudience
 from agent.memory.forgetting_plans import Gone
-from bot.host import Host
+from bot.chat.host import Host
+from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateLimited, Telemetry
+from bot.chat.turns.watermark import Watermark
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, places, pressing
 from bot.platforms.discord.commands import CommandDesk, CommandTree
 from bot.platforms.discord.connection import Connection
@@ -29,10 +32,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.surroundings import Surroundings
-from bot.setting_parsers import OtherServers
-from bot.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateLimited, Telemetry
-from bot.texts import setup_texts
-from bot.turns.watermark import Watermark
+from bot.settings.parsers import OtherServers
 
 # The shards (connections to Discord's gateway, among which the bot's servers are divided), and their state.
 #
@@ -278,7 +278,7 @@ class DiscordClient(BoundedClient):
 
     def _lost(self, shard: int) -> None:
         self._shards.connection_lost(shard)
-        self._host.platforms.connected(SOURCE, setup_texts.GATEWAY_LOST)
+        self._host.platforms.connected(SOURCE, platforms_texts.GATEWAY_LOST)
 
     async def _resumed(self, shard: int) -> None:
         await self._shards.resumed(shard)

@@ -12,21 +12,14 @@ from cachetools import TTLCache
 from discord import app_commands
 
 from agent.errors import CogencyError
-from bot.access.acl import Requester
-from bot.caches import MAX_ENTRIES
-from bot.commands import remind, tools
-from bot.commands.declaration import (
-    AnyCommand,
-    BoundCommand,
-    BoundCommands,
-    CommandCall,
-    Filled,
-    Panel,
-    PanelForm,
-    by_name,
-)
-from bot.commands.discovery import form_named
-from bot.host import Host
+from bot.chat.askers import Requester
+from bot.chat.caches import MAX_ENTRIES
+from bot.chat.commands.declaration import AnyCommand, BoundCommand, BoundCommands, CommandCall, by_name
+from bot.chat.host import Host
+from bot.chat.panels import Filled, Panel, PanelForm
+from bot.chat.texts import replies as reply_texts
+from bot.commands import form_named
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import asking, buttons, interactions, objects, panels
 from bot.platforms.discord.asking import Commands, Menus, requested_answer
 from bot.platforms.discord.attachments import attachments
@@ -40,7 +33,8 @@ from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.slash_commands import COMMANDS, Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
-from bot.texts import command_texts, reply_texts
+from bot.schedules import commands as remind
+from bot.tools import commands as tools
 
 log = logging.getLogger(__name__)
 
@@ -117,9 +111,9 @@ class CommandDesk:
             panel = await self._bound[command.name].run(showing)
         except CogencyError as error:
             if call.pressed:
-                await interactions.follow_up(interaction, reply_texts.failure(error))
+                await interactions.follow_up(interaction, platforms_texts.failure(error))
                 return
-            panel = Panel(reply_texts.failure(error))
+            panel = Panel(platforms_texts.failure(error))
         await panels.show(interaction, panel, command)
 
     def _call(
@@ -137,7 +131,7 @@ class CommandDesk:
         )
         if command is None or interaction.user.id != press.person:
             await interactions.respond_alone(
-                interaction, command_texts.COMMAND_CHANGED if command is None else reply_texts.NOT_YOURS
+                interaction, platforms_texts.COMMAND_CHANGED if command is None else reply_texts.NOT_YOURS
             )
         elif found is not None:
             await self._form(interaction, press, command, found[1])
@@ -168,10 +162,10 @@ class CommandDesk:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
                 form = await bound.build_form(form, call)
         except TimeoutError:
-            await interactions.respond_alone(interaction, command_texts.WINDOW_TRY_AGAIN)
+            await interactions.respond_alone(interaction, platforms_texts.WINDOW_TRY_AGAIN)
             return
         except CogencyError as error:
-            await interactions.respond_alone(interaction, reply_texts.failure(error))
+            await interactions.respond_alone(interaction, platforms_texts.failure(error))
             return
         if not is_submitted:
             await self._open(interaction, press, bound, form)
@@ -196,7 +190,7 @@ class CommandDesk:
         except TimeoutError:
             pass
         except CogencyError as error:
-            await interactions.respond_alone(interaction, reply_texts.failure(error))
+            await interactions.respond_alone(interaction, platforms_texts.failure(error))
             return
         await interaction.response.send_modal(panels.form_window(form, press, filled))
 
@@ -240,7 +234,7 @@ class CommandDesk:
         cause: Exception = error.original if isinstance(error, app_commands.CommandInvokeError) else error
         if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
             with suppress(*UNREADABLE):
-                await interactions.respond_alone(interaction, command_texts.COMMAND_CHANGED)
+                await interactions.respond_alone(interaction, platforms_texts.COMMAND_CHANGED)
         elif isinstance(cause, UNREADABLE):
             self._connection.log_failure("a command could not be answered", cause)
         else:

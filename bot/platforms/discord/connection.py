@@ -15,10 +15,11 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agent.ports.clock import Clock
-from bot.caches import OncePerMinute, RecentKeys
+from bot.chat.backoff import OncePerMinute
+from bot.chat.caches import RecentKeys
+from bot.chat.reply.surface import PageUnsent, SurfaceError
+from bot.chat.telemetry import SILENT, Telemetry
 from bot.platforms.discord.rest import Rest, explained
-from bot.reply_surface import PageUnsent, SurfaceError
-from bot.telemetry import SILENT, Telemetry
 
 # The order of writes in one place. Pure: `wait` returns a number of seconds.
 #

@@ -9,21 +9,24 @@ from typing import Final
 from agent.errors import CogencyError
 from agent.incoming import Incoming
 from agent.memory.forgetting_plans import PAUSED
-from bot.commands import memory, talking
-from bot.commands.declaration import Argument, Command, CommandCall, Panel, PanelAction, PanelPart, PanelSelect
-from bot.commands.talking import model_part
-from bot.host import Host, ModelMenu
-from bot.memory.learning import PAUSE
-from bot.message_intake import is_stop
+from bot.chat.commands.declaration import Argument, Command, CommandCall
+from bot.chat.commands.talking import model_part
+from bot.chat.host import Host
+from bot.chat.intake import is_stop
+from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect
+from bot.chat.ports import ModelMenu
+from bot.chat.texts.formatting import zone_names
+from bot.memory import commands as memory
+from bot.memory.pauses import PAUSE
+from bot.models.commands import MODEL_COMMAND
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import inbound
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost, pages_at
 from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is_direct, zone_part
 from bot.platforms.discord.members import ZONE, zone_chosen
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, known_as
-from bot.setting_parsers import ReplyMode
-from bot.texts import command_texts
-from bot.texts.formatting import zone_names
+from bot.settings.parsers import ReplyMode
 
 # `/settings`: users choose about their answers, and managers about a channel or a server.
 #
@@ -36,10 +39,10 @@ REPLIES: Final = "replies"  # A channel's or a server's choice: where a mention 
 YES: Final = "yes"
 USUAL: Final = "usual"
 PLACES: Final[Mapping[str, str]] = {
-    USUAL: command_texts.AS_USUAL,
-    "thread": command_texts.IN_NEW_THREAD,
-    "chain": command_texts.AS_REPLY,
-    "place": command_texts.IN_CHANNEL,
+    USUAL: platforms_texts.AS_USUAL,
+    "thread": platforms_texts.IN_NEW_THREAD,
+    "chain": platforms_texts.AS_REPLY,
+    "place": platforms_texts.IN_CHANNEL,
 }
 # For reading PRIVATE, which the acknowledgement needs; with storing it takes less than Discord's three seconds.
 PATIENCE_S: Final = 1.0
@@ -89,23 +92,23 @@ def settings_panel(
     where no other person sees anything.
     """
     paused, private = own.get(PAUSE) == PAUSED, own.get(PRIVATE) == YES
-    learning = command_texts.LEARNS_NOTHING if paused else command_texts.LEARNS_FROM_YOU
+    learning = platforms_texts.LEARNS_NOTHING if paused else platforms_texts.LEARNS_FROM_YOU
     elsewhere, where = (" outside of direct messages", "there") if direct else ("", "here")
     whom = "only you see them" if private else f"everybody {where} sees them"
     parts = [
         model_part(menu, "model"),
         zone_part(own.get(ZONE, ""), ZONE, now),
         PanelPart(
-            command_texts.LEARNING_NOW.format(learning=learning),
-            (PanelAction(command_texts.LEARN_AGAIN if paused else command_texts.STOP_LEARNING, "learning"),),
+            platforms_texts.LEARNING_NOW.format(learning=learning),
+            (PanelAction(platforms_texts.LEARN_AGAIN if paused else platforms_texts.STOP_LEARNING, "learning"),),
         ),
         PanelPart(
-            command_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),
-            (PanelAction(command_texts.SHOW_TO_ALL if private else command_texts.SHOW_TO_ME, PRIVATE),),
+            platforms_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),
+            (PanelAction(platforms_texts.SHOW_TO_ALL if private else platforms_texts.SHOW_TO_ME, PRIVATE),),
         ),
     ]
     for name, value in replies.items():
-        heading = command_texts.WHERE_I_ANSWER.format(where=f"this {'channel' if name == _CHANNEL else 'server'}")
+        heading = platforms_texts.WHERE_I_ANSWER.format(where=f"this {'channel' if name == _CHANNEL else 'server'}")
         parts.append(PanelPart(heading, select=PanelSelect(PLACES[USUAL], PLACES, value, name)))
     return Panel("**Settings**", parts=tuple(parts))
 
@@ -116,7 +119,7 @@ async def _change(host: Host, call: CommandCall, caller: DiscordCaller, name: st
     own, decides = await choices.all_of(person), caller.decides()
     match name:
         case "model":
-            await host.commands[talking.MODEL_COMMAND.name].run(replace(call, words=value))
+            await host.commands[MODEL_COMMAND.name].run(replace(call, words=value))
         case "learning":
             switch = "resume" if own.get(PAUSE) == PAUSED else "pause"
             await host.commands[memory.COMMAND.name].run(replace(call, words=switch))
@@ -141,10 +144,10 @@ async def _zones(*_: object) -> Sequence[str]:
 # Only Discord has this command.
 SETTINGS: Final = Command(
     name="settings",
-    summary=command_texts.SETTINGS_SUMMARY,
+    summary=platforms_texts.SETTINGS_SUMMARY,
     run=settings,
     suggests={ZONE: _zones},
-    arguments=(Argument(ZONE, command_texts.ZONE_SUMMARY),),
+    arguments=(Argument(ZONE, platforms_texts.ZONE_SUMMARY),),
     open_to_all=True,
     bare=False,
 )

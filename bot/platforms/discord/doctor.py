@@ -14,14 +14,14 @@ from discord.http import Route
 from agent.certificates import sentence_of
 from agent.errors import SettingsError
 from agent.ports.clock import Clock
-from bot.exits import Finding, Level
+from bot.chat.findings import Finding, Level
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
 from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.members import owners_of
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
-from bot.texts import setup_texts
 
 MAX_OWNER_REQUESTS: Final = 20  # Servers whose owner is requested, one request each, if no setting names any
 
@@ -57,7 +57,7 @@ async def application_id(settings: DiscordSettings) -> str:
     """Return the id of the token's application. Raises SettingsError and DiscordUnreachable."""
     application = (await _facts(settings)).application
     if application is None:
-        raise DiscordUnreachable(setup_texts.APPLICATION_UNKNOWN)
+        raise DiscordUnreachable(platforms_texts.APPLICATION_UNKNOWN)
     return str(application["id"])
 
 
@@ -68,9 +68,9 @@ async def _facts(settings: DiscordSettings, trace: aiohttp.TraceConfig | None = 
         try:
             await client.login(settings.token.reveal())
         except discord.LoginFailure:
-            raise SettingsError(setup_texts.COPY_DISCORD_AGAIN) from None
+            raise SettingsError(platforms_texts.COPY_DISCORD_AGAIN) from None
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
-            otherwise = setup_texts.DISCORD_SILENT.format(address=settings.api_base_url)
+            otherwise = platforms_texts.DISCORD_SILENT.format(address=settings.api_base_url)
             raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
         guilds = await _request(client, f"/users/@me/guilds?limit={MAX_GUILDS}&with_counts=true")
         payloads = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))

@@ -23,10 +23,10 @@ from agent.memory.audience import Place
 from agent.messages import Depth
 from agent.schedules.definitions import ScheduleKind
 from agent.shown_replies import EPHEMERAL_PAGE
+from bot.chat.texts.formatting import shortened
 from bot.platforms.discord.markup import DiscordNames, readable, without_mention
 from bot.platforms.discord.places import SOURCE, known_as, private_place
-from bot.setting_parsers import ReplyMode
-from bot.texts.formatting import shortened
+from bot.settings.parsers import ReplyMode
 
 NO_TEXT = "(no text)"  # The text of a message without any: a bare mention, a picture
 
@@ -247,7 +247,7 @@ def thread_name(question: str) -> str:
 
 
 def budget_ids(words: str) -> str:
-    """Return the arguments of `/budget` with ids in place of mentions, as `bot.access.budgets` reads them."""
+    """Return the arguments of `/budget` with ids in place of mentions, as `bot.budgets.budgets` reads them."""
     people = _USER.sub(lambda found: f"person:{known_as(found[1])}", words)
     return _CHANNEL.sub(r"channel:\1", people)
 

@@ -19,15 +19,19 @@ from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.incoming import Incoming
 from agent.repeats import repeats_of
 from agent.turn_setup import asker_of
-from bot import message_intake
-from bot.access.acl import Requester
-from bot.access.admission import NoticeThrottle
-from bot.attachments.kinds import naming
-from bot.commands.channel import LEARN_COMMAND as LEARN
-from bot.commands.channel import links_in
-from bot.host import Host
-from bot.logs import severity
-from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
+from bot.channels.open_questions import is_open_question
+from bot.chat import intake as message_intake
+from bot.chat.access.admission import NoticeThrottle
+from bot.chat.askers import Requester
+from bot.chat.attachments.kinds import naming
+from bot.chat.host import Host
+from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.logs import severity
+from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.watermark import Watermark
+from bot.knowledge.commands import LEARN_COMMAND as LEARN
+from bot.knowledge.commands import links_in
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.connection import Connection
@@ -38,9 +42,7 @@ from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
-from bot.setting_parsers import ReplyMode
-from bot.texts import memory_texts, reply_texts
-from bot.turns.watermark import Watermark
+from bot.settings.parsers import ReplyMode
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +93,9 @@ class DiscordIntake:
 
         async def tell_to_wait(error: CogencyError) -> None:
             notice = (
-                reply_texts.KEPT_WAITING if isinstance(error, StoreUnavailable) else reply_texts.DISCORD_KEPT_WAITING
+                platforms_texts.KEPT_WAITING
+                if isinstance(error, StoreUnavailable)
+                else platforms_texts.DISCORD_KEPT_WAITING
             )
             if for_us and not self._notices.was_shown(str(message.author.id), notice):
                 await self._reply(message, notice)
@@ -106,7 +110,7 @@ class DiscordIntake:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as failure:
                 log.log(severity(failure), "message %d could not be taken in: %s", message.id, failure)
-                await self._reply(message, reply_texts.failure(failure))
+                await self._reply(message, platforms_texts.failure(failure))
         if not is_answered:
             self._connection.mark_signed(str(message.id))
 
@@ -207,7 +211,9 @@ class DiscordIntake:
                     await self._once(message, lambda: self._learn(message, incoming, pages))
                     return False
                 reply_text = (
-                    help_text(direct=direct) if command == "help" else reply_texts.use_command(command, direct=direct)
+                    help_text(direct=direct)
+                    if command == "help"
+                    else platforms_texts.use_command(command, direct=direct)
                 )
                 await self._once(message, lambda: self._answer(message, reply_text))
             case message_intake.Ignore():
@@ -222,7 +228,7 @@ class DiscordIntake:
         async def read() -> Incoming:
             found = await self._conversations.of_post(post, me, asked=True)
             if found is None:
-                raise Refused(reply_texts.NO_ANSWER_THERE)
+                raise Refused(platforms_texts.NO_ANSWER_THERE)
             checks.check(message.channel, in_thread=bool(decode_address(found.incoming.reply_to).thread))
             return found.incoming
 
@@ -297,7 +303,7 @@ class DiscordIntake:
         async def stopped() -> bool:
             await self._admit_order(incoming)
             if hushed := await self._host.ambient.hush(incoming.channel, incoming.conversation):
-                await self._answer(message, memory_texts.HUSHED)
+                await self._answer(message, platforms_texts.HUSHED)
             return await self._host.turns.stop_conversation(incoming.conversation) or hushed
 
         async def refused(refusal: Refused) -> None:

@@ -14,16 +14,19 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.incoming import Person
 from agent.ports.tools import Asker
-from bot.access.acl import Requester
-from bot.commands.declaration import CommandCall, PanelPart, PanelSelect, Stoppable
-from bot.host import Host
+from bot.chat.askers import Requester
+from bot.chat.commands.declaration import CommandCall, Stoppable
+from bot.chat.host import Host
+from bot.chat.panels import PanelPart, PanelSelect
+from bot.chat.reply.split import pages
+from bot.chat.texts import formatting
+from bot.knowledge import texts as knowledge_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import objects
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import DiscordAuthor, own_place, private_conversation
 from bot.platforms.discord.members import ZONE, Members, zone_chosen
 from bot.platforms.discord.places import UNREADABLE, known_as
-from bot.reply.split import pages
-from bot.texts import command_texts, formatting, memory_texts, reply_texts
 
 # Ephemeral panels of text, with buttons beside and below it.
 #
@@ -62,7 +65,9 @@ def button(label: str, custom_id: str, style: discord.ButtonStyle = discord.Butt
 
 def first_layout(markdown: str, *below: Part, taken: int = 0) -> tuple[Layout, list[str]]:
     """Return a layout with the text that fits above the parts `below`, of `taken` characters, and the other pages."""
-    first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(reply_texts.MORE_THAN_FITS) - taken)] or ["…"]
+    first, *more = [page.text for page in pages(markdown, MAX_CHARS - len(platforms_texts.MORE_THAN_FITS) - taken)] or [
+        "…"
+    ]
     return layout(panel_text(first), *below), more
 
 
@@ -76,7 +81,9 @@ async def show_layout(interaction: Interaction, first: Layout, more: Sequence[st
     await interaction.edit_original_response(content=None, view=first)
     for number, following in enumerate(more[:MAX_FOLLOWING], start=1):
         is_cut = number == MAX_FOLLOWING < len(more)
-        parts = [panel_text(following), panel_text(reply_texts.MORE_THAN_FITS)] if is_cut else [panel_text(following)]
+        parts = (
+            [panel_text(following), panel_text(platforms_texts.MORE_THAN_FITS)] if is_cut else [panel_text(following)]
+        )
         await interaction.followup.send(view=layout(*parts), ephemeral=True)
 
 
@@ -145,14 +152,14 @@ OTHER_ZONE: Final = "other"  # The menu's entry that explains how to set another
 
 def zone_part(chosen: str, words: str, now: datetime) -> PanelPart:
     """Return the panel part with the current zone ("" for none) and a menu of others, whose choice follows `words`."""
-    current = command_texts.ZONE_NOW.format(moment=formatting.local_moment(now, chosen))
+    current = platforms_texts.ZONE_NOW.format(moment=formatting.local_moment(now, chosen))
     common = dict(formatting.zone_options(now))
     if chosen and chosen not in common:  # the menu shows the current zone in place of the least common one
         common = {chosen: chosen} | dict(list(common.items())[: MAX_CHOICES - 2])
-    options = common | {OTHER_ZONE: command_texts.ZONE_ANOTHER}
+    options = common | {OTHER_ZONE: platforms_texts.ZONE_ANOTHER}
     return PanelPart(
-        current if chosen else command_texts.ZONE_ASKED,
-        select=PanelSelect(command_texts.ZONE_CHOOSE, options, chosen, words),
+        current if chosen else platforms_texts.ZONE_ASKED,
+        select=PanelSelect(platforms_texts.ZONE_CHOOSE, options, chosen, words),
     )
 
 
@@ -237,7 +244,7 @@ class DiscordCaller:
 
     async def keep_zone(self, zone: str) -> str:
         if not (zone_name := formatting.zone_named(zone)):
-            return command_texts.ZONE_UNKNOWN if zone != OTHER_ZONE else command_texts.ZONE_OTHER
+            return platforms_texts.ZONE_UNKNOWN if zone != OTHER_ZONE else platforms_texts.ZONE_OTHER
         await self.host.preferences.set(self.person.id, ZONE, zone_name)
         return ""
 
@@ -252,7 +259,7 @@ class DiscordCaller:
 
     @property
     def not_receiving(self) -> str:
-        return "" if self.interaction.client.intents.message_content else command_texts.NO_CONTENT_INTENT
+        return "" if self.interaction.client.intents.message_content else platforms_texts.NO_CONTENT_INTENT
 
     @property
     def window_fields(self) -> int:
@@ -269,7 +276,7 @@ class DiscordCaller:
     async def begin_conversation(self) -> str:
         channel = known_as(self.interaction.channel_id or self.interaction.id)
         await self.host.direct_messages.begin(channel, str(self.interaction.id))
-        return command_texts.NEW_CONVERSATION
+        return platforms_texts.NEW_CONVERSATION
 
     async def announce(self, markdown: str) -> None:
         """Post to the channel: of a thread, in its parent channel; of a forum post, in the post itself."""
@@ -278,10 +285,10 @@ class DiscordCaller:
         channel = parent if isinstance(parent, discord.TextChannel) else current
         try:
             if not isinstance(channel, discord.abc.Messageable):
-                raise Refused(memory_texts.NOT_SAID_THERE)
+                raise Refused(knowledge_texts.NOT_SAID_THERE)
             await channel.send(markdown, suppress_embeds=True)
         except UNREADABLE as error:
-            raise Refused(memory_texts.NOT_SAID_THERE) from error
+            raise Refused(knowledge_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
         return markdown
@@ -342,7 +349,7 @@ def failure_of(storing: "asyncio.Future[bool]") -> CogencyError | None:
 
 async def answer_failure(interaction: Interaction, failed: CogencyError, connection: Connection) -> None:
     """Report a refused or failed command or button to its user only."""
-    text = reply_texts.failure(failed)
+    text = platforms_texts.failure(failed)
     try:
         if not interaction.response.is_done():
             await respond_alone(interaction, text)

@@ -13,14 +13,15 @@ from cachetools import TLRUCache
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.ports.clock import Clock
-from bot.caches import MAX_ENTRIES, Backoff, OncePerMinute, SingleFlight, until_too_old
-from bot.host import Choices
+from bot.chat.backoff import Backoff, OncePerMinute
+from bot.chat.caches import MAX_ENTRIES, SingleFlight, until_too_old
+from bot.chat.host import Choices
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordSettings, Ranks
 from bot.platforms.discord.places import UNREADABLE
-from bot.setting_parsers import OtherServers
-from bot.texts import reply_texts, setup_texts
+from bot.settings.parsers import OtherServers
 
 # The operator's mapping of roles to authorities. Pure.
 #
@@ -134,15 +135,15 @@ def owners_of(application: discord.AppInfo) -> frozenset[int]:
 
 def refusal(guild: int) -> str:
     """Return the notice for a question in a server that is not served."""
-    return reply_texts.SERVER_NOT_SERVED.format(guild=guild)
+    return platforms_texts.SERVER_NOT_SERVED.format(guild=guild)
 
 
 def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
     """Return the log line about servers that are not named."""
     names = ", ".join(f"{guild.name!r} ({guild.id})" for guild in others[:MAX_LISTED])
     more = f" and {len(others) - MAX_LISTED} more" if len(others) > MAX_LISTED else ""
-    action = setup_texts.LEAVES_THEM if left else setup_texts.ANSWERS_NOBODY
-    return setup_texts.SERVERS_NOT_SERVED.format(done=action, named=names + more)
+    action = platforms_texts.LEAVES_THEM if left else platforms_texts.ANSWERS_NOBODY
+    return platforms_texts.SERVERS_NOT_SERVED.format(done=action, named=names + more)
 
 
 ZONE: Final = "zone"  # A person's choice: the IANA name of their time zone, which Discord does not report
@@ -164,7 +165,7 @@ class DiscordMemberUnknown(CogencyError):
     """Discord cannot currently say who a person is. Unknown is not a no: their question waits."""
 
     def __init__(self) -> None:
-        super().__init__(reply_texts.DISCORD_WHO)
+        super().__init__(platforms_texts.DISCORD_WHO)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 import discord
 from discord import components
 
-from bot.message_parts import (
+from bot.chat.message_parts import (
     CARD,
     FORWARDED,
     MAX_CHARS,

@@ -11,10 +11,10 @@ import discord
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.stored_messages import LastSeen
-from bot.logs import severity
+from bot.chat.logs import severity
+from bot.chat.texts.formatting import counted
+from bot.chat.turns.watermark import Watermark
 from bot.platforms.discord.places import UNREADABLE, known_as
-from bot.texts.formatting import counted
-from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 

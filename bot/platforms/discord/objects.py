@@ -8,12 +8,13 @@ from typing import TypeAlias
 import discord
 
 from agent.admission_terms import Authority
+from agent.memory.audience import Place
 from bot.platforms.discord import inbound
 from bot.platforms.discord.checks import may_start_threads
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, DiscordPost
 from bot.platforms.discord.markup import DiscordNames
 from bot.platforms.discord.message_content import content_of
-from bot.platforms.discord.places import ChannelFacts, Place, known_as, place_of, private_place
+from bot.platforms.discord.places import ChannelFacts, known_as, place_of, private_place
 
 CHANNEL_MENTION = re.compile(r"<#(\d{1,20})>", re.ASCII)
 _BACKTICKS = re.compile("`+")

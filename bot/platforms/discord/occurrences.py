@@ -24,15 +24,15 @@ from agent.schedules.definitions import Admitted, NewSchedule, NotAllowed, Occur
 from agent.schedules.ids import occurrence_id, schedule_id
 from agent.schedules.long_work import work_conversation
 from agent.turn_kinds import TurnKind
-from bot.access.acl import Requester
-from bot.host import Host
+from bot.chat.askers import Requester
+from bot.chat.host import Host
+from bot.chat.reply.surface import PageGone
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, objects
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import STRANGER, Address, DiscordAuthor, own_place
 from bot.platforms.discord.members import Members, refusal, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable, can_read, known_as
-from bot.reply_surface import PageGone
-from bot.texts import reply_texts
 
 # Messages for an occurrence are newer than its admission, by a clock that is off by at most this.
 LOOK_BEHIND: Final = timedelta(minutes=5)
@@ -44,7 +44,7 @@ class DiscordSilent(CogencyError):
     """Discord cannot currently provide what is needed."""
 
     def __init__(self) -> None:
-        super().__init__(reply_texts.DISCORD_WHERE)
+        super().__init__(platforms_texts.DISCORD_WHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class DiscordSchedules:
         try:
             user = await self.client.fetch_user(_user(made))
         except discord.NotFound:
-            return NotAllowed(reply_texts.SCHEDULE_PERSON_GONE)
+            return NotAllowed(platforms_texts.SCHEDULE_PERSON_GONE)
         author = await self.members.author_now(DiscordAuthor(user.id, user.display_name))
         return _OccurrenceTarget(author, own_place(author), await self._open_dm(author.id))
 
@@ -121,9 +121,9 @@ class DiscordSchedules:
         try:
             channel = await self._channel(made)
         except (discord.NotFound, discord.Forbidden):
-            return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+            return NotAllowed(platforms_texts.SCHEDULE_PLACE_GONE)
         if not isinstance(channel, Readable):
-            return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+            return NotAllowed(platforms_texts.SCHEDULE_PLACE_GONE)
         if isinstance(channel, discord.ForumChannel):
             return await self._alone(made)
         guild = channel.guild
@@ -134,9 +134,9 @@ class DiscordSchedules:
         try:
             member = await guild.fetch_member(_user(made))
         except discord.NotFound:
-            return NotAllowed(reply_texts.SCHEDULE_LEFT_SERVER)
+            return NotAllowed(platforms_texts.SCHEDULE_LEFT_SERVER)
         if not await can_read(channel, member):
-            return NotAllowed(reply_texts.SCHEDULE_LEFT)
+            return NotAllowed(platforms_texts.SCHEDULE_LEFT)
         in_thread = isinstance(channel, discord.Thread)
         try:
             checks.check(channel, in_thread=in_thread)
@@ -144,7 +144,7 @@ class DiscordSchedules:
             return NotAllowed(str(refused))
         place = _not_wider(made, objects.channel_place(channel), channel)
         if place is None:
-            return NotAllowed(reply_texts.SCHEDULE_WIDER)
+            return NotAllowed(platforms_texts.SCHEDULE_WIDER)
         author = self.members.here(objects.author_of(member))
         return _OccurrenceTarget(author, place, made.channel, str(channel.id) if in_thread else "")
 

@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
 
-from bot.setting_parsers import OtherServers, ReplyMode, Secret
-from bot.texts import setup_texts
+from bot.chat.secret import Secret
+from bot.platforms import texts as platforms_texts
+from bot.settings.parsers import OtherServers, ReplyMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def person_link(application: str) -> str:
 
 def invite_text(application: str, features: Collection[DiscordFeature] = EVERYTHING) -> str:
     """Return the output of `cogency discord invite`."""
-    lines = [setup_texts.FOR_SERVER.format(link=server_link(application, features))]
+    lines = [platforms_texts.FOR_SERVER.format(link=server_link(application, features))]
     if DiscordFeature.COMMANDS in features:
-        lines.append(setup_texts.FOR_YOURSELF.format(link=person_link(application)))
+        lines.append(platforms_texts.FOR_YOURSELF.format(link=person_link(application)))
     return "".join(f"{line}\n" for line in lines)

@@ -14,24 +14,17 @@ import discord
 
 from agent.incoming import Incoming
 from agent.turn_setup import asker_of
-from bot.commands import tools
-from bot.commands.declaration import (
-    AnyCommand,
-    FieldKind,
-    Filled,
-    FormField,
-    Panel,
-    PanelAction,
-    PanelForm,
-    PanelSelect,
-)
-from bot.host import Host
+from bot.chat.commands.declaration import AnyCommand
+from bot.chat.host import Host
+from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.chat.texts import formatting
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import interactions
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
-from bot.texts import command_texts, formatting
+from bot.tools import commands as tools
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
 MAX_LINE_CHARS: Final = 4_000  # Discord's limit of a field's input
@@ -149,7 +142,7 @@ def mistakes_panel(form: PanelForm, press: ButtonPress, filled: Filled, mistakes
         if field.kind in (FieldKind.LINE, FieldKind.LINES) and filled[field.name]
     ]
     retry = discord.ui.ActionRow(interactions.button(form.label, press.id))
-    return "\n".join([" ".join(mistakes.values()), *([command_texts.YOU_TYPED, *typed] if typed else [])]), retry
+    return "\n".join([" ".join(mistakes.values()), *([platforms_texts.YOU_TYPED, *typed] if typed else [])]), retry
 
 
 def form_window(form: PanelForm, press: ButtonPress, filled: Filled) -> discord.ui.Modal:

@@ -16,9 +16,12 @@ from agent.memory.audience import Place
 from agent.repeats import message_of
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
-from bot import message_intake
-from bot.access.acl import Requester
-from bot.host import Host
+from bot.chat import intake as message_intake
+from bot.chat.askers import Requester
+from bot.chat.host import Host
+from bot.chat.reply.surface import SCHEDULING, ReplyAction, SurfaceError
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects
 from bot.platforms.discord.buttons import ReplyPress
 from bot.platforms.discord.connection import Connection
@@ -27,8 +30,6 @@ from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, insta
 from bot.platforms.discord.members import Members, zone_chosen
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.surroundings import Surroundings
-from bot.reply_surface import SCHEDULING, ReplyAction, SurfaceError
-from bot.texts import command_texts, memory_texts, reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ class Press:
 
 def continue_pressed(press: Press) -> Incoming:
     """Return the press of "Continue" as a question of the presser, accepted once for each page."""
-    return _pressed(press, reply_texts.GO_ON, f"continue:{press.page}")
+    return _pressed(press, platforms_texts.GO_ON, f"continue:{press.page}")
 
 
 def regenerate_pressed(press: Press, reply: Answered) -> Incoming:
@@ -225,7 +226,7 @@ class Pressing:
             if await self.host.turns.stop_conversation(button.conversation, alone=True):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
-            await interactions.follow_up(interaction, reply_texts.failure(error))
+            await interactions.follow_up(interaction, platforms_texts.failure(error))
             return
         # The turn may have ended meanwhile: the buttons that were added since then stay.
         view = _without(await interaction.original_response(), button)
@@ -237,9 +238,9 @@ class Pressing:
         try:
             is_known = await self._reply_above(interaction, turn) is not None
             is_recorded = is_known and await self.host.feedback.judge(turn, known_as(interaction.user.id), verdict)
-            reply_text = reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY
+            reply_text = platforms_texts.NOTED if is_recorded else platforms_texts.NO_SUCH_REPLY
         except CogencyError as error:
-            reply_text = reply_texts.failure(error)
+            reply_text = platforms_texts.failure(error)
         await interactions.show_text(interaction, reply_text)
 
     async def _change(self, interaction: Interaction, turn: int) -> None:
@@ -247,12 +248,12 @@ class Pressing:
         try:
             async with asyncio.timeout(STORE_FIRST_S):
                 if (reply := await self._reply_above(interaction, turn)) is None:
-                    raise Refused(reply_texts.NO_SUCH_REPLY)
+                    raise Refused(platforms_texts.NO_SUCH_REPLY)
                 words = await self.host.schedules.change_words(reply, known_as(interaction.user.id))
         except TimeoutError:
-            await interactions.respond_alone(interaction, command_texts.WINDOW_TRY_AGAIN)
+            await interactions.respond_alone(interaction, platforms_texts.WINDOW_TRY_AGAIN)
         except CogencyError as error:
-            await interactions.respond_alone(interaction, reply_texts.failure(error))
+            await interactions.respond_alone(interaction, platforms_texts.failure(error))
         else:
             await self.change(interaction, words)
 
@@ -262,17 +263,17 @@ class Pressing:
         cancels, person = button.offer is ReplyAction.CANCEL, known_as(interaction.user.id)
         try:
             if (reply := await self._reply_above(interaction, button.turn)) is None:
-                reply_text = reply_texts.NO_SUCH_REPLY
+                reply_text = platforms_texts.NO_SUCH_REPLY
             elif cancels:
                 reply_text = await self.host.schedules.take_back(reply, person)
             else:
                 reply_text = await self.host.memories.take_back(button.turn, person)
         except CogencyError as error:
-            await interactions.follow_up(interaction, reply_texts.failure(error))
+            await interactions.follow_up(interaction, platforms_texts.failure(error))
             return
         await interactions.follow_up(interaction, reply_text)
         if reply is not None and (page := interaction.message) is not None:
-            content = memory_texts.unscheduled(page.content) if cancels else memory_texts.undone(page.content)
+            content = platforms_texts.unscheduled(page.content) if cancels else platforms_texts.undone(page.content)
             removed = [replace(button, offer=offer) for offer in SCHEDULING] if cancels else [button]
             with suppress(discord.NotFound):
                 await interaction.edit_original_response(content=content, view=_without(page, *removed))
@@ -282,10 +283,10 @@ class Pressing:
         try:
             reply = await self._reply_above(interaction, turn)
             if reply is None or not await self.host.feedback.delete(turn, known_as(interaction.user.id)):
-                await interactions.follow_up(interaction, reply_texts.NO_SUCH_REPLY)
+                await interactions.follow_up(interaction, platforms_texts.NO_SUCH_REPLY)
                 return
         except CogencyError as error:
-            await interactions.follow_up(interaction, reply_texts.failure(error))
+            await interactions.follow_up(interaction, platforms_texts.failure(error))
             return
         await self._delete_shown_pages(interaction, reply)
 
@@ -307,7 +308,7 @@ class Pressing:
         if page is None or not page.flags.ephemeral:
             await delete_pages(self.connection, interaction.channel_id or interaction.id, reply)
         elif len(reply.pages) > 1:
-            await interactions.follow_up(interaction, reply_texts.ONLY_THIS_PAGE)
+            await interactions.follow_up(interaction, platforms_texts.ONLY_THIS_PAGE)
 
     async def _continue(self, interaction: Interaction, conversation: str) -> None:
         async def question(press: Press) -> Incoming:
@@ -321,7 +322,7 @@ class Pressing:
         async def question(press: Press) -> Incoming:
             reply = await self._reply_above(interaction, button.turn)
             if reply is None:
-                raise Refused(reply_texts.NO_SUCH_REPLY)
+                raise Refused(platforms_texts.NO_SUCH_REPLY)
             incoming = regenerate_pressed(press, reply)
             files = await self.surroundings.files_of(message_of(reply.message_id), interaction.channel)
             return replace(incoming, files=files)
@@ -365,7 +366,7 @@ class Pressing:
             await storing
         except CogencyError as error:
             log.warning("a press of a button could not be taken in: %s", error)
-            await interactions.follow_up(interaction, reply_texts.failure(error))
+            await interactions.follow_up(interaction, platforms_texts.failure(error))
 
 
 def _press(interaction: Interaction, connection: Connection) -> Press | None:

@@ -9,9 +9,7 @@ import aiohttp
 import discord
 from discord.http import Route
 
-from bot.platforms.discord.buttons import NONE, Components
-from bot.platforms.discord.http_client import wait_at_most
-from bot.reply_surface import (
+from bot.chat.reply.surface import (
     OutFile,
     PageGone,
     PageInvalid,
@@ -21,7 +19,9 @@ from bot.reply_surface import (
     PageUnsent,
     SurfaceError,
 )
-from bot.texts import reply_texts
+from bot.platforms import texts as platforms_texts
+from bot.platforms.discord.buttons import NONE, Components
+from bot.platforms.discord.http_client import wait_at_most
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
@@ -273,7 +273,7 @@ def translated(error: Exception) -> SurfaceError:
         case discord.HTTPException(code=code) if code in _LOCKED:
             return PageLocked(f"the message can no longer be edited (Discord's error {code})")
         case discord.HTTPException(code=code, status=status) if code in _REFUSED or status == 403:
-            return PageRefused(f"Discord refused it with error {code}.", reply_texts.DISCORD_REMEDIES.get(code, ""))
+            return PageRefused(f"Discord refused it with error {code}.", platforms_texts.DISCORD_REMEDIES.get(code, ""))
         case discord.HTTPException(code=code, status=status) if code in _GONE or status == 404:
             return PageGone(f"the message or its place is gone (Discord's error {code})")
         case discord.HTTPException(status=401):
@@ -290,16 +290,16 @@ def explained(error: Exception) -> str:
     """Describe a failed request in one sentence for the log, with a remedy; it contains no text by users."""
     match error:
         case discord.RateLimited():
-            return reply_texts.DISCORD_LIMITED.format(seconds=error.retry_after)
+            return platforms_texts.DISCORD_LIMITED.format(seconds=error.retry_after)
         case discord.HTTPException(status=401):
-            return reply_texts.DISCORD_ANSWERED.format(
-                status=401, code=40001, remedy=reply_texts.DISCORD_REMEDIES[40001]
+            return platforms_texts.DISCORD_ANSWERED.format(
+                status=401, code=40001, remedy=platforms_texts.DISCORD_REMEDIES[40001]
             )
         case discord.HTTPException(code=code):
-            remedy = reply_texts.DISCORD_REMEDIES.get(code, "")
-            return reply_texts.DISCORD_ANSWERED.format(status=error.status, code=code, remedy=remedy).rstrip()
+            remedy = platforms_texts.DISCORD_REMEDIES.get(code, "")
+            return platforms_texts.DISCORD_ANSWERED.format(status=error.status, code=code, remedy=remedy).rstrip()
         case _:
-            return reply_texts.DISCORD_UNREACHED.format(kind=type(error).__name__)
+            return platforms_texts.DISCORD_UNREACHED.format(kind=type(error).__name__)
 
 
 def _follows(message: Payload, interaction: str) -> bool:

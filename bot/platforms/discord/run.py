@@ -23,7 +23,11 @@ from agent.ports.clock import Clock
 from agent.providers.http_client import Http
 from agent.shown_replies import ShownPage, ShownReply
 from agent.tools.read_channel import ReadChannelTool
-from bot.host import Host, PlatformUnavailable
+from bot.chat.host import Host, PlatformUnavailable
+from bot.chat.reply.surface import Surface
+from bot.chat.telemetry import SILENT, Telemetry
+from bot.chat.turns.watermark import Watermark
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.channel_history import DiscordChannelReader
@@ -36,10 +40,6 @@ from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
 from bot.platforms.discord.surroundings import Surroundings
-from bot.reply_surface import Surface
-from bot.telemetry import SILENT, Telemetry
-from bot.texts import memory_texts, setup_texts
-from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +104,9 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: 
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:
                     if not message_content:
-                        raise DiscordUnreachable(setup_texts.INTENTS_REFUSED) from None
+                        raise DiscordUnreachable(platforms_texts.INTENTS_REFUSED) from None
                     message_content = False
-                    log.warning(setup_texts.WITHOUT_CONTENT)
+                    log.warning(platforms_texts.WITHOUT_CONTENT)
                 except UNREADABLE:
                     log.exception("Discord sent what its library cannot read; connecting again")
                     listening.connected = False
@@ -132,7 +132,7 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
         case ShownReply.KEPT:
             channel, message, _ = place_of_page(shown.page)
             text, components = await rest.read(channel, message)
-            if (undone := memory_texts.undone(text)) != text:
+            if (undone := platforms_texts.undone(text)) != text:
                 await rest.edit(channel, message, undone, buttons.without_undo(components))
         case _:
             assert_never(shown.what)
@@ -175,20 +175,20 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
         except discord.ConnectionClosed as closed:
             if closed.code == _AUTHENTICATION_FAILED and client.first_connected.is_set():
                 # One refusal of a token that was accepted proves nothing: the next login says whether it is valid.
-                ended = setup_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code)
+                ended = platforms_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code)
                 raise DiscordUnreachable(ended) from None
             raise _closed(closed, settings) from None
         except discord.RateLimited as limited:
             raise DiscordUnreachable(
-                setup_texts.LOGIN_LIMITED.format(seconds=limited.retry_after), retry_after_s=limited.retry_after
+                platforms_texts.LOGIN_LIMITED.format(seconds=limited.retry_after), retry_after_s=limited.retry_after
             ) from None
         except discord.HTTPException as error:
             raise DiscordUnreachable(
-                setup_texts.LOGIN_FAILED.format(status=error.status),
+                platforms_texts.LOGIN_FAILED.format(status=error.status),
                 retry_after_s=_retry_after(error),
             ) from None
         except _UNREACHABLE as error:
-            otherwise = setup_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)
+            otherwise = platforms_texts.DISCORD_UNREACHABLE.format(address=settings.api_base_url)
             raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
 
 
@@ -201,10 +201,10 @@ async def _hold_connection(client: DiscordClient, settings: DiscordSettings) -> 
         if not client.first_connected.is_set():
             await asyncio.wait({connecting}, timeout=GRACE_S)
             _raise_reason(connecting)
-            raise DiscordUnreachable(setup_texts.GATEWAY_UNREACHABLE.format(address=settings.gateway_url))
+            raise DiscordUnreachable(platforms_texts.GATEWAY_UNREACHABLE.format(address=settings.gateway_url))
         log.info("Discord: connected as %s", client.user)
         await connecting
-        raise DiscordUnreachable(setup_texts.DISCORD_ENDED)
+        raise DiscordUnreachable(platforms_texts.DISCORD_ENDED)
     finally:
         for task in [connecting, *first]:
             task.cancel()
@@ -228,11 +228,11 @@ def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> Coge
     if closed.code == _AUTHENTICATION_FAILED:
         return _wrong_token()
     if closed.code == _SHARDING_REQUIRED:
-        return SettingsError(setup_texts.TOO_MANY_SERVERS)
+        return SettingsError(platforms_texts.TOO_MANY_SERVERS)
     if closed.code in _PERMANENT:
-        return DiscordRefused(setup_texts.GATEWAY_REFUSED.format(address=settings.gateway_url, code=closed.code))
-    return DiscordUnreachable(setup_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code))
+        return DiscordRefused(platforms_texts.GATEWAY_REFUSED.format(address=settings.gateway_url, code=closed.code))
+    return DiscordUnreachable(platforms_texts.GATEWAY_ENDED.format(address=settings.gateway_url, code=closed.code))
 
 
 def _wrong_token() -> SettingsError:
-    return SettingsError(setup_texts.DISCORD_LOGIN_REFUSED)
+    return SettingsError(platforms_texts.DISCORD_LOGIN_REFUSED)

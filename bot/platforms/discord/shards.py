@@ -25,15 +25,17 @@ from discord.http import Route
 
 from agent.errors import StoreError
 from agent.ports.shard_leases import SHARD_LEASE, HeldShard, ShardSession
-from bot.caches import Backoff, Replicas, SingleFlight
-from bot.host import Host
+from bot.chat.backoff import Backoff
+from bot.chat.caches import SingleFlight
+from bot.chat.host import Host
+from bot.chat.replicas import Replicas
+from bot.chat.telemetry import ShardLeft, ShardTaken
+from bot.chat.texts.formatting import counted
+from bot.chat.turns.watermark import Watermark
 from bot.platforms.discord.client import ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable
-from bot.telemetry import ShardLeft, ShardTaken
-from bot.texts.formatting import counted
-from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 

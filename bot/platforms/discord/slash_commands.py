@@ -10,8 +10,8 @@ from discord import app_commands
 from discord.http import Route
 
 from agent.incoming import Incoming
-from bot.commands import discovery
-from bot.commands.declaration import (
+from bot import commands as discovery
+from bot.chat.commands.declaration import (
     AnyCommand,
     Argument,
     ArgumentKind,
@@ -21,10 +21,11 @@ from bot.commands.declaration import (
     nearest,
     nearly_meant,
 )
+from bot.memory import texts as memory_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.conversations import SETTINGS
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
-from bot.texts import command_texts
 
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 
@@ -43,7 +44,7 @@ def offered_in(*, direct: bool) -> tuple[AnyCommand, ...]:
 def help_text(*, direct: bool) -> str:
     """Return the commands that can be used there, with their summaries."""
     summaries = {f"/{command.name}": command.summary for command in offered_in(direct=direct)}
-    return f"{command_texts.help_text(summaries)}\n\n{command_texts.HOW_ON_DISCORD}"
+    return f"{memory_texts.help_text(summaries)}\n\n{platforms_texts.HOW_ON_DISCORD}"
 
 
 def command_in(incoming: Incoming, *, direct: bool) -> str:

@@ -1,4 +1,4 @@
-"""One reply on Discord: `bot.reply_surface.Surface` for every kind of address that a question comes with."""
+"""One reply on Discord: `bot.chat.reply.surface.Surface` for every kind of address that a question comes with."""
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
@@ -10,13 +10,13 @@ from typing import TypeAlias
 from agent.incoming import Incoming
 from agent.schedules.definitions import ScheduleKind
 from agent.turn_kinds import TurnKind
-from bot import reply_surface
+from bot.chat.reply import surface as reply_surface
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import TYPING_EVERY_S, Connection, WriteTurns
 from bot.platforms.discord.inbound import Address, decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.texts import reply_texts
 
 PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
@@ -281,7 +281,7 @@ class DiscordSurface:
         except reply_surface.PageGone:
             if self._is_spent(key):
                 with suppress(reply_surface.SurfaceError):
-                    await rest.follow_up(self._token, reply_texts.TOO_LONG_HERE, private=self._address.private)
+                    await rest.follow_up(self._token, platforms_texts.TOO_LONG_HERE, private=self._address.private)
             raise
         page = f"{channel}/{message}"
         if not is_current:

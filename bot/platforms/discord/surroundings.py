@@ -12,14 +12,14 @@ from agent.errors import CogencyError
 from agent.incoming import Attachment, Quoted
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.stored_messages import AttachedMessage
-from bot.message_parts import NOT_IN_TIME, UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
+from bot.chat.message_parts import NOT_IN_TIME, UNREADABLE_LINK, UNREADABLE_REPLIED, UNREADABLE_THREAD
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.attachments import attachments
 from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordMessageLink, message_links, readable
 from bot.platforms.discord.message_content import content_of
 from bot.platforms.discord.objects import READ_MESSAGE_TYPES, channel_place, is_automatic, names_of
 from bot.platforms.discord.places import UNREADABLE, Readable, can_read, known_as
-from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class ChannelUnknown(CogencyError):
     """Discord cannot currently describe a channel; messages from there wait."""
 
     def __init__(self) -> None:
-        super().__init__(reply_texts.DISCORD_WHERE)
+        super().__init__(platforms_texts.DISCORD_WHERE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,34 +17,33 @@ from agent.ports.tools import Asker
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import Answered, ReplyVerdict
 from agent.turn_setup import asker_of
-from bot import message_intake
-from bot.access.acl import Requester
-from bot.commands import memory, talking, tools
-from bot.commands.declaration import (
+from bot.chat import intake as message_intake
+from bot.chat.askers import Requester
+from bot.chat.commands import talking
+from bot.chat.commands.declaration import (
     AnyCommand,
     BoundCommand,
     Command,
     CommandCall,
     CommandMeant,
     CommandScope,
-    FieldKind,
-    Filled,
-    Panel,
-    PanelAction,
-    PanelForm,
-    PanelPart,
     Stoppable,
     command_meant,
     command_named,
     nearest,
     nearly_meant,
 )
-from bot.commands.discovery import COMMANDS as DECLARED
-from bot.commands.discovery import form_named
-from bot.commands.remind import CHANGES
-from bot.commands.remind import COMMAND as SCHEDULES
-from bot.host import Host
-from bot.memory.learning import PAUSE
+from bot.chat.host import Host
+from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart
+from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.commands import COMMANDS as DECLARED
+from bot.commands import form_named
+from bot.memory import commands as memory
+from bot.memory import texts as memory_texts
+from bot.memory.pauses import PAUSE
+from bot.models.commands import MODEL_COMMAND
+from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import (
     BOT,
     CHANNELS,
@@ -62,9 +61,10 @@ from bot.platforms.play.inbound import (
     read_message,
 )
 from bot.platforms.play.surface import MessageLog, PlayMessage
-from bot.reply_surface import SCHEDULING, ReplyAction
-from bot.texts import command_texts, memory_texts, reply_texts
-from bot.tools.mcp_questions import MAX_FIELDS
+from bot.schedules.commands import CHANGES
+from bot.schedules.commands import COMMAND as SCHEDULES
+from bot.tools import commands as tools
+from bot.tools.mcp.questions import MAX_FIELDS
 
 REPLY_ATTEMPTS: Final = 20
 REPLY_PAUSE_S: Final = 0.1
@@ -75,14 +75,14 @@ async def show_settings(host: Host, call: CommandCall) -> Panel:
     """Show which model answers, and whether the bot learns from the person."""
     caller, (word, _, name) = _play_caller(call), call.words.partition(" ")
     if call.pressed and word == "model":
-        await host.commands[talking.MODEL_COMMAND.name].run(replace(call, words=name))
+        await host.commands[MODEL_COMMAND.name].run(replace(call, words=name))
     elif call.pressed and word in ("pause", "resume"):
         await host.commands[memory.COMMAND.name].run(call)
     paused = (await host.preferences.all_of(caller.person.id)).get(PAUSE) == PAUSED
-    learning = command_texts.LEARNS_NOTHING if paused else command_texts.LEARNS_FROM_YOU
-    change = command_texts.LEARN_AGAIN if paused else command_texts.STOP_LEARNING
+    learning = platforms_texts.LEARNS_NOTHING if paused else platforms_texts.LEARNS_FROM_YOU
+    change = platforms_texts.LEARN_AGAIN if paused else platforms_texts.STOP_LEARNING
     learns = PanelPart(
-        command_texts.LEARNING_NOW.format(learning=learning), (PanelAction(change, "resume" if paused else "pause"),)
+        platforms_texts.LEARNING_NOW.format(learning=learning), (PanelAction(change, "resume" if paused else "pause"),)
     )
     menu = await host.models.menu(await caller.requester())
     return Panel("**Settings**", parts=(talking.model_part(menu, "model"), learns))
@@ -90,7 +90,7 @@ async def show_settings(host: Host, call: CommandCall) -> Panel:
 
 # Only the page has this command.
 SETTINGS: Final = Command(
-    name="settings", summary=command_texts.PLAY_SETTINGS_SUMMARY, run=show_settings, open_to_all=True, bare=False
+    name="settings", summary=platforms_texts.PLAY_SETTINGS_SUMMARY, run=show_settings, open_to_all=True, bare=False
 )
 COMMANDS: Final = tuple(sorted((*DECLARED, SETTINGS), key=lambda command: command.name))
 
@@ -162,19 +162,19 @@ class PlayCaller:
         """The time zone is the machine's."""
 
     async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- the machine has a zone of its own
-        return command_texts.ZONE_OF_MACHINE
+        return platforms_texts.ZONE_OF_MACHINE
 
     async def stoppable(self) -> Stoppable:
         if self.where.direct or self.thread:
             return Stoppable([await self._conversation()])
-        return Stoppable((), command_texts.STOP_IN_THREAD.format(name="Cogency"))
+        return Stoppable((), platforms_texts.STOP_IN_THREAD.format(name="Cogency"))
 
     async def begin_conversation(self) -> str:
         if not self.where.direct:
-            return command_texts.EACH_BEGINS
+            return platforms_texts.EACH_BEGINS
         name = self.play.clock.now().isoformat()
         await self.host.direct_messages.begin(known_as(self.where.id), name)
-        return command_texts.NEW_CONVERSATION
+        return platforms_texts.NEW_CONVERSATION
 
     async def announce(self, markdown: str) -> None:
         self.play.log.add(self.where.id, BOT, text=markdown)
@@ -188,7 +188,7 @@ class PlayCaller:
         summaries = {
             f"/{command.name}": command.summary for command in offered_in(self.where) if command.run is not None
         }
-        return f"{command_texts.help_text(summaries)}\n\n{command_texts.HOW_ON_PLAY}"
+        return f"{memory_texts.help_text(summaries)}\n\n{platforms_texts.HOW_ON_PLAY}"
 
     async def _conversation(self) -> str:
         if self.where.direct:
@@ -215,14 +215,14 @@ def read_order(text: str, now: datetime) -> CommandMeant | str | None:
         command = command_named(name.strip(" .!?"), COMMANDS)
         if command is None:
             near = nearest(name, rest, COMMANDS)
-            return command_texts.MISTYPED.format(name=name, near=near, bot="Cogency") if near else None
+            return platforms_texts.MISTYPED.format(name=name, near=near, bot="Cogency") if near else None
         if command.run is None:
             return None
         return CommandMeant(command, budget_ids(rest.strip()) if command.mentions else rest.strip())
     if (meant := command_meant(text, COMMANDS, now, budget_ids)) is not None:
         return meant if meant.command.run is not None else None
     near = nearly_meant(text, COMMANDS, now)
-    return command_texts.NEARLY.format(near=near) if near else None
+    return platforms_texts.NEARLY.format(near=near) if near else None
 
 
 # Panels, as they are stored with their messages.
@@ -277,7 +277,7 @@ def button_of(message: PlayMessage, number: int) -> Button:
     """Raises Refused if the panel has no such button any more."""
     buttons: Any = message.panel.get("buttons", [])
     if not 0 <= number < len(buttons):
-        raise Refused(command_texts.COMMAND_CHANGED)
+        raise Refused(platforms_texts.COMMAND_CHANGED)
     return Button(buttons[number]["does"], buttons[number]["words"], buttons[number]["opens"])
 
 
@@ -307,7 +307,7 @@ def send_ephemeral(caller: PlayCaller, **fields: Any) -> PlayMessage:  # noqa: A
 
 def refuse(caller: PlayCaller, error: CogencyError) -> None:
     if not (isinstance(error, Refused) and error.was_shown):
-        send_ephemeral(caller, text=reply_texts.failure(error))
+        send_ephemeral(caller, text=platforms_texts.failure(error))
 
 
 async def carry_out(caller: PlayCaller, meant: CommandMeant, written: str) -> None:
@@ -342,7 +342,7 @@ async def press(caller: PlayCaller, message: PlayMessage, request: PressButton) 
         return await _form(caller, message, button, request.filled)
     command = command_named(button.does, COMMANDS)
     if command is None:
-        raise Refused(command_texts.COMMAND_CHANGED)
+        raise Refused(platforms_texts.COMMAND_CHANGED)
     words = " ".join(filter(None, [button.words, *request.values]))
     flags = {argument.name for argument in command.arguments} & request.ticked
     call = _call(caller, words, dict.fromkeys(sorted(flags), "yes"), pressed=True)
@@ -355,7 +355,7 @@ async def _form(
 ) -> Body | None:
     declared = form_named(button.does)
     if declared is None:
-        raise Refused(command_texts.COMMAND_CHANGED)
+        raise Refused(platforms_texts.COMMAND_CHANGED)
     command, form = declared
     call = _call(caller, button.words, pressed=True)
     bound = _bound(caller, command)
@@ -424,7 +424,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
                 _remove_offers(caller, page, {request.offer})
                 raise Refused(reply_texts.NOTHING_RUNNING)
         case ReplyAction.CONTINUE:
-            await _ask(caller, page, f"continue:{page.id}", reply_texts.GO_ON)
+            await _ask(caller, page, f"continue:{page.id}", platforms_texts.GO_ON)
             _remove_offers(caller, page, {request.offer})
         case ReplyAction.REGENERATE:
             reply = await _reply_of(caller, page)
@@ -434,21 +434,21 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
         case ReplyAction.GOOD | ReplyAction.BAD:
             await _reply_of(caller, page)
             is_recorded = await host.feedback.judge(page.turn, person, VERDICTS[request.offer])
-            send_ephemeral(caller, text=reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY)
+            send_ephemeral(caller, text=platforms_texts.NOTED if is_recorded else platforms_texts.NO_SUCH_REPLY)
         case ReplyAction.DELETE:
             await _reply_of(caller, page)
             if not await host.feedback.delete(page.turn, person):
-                raise Refused(reply_texts.NO_SUCH_REPLY)
+                raise Refused(platforms_texts.NO_SUCH_REPLY)
         case ReplyAction.DECIDE | ReplyAction.ANSWER:
             call = _call(caller, tools.show_words(page.turn))
             await _answer(caller, PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
         case ReplyAction.UNDO:
             await _reply_of(caller, page)
             send_ephemeral(caller, text=await host.memories.take_back(page.turn, person))
-            _remove_offers(caller, page, {request.offer}, memory_texts.undone(page.text))
+            _remove_offers(caller, page, {request.offer}, platforms_texts.undone(page.text))
         case ReplyAction.CANCEL:
             send_ephemeral(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
-            _remove_offers(caller, page, SCHEDULING, memory_texts.unscheduled(page.text))
+            _remove_offers(caller, page, SCHEDULING, platforms_texts.unscheduled(page.text))
         case ReplyAction.CHANGE:
             words = await host.schedules.change_words(await _reply_of(caller, page), person)
             call_shown = _call(caller, f"show {words.removeprefix(CHANGES)}" if words.startswith(CHANGES) else words)
@@ -475,7 +475,7 @@ async def _reply_of(caller: PlayCaller, page: PlayMessage) -> Answered:
         if reply is not None and page.id in reply.pages:
             return reply
         await caller.play.clock.sleep(REPLY_PAUSE_S)
-    raise Refused(reply_texts.NO_SUCH_REPLY)
+    raise Refused(platforms_texts.NO_SUCH_REPLY)
 
 
 async def _ask(
@@ -495,4 +495,4 @@ async def _ask(
     if reply is not None:
         question = message_intake.check_readers(question, reply)
     if not await caller.host.messages.submit(question):
-        raise Refused(reply_texts.ASKED_ALREADY)
+        raise Refused(platforms_texts.ASKED_ALREADY)

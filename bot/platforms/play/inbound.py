@@ -19,8 +19,8 @@ from agent.schedules.definitions import Admitted, NotAllowed, Occurrence, Schedu
 from agent.schedules.ids import occurrence_id, schedule_id
 from agent.schedules.long_work import work_conversation
 from agent.turn_kinds import TurnKind
-from bot.reply_surface import ReplyAction
-from bot.texts import reply_texts
+from bot.chat.reply.surface import ReplyAction
+from bot.platforms import texts as platforms_texts
 
 SOURCE: Final = "play"
 BOT: Final = "cogency"  # The author of the bot's messages
@@ -163,9 +163,9 @@ def read_request(frame: str) -> tuple[int, Request]:
     try:
         body = None if is_too_deep(frame) else json.loads(frame)
     except ValueError:
-        raise Refused(reply_texts.PLAY_UNREADABLE) from None
+        raise Refused(platforms_texts.PLAY_UNREADABLE) from None
     if not isinstance(body, dict):
-        raise Refused(reply_texts.PLAY_UNREADABLE)
+        raise Refused(platforms_texts.PLAY_UNREADABLE)
     fields = cast("Body", body)
     return _number(fields, "number"), _request(fields)
 
@@ -198,35 +198,35 @@ def _request(body: Body) -> Request:
                 None if filled is None else _filled(filled),
             )
         case _:
-            raise Refused(reply_texts.PLAY_UNREADABLE)
+            raise Refused(platforms_texts.PLAY_UNREADABLE)
 
 
 def _text(body: Body, name: str, limit: int) -> str:
     value = body.get(name, "")
     if not isinstance(value, str):
-        raise Refused(reply_texts.PLAY_UNREADABLE)
+        raise Refused(platforms_texts.PLAY_UNREADABLE)
     if len(value) > limit:
-        raise Refused(reply_texts.PLAY_TOO_LONG.format(limit=limit, chars=len(value)))
+        raise Refused(platforms_texts.PLAY_TOO_LONG.format(limit=limit, chars=len(value)))
     return value
 
 
 def _number(body: Body, name: str) -> int:
     value = body.get(name)
     if type(value) is not int or not 0 <= value < 10**9:
-        raise Refused(reply_texts.PLAY_UNREADABLE)
+        raise Refused(platforms_texts.PLAY_UNREADABLE)
     return value
 
 
 def _texts(body: Body, name: str) -> list[str]:
     values = body.get(name, [])
     if not isinstance(values, list) or len(cast("list[object]", values)) > MAX_VALUES:
-        raise Refused(reply_texts.PLAY_UNREADABLE)
+        raise Refused(platforms_texts.PLAY_UNREADABLE)
     return [_text({"one": value}, "one", MAX_TEXT_CHARS) for value in cast("list[object]", values)]
 
 
 def _filled(body: object) -> Mapping[str, str]:
     if not isinstance(body, dict) or len(filled := cast("Body", body)) > MAX_VALUES:
-        raise Refused(reply_texts.PLAY_UNREADABLE)
+        raise Refused(platforms_texts.PLAY_UNREADABLE)
     return {name: _text(filled, name, MAX_TEXT_CHARS) for name in filled}
 
 
@@ -267,7 +267,7 @@ def asked_by_command(text: str, channel: PlayChannel) -> str:
 
 
 def budget_ids(words: str) -> str:
-    """Return the text with ids in place of mentions, as `bot.access.budgets` reads them."""
+    """Return the text with ids in place of mentions, as `bot.budgets.budgets` reads them."""
 
     def person(found: re.Match[str]) -> str:
         id_ = found[1].casefold()
@@ -327,7 +327,7 @@ def read_message(
         reply_to=PlayAddress(channel.id, person.id, "" if channel.direct else root).encode(),
         authority=person.authority,
         team=TEAM,
-        organization=reply_texts.PLAY_WORKSPACE,
+        organization=platforms_texts.PLAY_WORKSPACE,
     )
 
 
@@ -341,11 +341,11 @@ class PlaySchedules:
         made = occurrence.schedule.definition
         person = PEOPLE.get(made.person.removeprefix(known_as("")))
         if person is None:
-            return NotAllowed(reply_texts.SCHEDULE_PERSON_GONE)
+            return NotAllowed(platforms_texts.SCHEDULE_PERSON_GONE)
         alone = made.direct or isinstance(made.place.audience, PersonAudience)
         channel = direct_channel(person.id) if alone else CHANNELS.get(made.channel)
         if channel is None or person.id not in channel.members:
-            return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+            return NotAllowed(platforms_texts.SCHEDULE_PLACE_GONE)
         return self._incoming(occurrence.schedule, occurrence.time, person, channel)
 
     async def direct(self, schedule: Schedule, time: datetime) -> Incoming:

@@ -30,12 +30,16 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.repeats import repeats_of
 from agent.shown_replies import ShownPage
-from bot import message_intake
-from bot.access.acl import Requester
-from bot.commands.declaration import CommandMeant
-from bot.host import Host
-from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
-from bot.pages.serving import serving
+from bot.channels.open_questions import is_open_question
+from bot.chat import intake as message_intake
+from bot.chat.askers import Requester
+from bot.chat.commands.declaration import CommandMeant
+from bot.chat.host import Host
+from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.reply.surface import Surface
+from bot.chat.texts import replies as reply_texts
+from bot.operators.pages.serving import serving
+from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
 from bot.platforms.play.commands import PlayCaller, PlayHost
 from bot.platforms.play.inbound import (
@@ -64,8 +68,6 @@ from bot.platforms.play.inbound import (
     without_mention,
 )
 from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, render_message
-from bot.reply_surface import Surface
-from bot.texts import memory_texts, reply_texts, setup_texts
 
 T = TypeVar("T")
 
@@ -119,7 +121,7 @@ async def _listening(stack: AsyncExitStack, app: ASGIApp, ports: Sequence[int]) 
     for port in ports:
         with suppress(OSError):
             return await stack.enter_async_context(serving(app, HOST, port))
-    raise SettingsError(setup_texts.PLAY_PORT_TAKEN.format(port=ports[0]))
+    raise SettingsError(platforms_texts.PLAY_PORT_TAKEN.format(port=ports[0]))
 
 
 async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings: PlaySettings) -> NoReturn:
@@ -172,7 +174,7 @@ class PlayIntake:
             case PressOffer(message, offer):
                 page = self._seen(person, message)
                 if offer not in page.offers:
-                    raise Refused(reply_texts.NO_SUCH_REPLY)
+                    raise Refused(platforms_texts.NO_SUCH_REPLY)
                 await self._show_refusal(
                     self._caller(person, page), partial(commands.press_offer, page=page, request=request)
                 )
@@ -196,13 +198,13 @@ class PlayIntake:
     async def _say(self, person: PlayPerson, request: SayMessage) -> None:
         channel, key = CHANNELS.get(request.channel), f"{person.id} {request.key}"
         if channel is None or person.id not in channel.members:
-            raise Refused(reply_texts.PLAY_NOT_THERE)
+            raise Refused(platforms_texts.PLAY_NOT_THERE)
         if request.thread:
             root = self._seen(person, request.thread)
             if channel.direct or root.channel != channel.id or root.thread:
-                raise Refused(reply_texts.PLAY_NOT_THERE)
+                raise Refused(platforms_texts.PLAY_NOT_THERE)
         if not request.text.strip():
-            raise Refused(reply_texts.PLAY_EMPTY)
+            raise Refused(platforms_texts.PLAY_EMPTY)
         async with self._orders[channel.id]:
             # The page sends a message again if it got no answer: it must not be asked twice.
             if request.key and (self.play.log.has_key(key) or key in self._used_commands):
@@ -307,7 +309,7 @@ class PlayIntake:
         async def stopped() -> bool:
             await host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
             if hushed := await host.ambient.hush(incoming.channel, incoming.conversation):
-                commands.send_ephemeral(caller, text=memory_texts.HUSHED)
+                commands.send_ephemeral(caller, text=platforms_texts.HUSHED)
             return await host.turns.stop_conversation(incoming.conversation) or hushed
 
         async def nothing_runs() -> None:
@@ -320,7 +322,7 @@ class PlayIntake:
 
     async def _edit(self, message: PlayMessage, text: str) -> None:
         if not text.strip():
-            raise Refused(reply_texts.PLAY_EMPTY)
+            raise Refused(platforms_texts.PLAY_EMPTY)
         async with self._orders[message.channel]:
             self.play.log.change(message.id, text=text, edited=True)
             new_text = without_mention(text)
@@ -337,13 +339,13 @@ class PlayIntake:
     def _seen(self, person: PlayPerson, message: str) -> PlayMessage:
         found = self.play.log.of(message)
         if found is None or not found.is_seen_by(person.id):
-            raise Refused(reply_texts.PLAY_NOT_THERE)
+            raise Refused(platforms_texts.PLAY_NOT_THERE)
         return found
 
     def _own(self, person: PlayPerson, message: str) -> PlayMessage:
         found = self._seen(person, message)
         if found.author != person.id:
-            raise Refused(reply_texts.PLAY_NOT_YOURS)
+            raise Refused(platforms_texts.PLAY_NOT_YOURS)
         return found
 
     def _caller(self, person: PlayPerson, page: PlayMessage) -> PlayCaller:
@@ -444,13 +446,13 @@ class PlayPage:
 
     async def _answer(self, socket: WebSocket, person: PlayPerson, frame: str) -> None:
         # The page waits for an answer, so it gets this one after an unexpected error, too, which asyncio logs.
-        answer: Body = {"type": "refused", "number": number_of(frame), "why": reply_texts.PLAY_FAILED}
+        answer: Body = {"type": "refused", "number": number_of(frame), "why": platforms_texts.PLAY_FAILED}
         try:
             answer["number"], request = read_request(frame)
             done = await self.intake.handle(person, request) or {}
             answer = {"type": "done", "number": answer["number"], **done}
         except CogencyError as error:
-            answer["why"] = reply_texts.failure(error)
+            answer["why"] = platforms_texts.failure(error)
         finally:
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_json(answer)
@@ -459,11 +461,11 @@ class PlayPage:
 def _channel(channel: PlayChannel) -> Body:
     readers = [PEOPLE[person].name for person in PEOPLE if person in channel.members]
     others = [PEOPLE[person].name for person in PEOPLE if person not in channel.members]
-    description = reply_texts.PLAY_PUBLIC
+    description = platforms_texts.PLAY_PUBLIC
     if channel.direct:
-        description = reply_texts.PLAY_DIRECT.format(person=readers[0], others=" or ".join(others))
+        description = platforms_texts.PLAY_DIRECT.format(person=readers[0], others=" or ".join(others))
     elif others:
-        description = reply_texts.PLAY_PRIVATE.format(readers=" and ".join(readers))
+        description = platforms_texts.PLAY_PRIVATE.format(readers=" and ".join(readers))
     offered = [[item.name, item.hint, item.summary] for item in commands.offered_in(channel) if item.run is not None]
     return {
         "id": channel.id,

@@ -25,6 +25,8 @@ from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.shown_replies import ShownPage, ShownReply
+from bot.chat.reply.surface import Limits, OutFile, PageContent, PageFound, PageGone, PageKey, PageRef, ReplyAction
+from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import (
     BOT,
     CHANNELS,
@@ -34,8 +36,6 @@ from bot.platforms.play.inbound import (
     channel_named,
     known_as,
 )
-from bot.reply_surface import Limits, OutFile, PageContent, PageFound, PageGone, PageKey, PageRef, ReplyAction
-from bot.texts import memory_texts, reply_texts, setup_texts
 
 MAX_MESSAGES: Final = 2_000  # More than anyone tries in a day; the oldest are dropped
 # A longer text is not rendered: the time for nested marks grows faster than the text.
@@ -116,7 +116,7 @@ class MessageFile:
             yield
         except sqlite3.Error as error:
             self._file.close()
-            raise SettingsError(setup_texts.PLAY_NO_FILE.format(file=path)) from error
+            raise SettingsError(platforms_texts.PLAY_NO_FILE.format(file=path)) from error
 
     def name(self, name: str, new: Callable[[], str]) -> str:
         """Return the value stored under this name; if there is none, store the one that `new` returns."""
@@ -390,7 +390,7 @@ def clear(log: MessageLog, forgotten: ShownPage) -> None:
         log.remove(forgotten.page)
     elif forgotten.what is ShownReply.KEPT and (page := log.of(forgotten.page)) is not None:
         offers = tuple(offer for offer in page.offers if offer != ReplyAction.UNDO)
-        log.change(page.id, text=memory_texts.undone(page.text), offers=offers)
+        log.change(page.id, text=platforms_texts.undone(page.text), offers=offers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,7 +419,7 @@ class PostMessage:
         person = context.person.id.removeprefix(known_as(""))
         channel = channel_named(str(args["channel"]), person)
         if channel is None:
-            raise ToolError(reply_texts.PLAY_NO_CHANNEL)
-        note = reply_texts.PLAY_POSTED_FOR.format(name=PEOPLE[person].name)
+            raise ToolError(platforms_texts.PLAY_NO_CHANNEL)
+        note = platforms_texts.PLAY_POSTED_FOR.format(name=PEOPLE[person].name)
         message = self.log.add(channel.id, BOT, text=str(args["text"]), note=note)
-        return reply_texts.PLAY_POSTED.format(channel=channel.name, message=message.id)
+        return platforms_texts.PLAY_POSTED.format(channel=channel.name, message=message.id)

@@ -19,20 +19,23 @@ from agent.memory.audience import Place
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker
-from bot.caches import MethodRate, RecentKeys
-from bot.host import Host, Suggestion
-from bot.logs import severity
+from bot.chat.caches import RecentKeys
+from bot.chat.host import Host, Suggestion
+from bot.chat.logs import severity
+from bot.chat.rates import MethodRate
+from bot.chat.texts import replies as reply_texts
+from bot.chat.texts.formatting import shortened
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.inbound import Entity, EntityKind, ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_pages import FeatureSupport
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import Threads
-from bot.texts import command_texts, reply_texts
-from bot.texts.formatting import shortened
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +68,7 @@ def status_of(doing: str) -> str:
 def loading_messages(doing: str) -> list[str]:
     """Return the loading messages that Slack rotates through meanwhile."""
     if doing == reply_texts.THINKING:
-        return list(reply_texts.THINKING_LINES)
+        return list(platforms_texts.THINKING_LINES)
     return textwrap.wrap(shortened(doing, MAX_MESSAGES * MESSAGE_CHARS), MESSAGE_CHARS)[:MAX_MESSAGES]
 
 
@@ -238,7 +241,7 @@ class AgentSession:
         """Tell the asker alone that the answer waits, where Slack shows no status. Best effort."""
         where: dict[str, Json] = {"channel": self._channel, "user": self._user, "thread_ts": self._thread or None}
         with suppress(SlackError):
-            await self._sessions.best_effort.api.call(Method.POST_EPHEMERAL, **where, text=reply_texts.ANSWER_WAITS)
+            await self._sessions.best_effort.api.call(Method.POST_EPHEMERAL, **where, text=platforms_texts.ANSWER_WAITS)
 
     async def _open(self) -> None:
         """Set the session to work. A new session gets its title with the same call, one without a title by a second."""
@@ -365,7 +368,7 @@ PROMPT_CHARS: Final = 60  # Fits a button on a phone
 # Switching between tabs sends no new prompts. It is short, so that forgotten facts are not offered for long.
 PROMPTS_INTERVAL_S: Final = 30.0
 
-GENERAL: Final = tuple(Suggestion(title, message) for title, message in command_texts.PROMPTS)
+GENERAL: Final = tuple(Suggestion(title, message) for title, message in platforms_texts.PROMPTS)
 
 
 @dataclass(slots=True)
@@ -402,7 +405,7 @@ class Prompts:
         ]
         # Without thread_ts: for an agent, Slack takes a call with one and does nothing.
         await self.best_effort.call(
-            Method.SUGGEST_PROMPTS, opened.channel, title=reply_texts.SUGGESTIONS_TITLE, prompts=prompts
+            Method.SUGGEST_PROMPTS, opened.channel, title=platforms_texts.SUGGESTIONS_TITLE, prompts=prompts
         )
 
     async def _suggestions(self, opened: inbound.AgentOpened) -> tuple[Suggestion, ...]:

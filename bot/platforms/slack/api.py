@@ -29,12 +29,14 @@ from yarl import URL
 from agent.certificates import certificate_problem
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
-from bot.caches import MINUTE, MethodQueue, MethodRate, Replicas
+from bot.chat.rates import MINUTE, MethodQueue, MethodRate
+from bot.chat.replicas import Replicas
+from bot.chat.secret import Secret
+from bot.chat.telemetry import SILENT, RateLimited, Telemetry
+from bot.chat.texts import operating as operating_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.markup import NeutralText, neutral
 from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
-from bot.setting_parsers import Secret
-from bot.telemetry import SILENT, RateLimited, Telemetry
-from bot.texts import reply_texts, setup_texts
 
 # Makes what is sent to Slack harmless: no text mentions a user, and no link unfurls. Pure.
 #
@@ -195,7 +197,7 @@ class SlackError(CogencyError):
 
 class SlackLimited(SlackError):
     def __init__(self, method: str, retry_after_s: float) -> None:
-        super().__init__(reply_texts.SLACK_LIMITED.format(seconds=retry_after_s, method=method))
+        super().__init__(platforms_texts.SLACK_LIMITED.format(seconds=retry_after_s, method=method))
         self.retry_after_s = retry_after_s
 
 
@@ -205,14 +207,14 @@ class SlackDown(SlackError):
 
 class SlackRefused(SlackError):
     def __init__(self, method: str, code: str) -> None:
-        super().__init__(reply_texts.SLACK_REFUSED.format(method=method, code=code))
+        super().__init__(platforms_texts.SLACK_REFUSED.format(method=method, code=code))
         self.code = code
 
     @property
     def remedy(self) -> str:
         """What the user can do about it, as a sentence."""
-        known = (why for code, why in reply_texts.SLACK_REMEDIES.items() if self.code.startswith(code))
-        return next(known, reply_texts.SLACK_REMEDY)
+        known = (why for code, why in platforms_texts.SLACK_REMEDIES.items() if self.code.startswith(code))
+        return next(known, platforms_texts.SLACK_REMEDY)
 
 
 def file_url(url: str, api_base_url: str) -> URL | None:
@@ -313,7 +315,7 @@ class SlackApi:
                     if len(content) >= limit:
                         break
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
+            raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
         return bytes(content[:limit])
 
     async def upload(self, url: str, content: bytes) -> None:
@@ -322,7 +324,7 @@ class SlackApi:
             async with self._session.post(url, data=content, proxy=self._proxy, timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
+            raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
         if status != 200:
             raise SlackRefused("a file", f"status {status}")
 
@@ -352,7 +354,7 @@ class SlackApi:
             raise translated from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # AttributeError: JSON that is no object, from a proxy; slack-sdk takes it for one.
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method=method, why=_reason(error))) from error
+            raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method=method, why=_reason(error))) from error
 
     async def respond(self, url: str, **message: Json) -> None:
         """Answer through a `response_url`, which takes five answers within 30 minutes. Arguments, errors: as `call`."""
@@ -362,19 +364,21 @@ class SlackApi:
             async with self._session.post(url, json=payload, proxy=self._proxy) as response:
                 status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(reply_texts.SLACK_UNREACHABLE.format(method="response_url", why=_reason(error))) from error
+            raise SlackDown(
+                platforms_texts.SLACK_UNREACHABLE.format(method="response_url", why=_reason(error))
+            ) from error
         if status == 429:
             self._telemetry.record(RateLimited(self.known_as))
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
-            raise SlackDown(reply_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))
+            raise SlackDown(platforms_texts.SLACK_FAILED.format(method="response_url", why=f"status {status}"))
         if status != 200 or _refusal(answer):
             raise SlackRefused("response_url", _refusal(answer) or f"status {status}")
 
 
 def _reason(error: Exception) -> str:
     if problem := certificate_problem(error):
-        return setup_texts.CERTIFICATE_NOT_TRUSTED.format(problem=problem)
+        return operating_texts.CERTIFICATE_NOT_TRUSTED.format(problem=problem)
     match error:
         case TimeoutError():
             return "no answer in time"
@@ -406,14 +410,14 @@ def _scopes(response: _Response) -> frozenset[str]:
 
 def _translate(method: Method, error: SlackApiError) -> SlackError:
     if not isinstance(error.response, AsyncSlackResponse):
-        return SlackDown(reply_texts.SLACK_FAILED.format(method=method, why="no readable answer"))
+        return SlackDown(platforms_texts.SLACK_FAILED.format(method=method, why="no readable answer"))
     response = cast("_Response", error.response)
     code = text(_body(response), "error")
     if response.status_code == 429 or code in ("ratelimited", "rate_limited"):
         return SlackLimited(method, _seconds(_header(response, "retry-after")))
     if response.status_code >= 500 or code in _DOWN or not code:
         return SlackDown(
-            reply_texts.SLACK_FAILED.format(method=method, why=f"status {response.status_code} {code}".rstrip())
+            platforms_texts.SLACK_FAILED.format(method=method, why=f"status {response.status_code} {code}".rstrip())
         )
     return SlackRefused(method, code)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.ports.clock import Clock
-from bot.caches import Backoff
-from bot.host import Host, PlatformUnavailable
+from bot.chat.backoff import Backoff
+from bot.chat.host import Host, PlatformUnavailable
+from bot.chat.telemetry import SILENT, Telemetry
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.http_events import EventsListener
 from bot.platforms.slack.options import SlackApp, SlackSettings
 from bot.platforms.slack.run import serve
-from bot.telemetry import SILENT, Telemetry
-from bot.texts import setup_texts
 
 if TYPE_CHECKING:
     from bot.platforms.slack.installed import DistributedApp
@@ -119,7 +119,7 @@ class SlackApps:
             return
         if not isinstance(error, CogencyError):
             log.error("%s ended by a mistake of this program", app.label, exc_info=error)
-            error = CogencyError(setup_texts.SLACK_APP_BROKE)
+            error = CogencyError(platforms_texts.SLACK_APP_BROKE)
         else:
             log.error("%s: %s", app.label, error)
         self.failures.append(error)

@@ -15,20 +15,23 @@ from agent.messages import Depth, Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.turn_kinds import TurnKind
-from bot.caches import Backoff, RecentKeys
-from bot.commands.declaration import MessageEntry
-from bot.host import Host
+from bot.chat.backoff import Backoff
+from bot.chat.caches import RecentKeys
+from bot.chat.commands.declaration import MessageEntry
+from bot.chat.host import Host
+from bot.chat.texts import formatting
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, inbound, panels, slash_commands
-from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_content import content_of
 from bot.platforms.slack.message_pages import Ephemeral
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames, author_of
-from bot.texts import command_texts, formatting, reply_texts
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
 NOTIFY_ATTEMPT: Final = 3  # The person is notified that their question waits: earlier attempts take a few seconds
@@ -115,11 +118,11 @@ class SlackAsking:
             question, private = inbound.split_privacy(question)
         mistyped = "" if private or inbound.is_direct(to.channel) else inbound.mistyped_private(question)
         if mistyped:
-            await self._send(to, command_texts.NEARLY_PRIVATE.format(word=formatting.literal(mistyped)))
+            await self._send(to, platforms_texts.NEARLY_PRIVATE.format(word=formatting.literal(mistyped)))
         elif question.casefold() in ("help", "help?"):
             await self._send(to, slash_commands.help_text(self.me.prefix, self.me.name))
         elif question.casefold() in ("", "deep:", "fast:"):
-            await self._send(to, command_texts.ASK_USAGE)
+            await self._send(to, platforms_texts.ASK_USAGE)
         else:
             await self._store_and_ask(SlackQuestion(event, await self.names.read(question), private, depth), to)
 
@@ -128,7 +131,7 @@ class SlackAsking:
         to = inbound.of_message(message)
         depth, question_text = inbound.split_depth(words)
         if not question_text:
-            await self._send(to, command_texts.ASK_USAGE)
+            await self._send(to, platforms_texts.ASK_USAGE)
             return
         member = await self._member(message.channel, message.user)
         question = SlackQuestion(
@@ -204,7 +207,7 @@ class SlackAsking:
             await self._retry(pending)
         except CogencyError as error:
             with suppress(SlackError):
-                await self._send(pending.to, reply_texts.failure(error))
+                await self._send(pending.to, platforms_texts.failure(error))
 
     async def _store_and_ask(self, question: SlackQuestion, to: ReplyTo) -> None:
         """Store a question, then retry until it is taken in. Raises CogencyError."""
@@ -247,7 +250,7 @@ class SlackAsking:
 
     async def _notify_waiting(self, to: ReplyTo) -> None:
         with suppress(SlackError):
-            await self._send(to, command_texts.QUESTION_WAITS)
+            await self._send(to, platforms_texts.QUESTION_WAITS)
 
     async def _ask(self, pending: _Pending) -> None:
         """Make one attempt. In direct messages, also for a question without a channel, it is posted even if private: no
@@ -270,9 +273,9 @@ class SlackAsking:
                 log.warning("a question could not be shown, so its answer is private: %s", root)
             await self.host.messages.submit(unposted)
             if not is_direct:
-                remedy = command_texts.INVITE_ME.format(bot=self.me.name) if is_absent else root.remedy
+                remedy = platforms_texts.INVITE_ME.format(bot=self.me.name) if is_absent else root.remedy
                 with suppress(SlackError):  # best effort
-                    await self._send(to, command_texts.ONLY_YOU.format(remedy=remedy))
+                    await self._send(to, platforms_texts.ONLY_YOU.format(remedy=remedy))
         else:
             await self._submit_or_delete(await self._public(question, member, root), found=found is not None)
 
@@ -368,9 +371,9 @@ class SlackAsking:
         group = place.audience.place
         can_read = (await self.membership.readable(member.person.id, [group])).get(group)
         if can_read is None:
-            raise SlackDown(command_texts.READING_UNKNOWN)
+            raise SlackDown(platforms_texts.READING_UNKNOWN)
         if not can_read:
-            raise Refused(command_texts.NOT_ASKED_THERE)
+            raise Refused(platforms_texts.NOT_ASKED_THERE)
 
     async def _public(self, question: SlackQuestion, member: Member, to: ReplyTo) -> Incoming:
         direct = inbound.is_direct(to.channel)

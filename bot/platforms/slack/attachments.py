@@ -9,12 +9,12 @@ import logging
 from collections.abc import Sequence
 
 from agent.messages import Json
+from bot.chat.reply.surface import OutFile
+from bot.chat.secret import Secret
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, is_ours, url_of_file
 from bot.platforms.slack.options import Method
-from bot.reply_surface import OutFile
-from bot.setting_parsers import Secret
-from bot.texts import reply_texts
 
 
 class SlackFiles:
@@ -69,7 +69,7 @@ async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thr
 async def share_alone(api: SlackApi, files: Sequence[OutFile], user: str) -> tuple[str, ...]:
     """Share the files in this user's direct messages, where only they see them; return the ids. Raises SlackError."""
     posted = await api.call(
-        Method.POST, channel=user, text=reply_texts.FILES_BELOW, unfurl_links=False, unfurl_media=False
+        Method.POST, channel=user, text=platforms_texts.FILES_BELOW, unfurl_links=False, unfurl_media=False
     )
     return await share_files(api, files, text(posted, "channel"), text(posted, "ts"))
 

@@ -13,10 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.messages import Json, JsonObject
+from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.memory import texts as memory_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.reply_surface import SCHEDULING, ReplyAction
-from bot.texts import command_texts, memory_texts, schedule_texts, tool_texts
+from bot.schedules import texts as schedule_texts
+from bot.tools import texts as tool_texts
 
 ROW_ELEMENTS: Final = 25  # Slack's limit for a block of actions
 LABEL_CHARS: Final = 75  # Of a button, and of an option in a menu
@@ -132,14 +135,14 @@ _LABELS: Final = {
     ReplyAction.STOP: "Stop",
     ReplyAction.CONTINUE: "Continue",
     ReplyAction.REGENERATE: "Regenerate",
-    ReplyAction.GOOD: command_texts.GOOD_BUTTON,
-    ReplyAction.BAD: command_texts.BAD_BUTTON,
-    ReplyAction.DELETE: command_texts.DELETE_BUTTON,
-    ReplyAction.UNDO: command_texts.UNDO_BUTTON,
-    ReplyAction.CHANGE: command_texts.CHANGE_BUTTON,
-    ReplyAction.CANCEL: command_texts.CANCEL_BUTTON,
-    ReplyAction.DECIDE: tool_texts.DECIDE_BUTTON,
-    ReplyAction.ANSWER: command_texts.ANSWER_BUTTON,
+    ReplyAction.GOOD: platforms_texts.GOOD_BUTTON,
+    ReplyAction.BAD: platforms_texts.BAD_BUTTON,
+    ReplyAction.DELETE: platforms_texts.DELETE_BUTTON,
+    ReplyAction.UNDO: platforms_texts.UNDO_BUTTON,
+    ReplyAction.CHANGE: schedule_texts.CHANGE_BUTTON,
+    ReplyAction.CANCEL: schedule_texts.CANCEL_BUTTON,
+    ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
+    ReplyAction.ANSWER: tool_texts.ANSWER_BUTTON,
 }
 # The types of a reply's text blocks: as they were sent, and as Slack stores them.
 _WORDS: Final = frozenset({"markdown", "rich_text"})
@@ -210,9 +213,11 @@ class Retraction:
 
 
 FACTS: Final = Retraction(
-    memory_texts.REMEMBERED, memory_texts.UNDONE, memory_texts.undone, frozenset({ReplyAction.UNDO})
+    memory_texts.REMEMBERED, platforms_texts.UNDONE, platforms_texts.undone, frozenset({ReplyAction.UNDO})
 )
-SCHEDULES: Final = Retraction(memory_texts.SCHEDULED, memory_texts.UNSCHEDULED, memory_texts.unscheduled, SCHEDULING)
+SCHEDULES: Final = Retraction(
+    memory_texts.SCHEDULED, platforms_texts.UNSCHEDULED, platforms_texts.unscheduled, SCHEDULING
+)
 
 
 def without(retraction: Retraction, blocks: Sequence[JsonObject]) -> list[Json]:
@@ -290,7 +295,7 @@ def _button(offer: ReplyAction, value: _Value) -> Json:
         "value": value.of(offer),
     }
     if offer is ReplyAction.CANCEL:
-        sure = confirm_dialog(command_texts.ARE_YOU_SURE, schedule_texts.SURE, command_texts.CANCEL_BUTTON, "Keep")
+        sure = confirm_dialog(platforms_texts.ARE_YOU_SURE, schedule_texts.SURE, schedule_texts.CANCEL_BUTTON, "Keep")
         return button | {"confirm": sure}
     return button | ({"style": "danger", "confirm": _confirm()} if offer is ReplyAction.DELETE else {})
 
@@ -322,8 +327,8 @@ def _trash(value: _Value) -> Json:
 
 def _confirm() -> Json:
     return {
-        "title": plain(command_texts.DELETE_TITLE),
-        "text": plain(command_texts.DELETE_TEXT),
+        "title": plain(platforms_texts.DELETE_TITLE),
+        "text": plain(platforms_texts.DELETE_TEXT),
         "confirm": plain("Delete"),
         "deny": plain("Keep"),
     }

@@ -11,18 +11,21 @@ from agent.memory.audience import GroupAudience, Place
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.ports.tools import Asker
-from bot.access.acl import Requester
-from bot.commands.declaration import PanelPart, Stoppable
-from bot.host import Host
+from bot.chat.askers import Requester
+from bot.chat.commands.declaration import Stoppable
+from bot.chat.host import Host
+from bot.chat.panels import PanelPart
+from bot.knowledge import texts as knowledge_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.api import SlackApi, SlackRefused
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.members import Member, People
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ENTRY_CHARS, WINDOW_FIELDS
 from bot.platforms.slack.places import Places, person_place, team_place
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.surroundings import SlackNames
-from bot.texts import command_texts, memory_texts
 
 ACTIVE_WINDOW: Final = timedelta(hours=1)  # Questions that wait or are being answered are at most this old
 
@@ -120,10 +123,10 @@ class SlackCaller:
 
     async def ask_zone(self, words: str) -> PanelPart | None:  # noqa: ARG002 -- Slack's own settings hold it
         time_zone = (await self.people.member(self.to.user)).person.time_zone
-        return None if time_zone else PanelPart(command_texts.ZONE_OF_SLACK)
+        return None if time_zone else PanelPart(platforms_texts.ZONE_OF_SLACK)
 
     async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- Slack's own settings hold it
-        return command_texts.ZONE_OF_SLACK
+        return platforms_texts.ZONE_OF_SLACK
 
     @property
     def entry_chars(self) -> int:
@@ -146,7 +149,7 @@ class SlackCaller:
         if self.in_form and isinstance(place.audience, GroupAudience):
             group = place.audience.place
             if not (await self.membership.readable(member.person.id, [group])).get(group, False):
-                raise Refused(command_texts.NOT_CHANGED_THERE)
+                raise Refused(platforms_texts.NOT_CHANGED_THERE)
         return place
 
     async def asker(self) -> Asker:
@@ -167,17 +170,17 @@ class SlackCaller:
     async def stoppable(self) -> Stoppable:
         """Slack does not say in which thread a command was typed."""
         conversations = await self.direct.active_with(self.to.channel, self.person.id)
-        return Stoppable(conversations, command_texts.STOP_IN_THREAD.format(name=self.me.name))
+        return Stoppable(conversations, platforms_texts.STOP_IN_THREAD.format(name=self.me.name))
 
     async def begin_conversation(self) -> str:
-        return command_texts.EACH_BEGINS
+        return platforms_texts.EACH_BEGINS
 
     async def announce(self, markdown: str) -> None:
         announcement = named(markdown, self.me.prefix)
         try:
             await self.api.call(Method.POST, channel=self.to.channel, markdown_text=announcement)
         except SlackRefused as error:
-            raise Refused(memory_texts.NOT_SAID_THERE) from error
+            raise Refused(knowledge_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
         return await SlackNames(self.people, self.places).in_budget(markdown)

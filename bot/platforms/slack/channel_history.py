@@ -26,7 +26,6 @@ from agent.ports.tools import ToolContext
 from agent.tools.read_channel import ChannelMessage, ChannelPage, FoundChannel
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import (
-    Method,
     MethodRates,
     SlackApi,
     SlackError,
@@ -43,6 +42,7 @@ from bot.platforms.slack.inbound import SlackBot, is_written
 from bot.platforms.slack.markup import mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People, member_of
 from bot.platforms.slack.message_content import Shown, content_of
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import KINDS, MAX_PAGES, PAGE, Places
 
 MESSAGES_PAGE: Final = 200  # Slack recommends no more; it takes 999

@@ -19,29 +19,26 @@ from agent.incoming import Attachment
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
-from bot.access.acl import Requester
-from bot.access.admission import NoticeThrottle
-from bot.caches import RecentKeys
-from bot.commands import memory, remind, tools
-from bot.commands.declaration import (
-    AnyCommand,
-    BoundCommand,
-    CommandCall,
-    Filled,
-    Panel,
-    PanelFile,
-    PanelForm,
-    ShowPanel,
-)
-from bot.host import Host
+from bot.chat.access.admission import NoticeThrottle
+from bot.chat.askers import Requester
+from bot.chat.caches import RecentKeys
+from bot.chat.commands.declaration import AnyCommand, BoundCommand, CommandCall, ShowPanel
+from bot.chat.host import Host
+from bot.chat.panels import Filled, Panel, PanelFile, PanelForm
+from bot.chat.texts import formatting
+from bot.chat.texts import replies as reply_texts
+from bot.forgetting.commands import FORGET_COMMAND
+from bot.memory import commands as memory
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackError, SlackRefused, fields, text
+from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackRefused, fields, text
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.members import People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import Ephemeral
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import (
     FormSent,
     ShownTo,
@@ -55,7 +52,8 @@ from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames
-from bot.texts import command_texts, formatting, memory_texts, reply_texts
+from bot.schedules import commands as remind
+from bot.tools import commands as tools
 
 PREFILL_S: Final = 1.5  # Half of the time within which Slack lets a window be opened after a click
 
@@ -232,9 +230,9 @@ class PersonalCommands:
         if panel.file is None:
             return panel
         return Panel(
-            command_texts.EXPORT_SENT
+            platforms_texts.EXPORT_SENT
             if await self._send_file(caller.to.user, panel.text, panel.file)
-            else command_texts.EXPORT_NOT_SENT
+            else platforms_texts.EXPORT_NOT_SENT
         )
 
     async def _send_panel(self, to: ReplyTo, command: AnyCommand, thread: Collection[str], panel: Panel) -> None:
@@ -280,7 +278,7 @@ class PersonalCommands:
         to = inbound.of_click(body)
         message = fields(body, "message")
         thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
-        await self.run(memory.FORGET_COMMAND, to, "thread", thread)
+        await self.run(FORGET_COMMAND, to, "thread", thread)
 
     async def report_failure(self, body: JsonObject, error: CogencyError) -> None:
         """Show an error to the user who sent `body`: a click, a command or a window."""
@@ -293,13 +291,15 @@ class PersonalCommands:
             await self.send_error(to, error)
 
     async def send_error(self, to: ReplyTo, error: CogencyError) -> None:
-        await self._send(to, reply_texts.failure(error))
+        await self._send(to, platforms_texts.failure(error))
 
     async def suggest_command(self, to: ReplyTo, name: str, near: str) -> None:
         """Say that there is no command `name`, or (for "") no such order, and suggest `near`."""
         await self._send(
             to,
-            (command_texts.MISTYPED if name else command_texts.NEARLY).format(name=name, near=near, bot=self.me.name),
+            (platforms_texts.MISTYPED if name else platforms_texts.NEARLY).format(
+                name=name, near=near, bot=self.me.name
+            ),
         )
 
     async def _send(self, to: ReplyTo, markdown: str) -> None:
@@ -327,7 +327,7 @@ async def _build_form(command: BoundCommand, form: PanelForm, call: CommandCall)
         async with asyncio.timeout(PREFILL_S):
             return await command.build_form(form, call)
     except TimeoutError:
-        raise Refused(command_texts.WINDOW_TRY_AGAIN) from None
+        raise Refused(platforms_texts.WINDOW_TRY_AGAIN) from None
 
 
 async def _prefill(command: BoundCommand, form: PanelForm, call: CommandCall) -> Filled:
@@ -366,7 +366,7 @@ class AnswerCommands:
         return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
 
     async def notify_hushed(self, message: SlackMessage) -> None:
-        await self._send(inbound.of_message(message), memory_texts.HUSHED)
+        await self._send(inbound.of_message(message), platforms_texts.HUSHED)
 
     async def notify_nothing_runs(self, message: SlackMessage) -> None:
         await self._send(inbound.of_message(message), reply_texts.NOTHING_RUNNING)
@@ -391,7 +391,9 @@ class AnswerCommands:
         message = inbound.read_event(body, self.me)
         if message is None or not (message.direct or message.mentioned):
             return
-        sentence = reply_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else reply_texts.KEPT_WAITING
+        sentence = (
+            platforms_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else platforms_texts.KEPT_WAITING
+        )
         if self.throttle.was_shown(message.user, sentence):
             return
         try:

@@ -13,7 +13,10 @@ from aiohttp import ClientSession, ClientTimeout
 
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
-from bot.exits import Finding, Level, clock_finding
+from bot.chat.findings import Finding, Level, clock_finding
+from bot.chat.secret import Secret
+from bot.chat.texts.formatting import counted
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused, web_client
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
@@ -32,9 +35,6 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
-from bot.setting_parsers import Secret
-from bot.texts import setup_texts
-from bot.texts.formatting import counted
 
 T = TypeVar("T")
 Answer: TypeAlias = T | SlackError
@@ -84,7 +84,7 @@ def signed_in(facts: SlackFacts) -> list[Finding]:
 def clock(facts: SlackFacts) -> list[Finding]:
     if facts.our_time is None or facts.slack_time is None:
         return []
-    refused = setup_texts.CLOCK_REFUSED if isinstance(facts.app.delivery, HttpEvents) else ""
+    refused = platforms_texts.CLOCK_REFUSED if isinstance(facts.app.delivery, HttpEvents) else ""
     return [clock_finding(WHERE, WHERE, facts.our_time, facts.slack_time, refused=refused)]
 
 
@@ -97,17 +97,17 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
         found.append(
             problem(
                 f"the bot token lacks {_and(required)}, which the bot needs",
-                setup_texts.TAKE_OVER_MANIFEST,
+                platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
             sentence = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
             severity = note if missing & optional_scopes({feature}) else warning
-            found.append(severity(sentence, setup_texts.TAKE_OVER_MANIFEST))
+            found.append(severity(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     if unused := sorted(facts.granted - scopes(EVERYTHING)):
         sentence = f"the bot token has {_and(unused)}, which nothing needs"
-        found.append(warning(sentence, setup_texts.TAKE_OVER_MANIFEST))
+        found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     return found or [good("the bot token has exactly the scopes that are needed")]
 
 
@@ -118,7 +118,7 @@ def delivery(facts: SlackFacts) -> list[Finding]:
     match facts.socket:
         case SlackRefused(code=code):
             sentence = f"Socket Mode cannot be had with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
-            remedy = setup_texts.SOCKET_MODE_ON
+            remedy = platforms_texts.SOCKET_MODE_ON
             return [problem(sentence, remedy)]
         case SlackError():
             return [warning("whether Socket Mode works could not be found out", str(facts.socket))]
@@ -133,7 +133,7 @@ def channels(facts: SlackFacts) -> list[Finding]:
         case SlackError():
             return [warning("the bot's channels could not be listed", str(facts.channels))]
         case ():
-            remedy = setup_texts.INVITE_BOT
+            remedy = platforms_texts.INVITE_BOT
             return [note("the bot is in no channel", remedy)]
         case names:
             listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= MAX_NAMED else ""
@@ -141,7 +141,7 @@ def channels(facts: SlackFacts) -> list[Finding]:
 
 
 def groups(facts: SlackFacts) -> list[Finding]:
-    remedy = setup_texts.CHECK_GROUPS
+    remedy = platforms_texts.CHECK_GROUPS
     return [
         warning(f"who is in the user group {group} is not told ({_why(answer)})", remedy)
         for group, answer in facts.groups.items()
@@ -156,11 +156,11 @@ def app(facts: SlackFacts) -> list[Finding]:
             return [
                 note(
                     "which events and commands the app has cannot be seen without a configuration token",
-                    setup_texts.COMPARE_CONFIG,
+                    platforms_texts.COMPARE_CONFIG,
                 )
             ]
         case SlackError():
-            remedy = setup_texts.RENEW_CONFIG
+            remedy = platforms_texts.RENEW_CONFIG
             return [warning(f"the app's manifest is not told ({_why(facts.manifest)})", remedy)]
         case manifest:
             found = [finding for compare in COMPARED for finding in compare(manifest, facts.app)]
@@ -172,11 +172,11 @@ def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: A
     found: list[Finding] = []
     if required := sorted(events(()) - subscribed):
         sentence = f"the app is not told of {_and(required)}, which the bot needs"
-        found.append(problem(sentence, setup_texts.TAKE_OVER_MANIFEST))
+        found.append(problem(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
             sentence = f"the app is not told of {_and(lacking)}: {feature} cannot work"
-            found.append(warning(sentence, setup_texts.TAKE_OVER_MANIFEST))
+            found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     return found
 
 
@@ -186,17 +186,17 @@ def app_commands(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     if not missing:
         return []
     which = "command" if len(missing) == 1 else "commands"
-    return [warning(f"the app has no {which} {_and(missing)}", setup_texts.TAKE_OVER_MANIFEST)]
+    return [warning(f"the app has no {which} {_and(missing)}", platforms_texts.TAKE_OVER_MANIFEST)]
 
 
 def app_delivery(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     over_http = isinstance(app.delivery, HttpEvents)
     by_socket = api.flag(api.fields(manifest, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
-        remedy = setup_texts.HTTP_OR_SOCKETS
+        remedy = platforms_texts.HTTP_OR_SOCKETS
         return [problem("the app sends events through sockets, not over HTTP", remedy)]
     if not (by_socket or over_http):
-        return [problem("Socket Mode is switched off in the app", setup_texts.TAKE_OVER_MANIFEST)]
+        return [problem("Socket Mode is switched off in the app", platforms_texts.TAKE_OVER_MANIFEST)]
     return [] if by_socket else _request_urls(manifest, app)
 
 
@@ -204,21 +204,21 @@ def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa:
     features, home = api.fields(manifest, "features"), api.fields(manifest, "features", "app_home")
     found: list[Finding] = []
     if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):
-        found.append(problem("nobody can write direct messages to the app", setup_texts.TAKE_OVER_MANIFEST))
+        found.append(problem("nobody can write direct messages to the app", platforms_texts.TAKE_OVER_MANIFEST))
     if not api.flag(api.fields(manifest, "settings", "interactivity"), "is_enabled"):
-        found.append(problem("buttons and windows of the app do nothing", setup_texts.TAKE_OVER_MANIFEST))
+        found.append(problem("buttons and windows of the app do nothing", platforms_texts.TAKE_OVER_MANIFEST))
     if not api.flag(home, "home_tab_enabled"):
         found.append(
             warning(
                 f"the app has no Home tab: {SlackFeature.HOME} cannot work",
-                setup_texts.TAKE_OVER_MANIFEST,
+                platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
     if "agent_view" not in features:
         found.append(
             warning(
                 f"the app is no agent: {SlackFeature.AGENT} cannot work",
-                setup_texts.TAKE_OVER_MANIFEST,
+                platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
     return found
@@ -243,10 +243,10 @@ COMPARED: Final[tuple[Callable[[JsonObject, SlackApp], list[Finding]], ...]] = (
 
 def _not_signed_in(error: SlackError, facts: SlackFacts) -> Finding:
     if isinstance(error, SlackRefused):
-        remedy = setup_texts.COPY_SLACK_AGAIN
+        remedy = platforms_texts.COPY_SLACK_AGAIN
         return problem(f"{facts.app.setting('SLACK_BOT_TOKEN')} is not accepted ({error.code})", remedy)
     sentence = f"Slack does not answer at {facts.settings.api_base_url}"
-    return problem(sentence, setup_texts.CHECK_NETWORK.format(error=error))
+    return problem(sentence, platforms_texts.CHECK_NETWORK.format(error=error))
 
 
 def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:
@@ -258,7 +258,7 @@ def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     if all(url.endswith((events_path(app.name), *shared)) for url in urls):
         return []
     sentence = f"not everything of the app is sent to an address that ends in {events_path(app.name)}"
-    return [problem(sentence, setup_texts.HTTP_MANIFEST)]
+    return [problem(sentence, platforms_texts.HTTP_MANIFEST)]
 
 
 def _why(error: object) -> str:

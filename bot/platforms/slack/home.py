@@ -15,26 +15,39 @@ from agent.errors import CogencyError, Refused
 from agent.memory.forgetting_plans import PAUSED
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
-from bot.access.acl import Requester
-from bot.commands import budget, memory, remind, talking
-from bot.commands.channel import POLICY_COMMAND
-from bot.commands.declaration import AnyCommand, Caller, CommandCall, Panel, PanelAction
-from bot.commands.discovery import form_named
-from bot.host import Host, ModelMenu
-from bot.logs import severity
-from bot.memory import view
-from bot.memory.learning import PAUSE
-from bot.memory.view import PauseLearning, ShowMemory, lasting_text, read_memory_request
+from bot.budgets import commands as budget
+from bot.budgets import texts as budgets_texts
+from bot.budgets.commands import USAGE_COMMAND
+from bot.chat.askers import Requester
+from bot.chat.commands import talking
+from bot.chat.commands.declaration import AnyCommand, Caller, CommandCall
+from bot.chat.host import Host
+from bot.chat.logs import severity
+from bot.chat.panels import Panel, PanelAction
+from bot.chat.ports import ModelMenu
+from bot.commands import form_named
+from bot.forgetting.commands import FORGET_COMMAND, choices
+from bot.memory import commands as memory
+from bot.memory import requests as view
+from bot.memory import texts as memory_texts
+from bot.memory.listing import lasting_text
+from bot.memory.pauses import PAUSE
+from bot.memory.policy_commands import POLICY_COMMAND
+from bot.memory.requests import PauseLearning, ShowMemory, read_memory_request
+from bot.models.commands import MODEL_COMMAND
+from bot.operators.commands import OPERATOR_COMMAND
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import panels
-from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, number, text
+from bot.platforms.slack.api import SlackApi, SlackError, SlackLimited, number, text
 from bot.platforms.slack.block_kit import button, button_payload, plain, row
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.members import People
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ShownTo, panel_blocks, pressed_command
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
-from bot.texts import command_texts, memory_texts, reply_texts
+from bot.schedules import commands as remind
 
 # The Home tab as Slack's view, and the parsing of its events. Pure.
 #
@@ -142,8 +155,8 @@ def part_of(body: JsonObject) -> Part:
 
 def home_view(content: HomeContent) -> JsonObject:
     """Return the whole tab."""
-    is_new = not content.memory.parts and content.usage.text == reply_texts.NOTHING_SPENT
-    welcome = [_section(command_texts.WELCOME.format(bot=content.bot))] if is_new else []
+    is_new = not content.memory.parts and content.usage.text == budgets_texts.NOTHING_SPENT
+    welcome = [_section(platforms_texts.WELCOME.format(bot=content.bot))] if is_new else []
     every = (_memory, _forgetting, _schedules, _usage, _model, _policies, _operating)
     parts = [part(content) for part in every]
     return _view(content.pages, [*welcome, *_news(content, Part.TOP), *(block for part in parts for block in part)])
@@ -151,7 +164,7 @@ def home_view(content: HomeContent) -> JsonObject:
 
 def error_view(sentence: str, pages: Pages) -> JsonObject:
     """Return the tab with an error and a button to try again."""
-    return _view(pages, [*_texts(sentence), *row([button(_AGAIN, command_texts.TRY_AGAIN, {})])])
+    return _view(pages, [*_texts(sentence), *row([button(_AGAIN, platforms_texts.TRY_AGAIN, {})])])
 
 
 def closed_view(sentence: str) -> JsonObject:
@@ -161,30 +174,33 @@ def closed_view(sentence: str) -> JsonObject:
 
 def _memory(content: HomeContent) -> list[Json]:
     listed = replace(content.memory, parts=content.memory.parts[:ENTRIES])
-    stop, go_on = PanelAction(command_texts.STOP_LEARNING, "pause"), PanelAction(command_texts.LEARN_AGAIN, "resume")
-    deciding = Panel("", (stop if content.learns else go_on, PanelAction(command_texts.EXPORT_BUTTON, "export")))
+    stop, go_on = (
+        PanelAction(platforms_texts.STOP_LEARNING, "pause"),
+        PanelAction(platforms_texts.LEARN_AGAIN, "resume"),
+    )
+    deciding = Panel("", (stop if content.learns else go_on, PanelAction(platforms_texts.EXPORT_BUTTON, "export")))
     return [
-        _header(command_texts.HOME_MEMORY),
+        _header(platforms_texts.HOME_MEMORY),
         *_news(content, Part.MEMORY),
         *_texts(named(listed.text.removeprefix(_PAUSED).strip(), content.prefix)),
         *_below(listed, memory.COMMAND, content.user),
-        _context(command_texts.LEARNING_ON if content.learns else command_texts.LEARNING_OFF),
+        _context(platforms_texts.LEARNING_ON if content.learns else platforms_texts.LEARNING_OFF),
         *_below(deciding, memory.COMMAND, content.user),
     ]
 
 
 def _forgetting(content: HomeContent) -> list[Json]:
     return [
-        _header(command_texts.HOME_FORGET),
-        _section(command_texts.FORGET_SECTION),
-        *_below(Panel("", memory.choices(thread=False)), memory.FORGET_COMMAND, content.user),
+        _header(platforms_texts.HOME_FORGET),
+        _section(platforms_texts.FORGET_SECTION),
+        *_below(Panel("", choices(thread=False)), FORGET_COMMAND, content.user),
         *_news(content, Part.FORGETTING),
     ]
 
 
 def _schedules(content: HomeContent) -> list[Json]:
     return [
-        _header(command_texts.HOME_SCHEDULES),
+        _header(platforms_texts.HOME_SCHEDULES),
         *_news(content, Part.SCHEDULES),
         *_texts(named(content.schedules.text, content.prefix)),
         *_below(content.schedules, remind.COMMAND, content.user),
@@ -193,7 +209,7 @@ def _schedules(content: HomeContent) -> list[Json]:
 
 def _usage(content: HomeContent) -> list[Json]:
     return [
-        _header(command_texts.HOME_USAGE),
+        _header(platforms_texts.HOME_USAGE),
         *_news(content, Part.USAGE),
         *_texts(named(f"{content.usage.text}\n\n{content.budget.text}", content.prefix)),
         *_below(content.budget, budget.COMMAND, content.user),
@@ -202,9 +218,9 @@ def _usage(content: HomeContent) -> list[Json]:
 
 def _model(content: HomeContent) -> list[Json]:
     return [
-        _header(command_texts.HOME_MODEL),
+        _header(platforms_texts.HOME_MODEL),
         *_news(content, Part.MODEL),
-        *_below(Panel("", parts=(talking.model_part(content.models),)), talking.MODEL_COMMAND, content.user),
+        *_below(Panel("", parts=(talking.model_part(content.models),)), MODEL_COMMAND, content.user),
     ]
 
 
@@ -213,14 +229,14 @@ def _policies(content: HomeContent) -> list[Json]:
         return []
     pages = pieces(mrkdwn(named(content.policies.text, content.prefix)), POLICIES_CHARS)
     page = max(1, min(content.pages.policies, len(pages)))
-    around = {command_texts.EARLIER_PAGE: page - 1, command_texts.NEXT_PAGE: page + 1}
+    around = {platforms_texts.EARLIER_PAGE: page - 1, platforms_texts.NEXT_PAGE: page + 1}
     turning = [
         button(f"{_POLICIES}:{other}", label, {"page": other})
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
     return [
-        _header(command_texts.HOME_POLICIES),
+        _header(platforms_texts.HOME_POLICIES),
         *_news(content, Part.POLICIES),
         *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
@@ -231,12 +247,12 @@ def _policies(content: HomeContent) -> list[Json]:
 def _operating(content: HomeContent) -> list[Json]:
     if content.report is None:
         return []
-    opening = Panel("", (PanelAction(command_texts.OPEN_OPERATOR_PAGE),))
+    opening = Panel("", (PanelAction(platforms_texts.OPEN_OPERATOR_PAGE),))
     return [
-        _header(command_texts.HOME_OPERATORS),
+        _header(platforms_texts.HOME_OPERATORS),
         *_news(content, Part.OPERATING),
         *_texts(content.report),
-        *_below(opening, budget.OPERATOR_COMMAND, content.user),
+        *_below(opening, OPERATOR_COMMAND, content.user),
     ]
 
 
@@ -358,7 +374,7 @@ class Home:
 
     async def show_failure(self, to: ReplyTo, body: JsonObject, error: CogencyError) -> None:
         """Show why an action in the tab failed."""
-        await self._show(to.user, pages_of(to.home), News(part_of(body), reply_texts.failure(error)))
+        await self._show(to.user, pages_of(to.home), News(part_of(body), platforms_texts.failure(error)))
 
     async def _show(self, user: str, pages: Pages, news: News | None = None) -> None:
         async with self._locks.setdefault(user, asyncio.Lock()):
@@ -366,10 +382,10 @@ class Home:
                 content = await self._contents(user, pages)
                 view = home_view(replace(content, news=news))
             except Refused as refused:
-                view = closed_view(reply_texts.failure(refused))
+                view = closed_view(platforms_texts.failure(refused))
             except CogencyError as error:
                 log.log(severity(error), "a Home tab could not be put together: %s", error)
-                view = error_view(reply_texts.failure(error), pages)
+                view = error_view(platforms_texts.failure(error), pages)
             try:
                 await self._publish(user, view)
             except SlackError as error:
@@ -404,7 +420,7 @@ class Home:
             memory=memories,
             learns=(await self.host.preferences.all_of(person.id)).get(PAUSE) != PAUSED,
             schedules=await panel_of(remind.COMMAND),
-            usage=await panel_of(talking.USAGE_COMMAND),
+            usage=await panel_of(USAGE_COMMAND),
             budget=await panel_of(budget.COMMAND),
             models=await self.host.models.menu(who),
             policies=await panel_of(POLICY_COMMAND) if member.full else None,

@@ -25,13 +25,14 @@ from slack_sdk.signature import SignatureVerifier
 from agent.errors import SettingsError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports.clock import Clock
-from bot.caches import OncePerMinute
+from bot.chat.backoff import OncePerMinute
+from bot.chat.texts import operating as operating_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import HttpEvents, SlackApp
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
-from bot.setting_parsers import APP_NAME
-from bot.texts import setup_texts
+from bot.settings.parsers import APP_NAME
 
 # For events, commands and clicks. With several apps, each has its own path below it.
 EVENTS_PATH: Final = "/slack/events"
@@ -243,7 +244,7 @@ class EventsListener:
         except OSError as error:
             await self._close()
             wrong = f"COGENCY_SLACK_HTTP: cannot listen on {settings.host}:{settings.port} ({error.strerror})"
-            raise SettingsError(setup_texts.CHOOSE_ADDRESS.format(problem=wrong)) from error
+            raise SettingsError(operating_texts.CHOOSE_ADDRESS.format(problem=wrong)) from error
 
     @property
     def port(self) -> int:
@@ -327,7 +328,7 @@ class EventsListener:
             return self._apps
         id_ = app_id_in(body, media_type)
         if not (candidates := [app for app in self._apps if id_ and app.app.app_id == id_]):
-            self._warn(setup_texts.SLACK_APP_NOT_SERVED, id_ or "without an id", EVENTS_PATH)
+            self._warn(platforms_texts.SLACK_APP_NOT_SERVED, id_ or "without an id", EVENTS_PATH)
         return candidates
 
     def _challenge(self, body: bytes, headers: Mapping[str, str]) -> str | None:

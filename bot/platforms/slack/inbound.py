@@ -310,7 +310,7 @@ def permalink(me: SlackBot, channel: str, ts: str, root: str = "") -> str | None
 
 
 def budget_ids(words: str, me: SlackBot) -> str:
-    """Replace mentions in the arguments of `/budget` by ids, as `bot.access.budgets` parses them."""
+    """Replace mentions in the arguments of `/budget` by ids, as `bot.budgets.budgets` parses them."""
     return _MENTION.sub(
         lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",
         words,

@@ -1,8 +1,8 @@
 """Workspaces that installed a distributed Slack app: their tokens are sealed, renewed in time, and used to serve them.
 
 Rules
-- Tokens are sealed (`bot.tools.sealing`) and bound to their workspace: a row that was copied to another cannot be
-  opened.
+- Tokens are sealed (`bot.tools.accounts.sealing`) and bound to their workspace: a row that was copied to another cannot
+  be opened.
 - Slack accepts a refresh token once. One process renews at a time, two hours early, and is not interrupted. If it dies
   between Slack's answer and storing it, the next one tries the old refresh token; if Slack refuses that, the workspace
   is served until its token expires, and has to install the app again.
@@ -29,13 +29,14 @@ from agent.memory.forgetting_plans import Gone
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.installations import Installation, Installations
-from bot.host import Host
+from bot.chat.host import Host
+from bot.operators import texts as operator_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import REVOKED, flag, number, text, web_client
 from bot.platforms.slack.http_events import ListenersPages
 from bot.platforms.slack.options import PLATFORM, Distribution, Method, RotatingToken, SlackApp
 from bot.platforms.slack.revocation import Confirmation, TokenState
-from bot.texts import page_texts
-from bot.tools.sealing import SealingKeys
+from bot.tools.accounts.sealing import SealingKeys
 
 INSTALL_PATH: Final = "/slack/install"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"
@@ -113,7 +114,7 @@ def read_installed(answer: JsonObject, now: datetime) -> Installed:
         *(() if installed.for_organization else ((TEAM_ID, installed.team),)),
     )
     if not installed.tokens.access or not all(form.fullmatch(id_) for form, id_ in ids):
-        raise InstallFailed(page_texts.INSTALL_UNREADABLE)
+        raise InstallFailed(platforms_texts.INSTALL_UNREADABLE)
     return installed
 
 
@@ -156,7 +157,7 @@ class SlackOAuth:
         answer = await self._access(grant_type="refresh_token", refresh_token=refresh_token)
         tokens = BotTokens(text(answer, "access_token"), text(answer, "refresh_token"))
         if not tokens.access or not tokens.refresh:
-            raise InstallFailed(page_texts.INSTALL_UNREADABLE)
+            raise InstallFailed(platforms_texts.INSTALL_UNREADABLE)
         return tokens, _expiry(answer, self._clock.now())
 
     async def is_refused(self, token: str) -> bool | None:
@@ -189,9 +190,9 @@ class SlackOAuth:
             data = (await request).data
         except SlackApiError as error:
             code = _code(error)
-            raise InstallFailed(page_texts.SLACK_REFUSED.format(code=code), code) from None
+            raise InstallFailed(operator_texts.SLACK_REFUSED.format(code=code), code) from None
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
-            raise InstallFailed(page_texts.SLACK_SILENT) from error
+            raise InstallFailed(platforms_texts.SLACK_SILENT) from error
         return data if isinstance(data, dict) else {}
 
 
@@ -310,12 +311,12 @@ class InstalledApps:
                 await self._serve(row)
             if not self._apps.running:
                 link = f"{self._distribution.address}{INSTALL_PATH}"
-                self._host.platforms.connected(PLATFORM, page_texts.INSTALLED_NOWHERE.format(address=link))
+                self._host.platforms.connected(PLATFORM, platforms_texts.INSTALLED_NOWHERE.format(address=link))
 
     async def _serve(self, row: Installation) -> None:
         tokens = self._keys.open(TOKENS, row.sealed, "installation", row.source)
         if tokens is None:
-            self._report(row, page_texts.INSTALLATION_SEALED)
+            self._report(row, platforms_texts.INSTALLATION_SEALED)
             return
         served = self._served.get(row.source)
         if row.expires is not None and row.expires <= self._clock.now():
@@ -416,7 +417,7 @@ class InstalledApps:
             if failed.code not in EXPIRED_CODES:
                 await self._installations.renewed(row.source, epoch, row.sealed, row.expires)  # free for the next try
                 raise
-            self._report(row, page_texts.REFRESH_LOST.format(address=self._distribution.address + INSTALL_PATH))
+            self._report(row, platforms_texts.REFRESH_LOST.format(address=self._distribution.address + INSTALL_PATH))
             self._retry_at[row.source] = self._clock.monotonic() + LEASE.total_seconds() * 10
             return
         await self._store(row.source, epoch, seal(self._keys, row.source, renewed), expires)

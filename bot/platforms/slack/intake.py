@@ -1,4 +1,4 @@
-"""Takes Slack's events in: answers, obeys or stores what they say, by the rules of `bot.message_intake`."""
+"""Takes Slack's events in: answers, obeys or stores what they say, by the rules of `bot.chat.intake`."""
 
 import asyncio
 import logging
@@ -14,14 +14,16 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, JsonObject
 from agent.repeats import repeats_of
-from bot import message_intake
-from bot.access.acl import Requester
-from bot.attachments.kinds import naming
-from bot.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
-from bot.commands.talking import HELP_COMMAND as HELP
-from bot.host import Host
-from bot.message_intake import MessageFacts, QuestionToAll, decide, is_open_question, is_stop
-from bot.message_parts import NOT_IN_TIME
+from bot.channels.open_questions import is_open_question
+from bot.chat import intake as message_intake
+from bot.chat.askers import Requester
+from bot.chat.attachments.kinds import naming
+from bot.chat.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
+from bot.chat.commands.talking import HELP_COMMAND as HELP
+from bot.chat.host import Host
+from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.message_parts import NOT_IN_TIME
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentDesk
 from bot.platforms.slack.api import SlackError
@@ -33,7 +35,6 @@ from bot.platforms.slack.members import Member, OurBots, People, SlackMemberUnkn
 from bot.platforms.slack.places import Places, group_place, person_place
 from bot.platforms.slack.slash_commands import COMMANDS
 from bot.platforms.slack.surroundings import SlackNames, Threads
-from bot.texts import reply_texts
 
 log = logging.getLogger(__name__)
 
@@ -404,4 +405,4 @@ class SlackIntake:
 def _raise_if_unsure(author: Member, refusal: Refused) -> None:
     """Raise MemberUnknown if the refused author's groups could not be read: the refusal may be wrong."""
     if author.unsure:
-        raise SlackMemberUnknown(SlackError(reply_texts.SLACK_GROUPS_UNREAD)) from refusal
+        raise SlackMemberUnknown(SlackError(platforms_texts.SLACK_GROUPS_UNREAD)) from refusal

@@ -13,31 +13,31 @@ from urllib.parse import urlsplit
 import yaml
 
 from agent.messages import Json, JsonObject
-from bot.commands.declaration import AnyCommand
-from bot.commands.talking import SUMMARISE
+from bot.chat.commands.declaration import AnyCommand
+from bot.chat.commands.talking import SUMMARISE
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import panels
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
-from bot.texts import command_texts, setup_texts
 
 NAME: Final = "Cogency"
 NAME_CHARS: Final = 35  # Slack's limit for an app's name
 SHORTCUTS: Final = (
-    ("Ask", "global", panels.ANYWHERE_SHORTCUT, command_texts.ASK_ANYWHERE_WHAT),
+    ("Ask", "global", panels.ANYWHERE_SHORTCUT, platforms_texts.ASK_ANYWHERE_WHAT),
     (
-        command_texts.ASK_ABOUT_MESSAGE,
+        platforms_texts.ASK_ABOUT_MESSAGE,
         "message",
         panels.ASK_SHORTCUT,
-        command_texts.ASK_ABOUT_MESSAGE_WHAT,
+        platforms_texts.ASK_ABOUT_MESSAGE_WHAT,
     ),
     (
-        command_texts.FORGET_THREAD,
+        platforms_texts.FORGET_THREAD,
         "message",
         panels.FORGET_SHORTCUT,
-        command_texts.FORGET_THREAD_WHAT,
+        platforms_texts.FORGET_THREAD_WHAT,
     ),
-    (command_texts.MEMORY_SHORTCUT, "message", panels.MEMORY_SHORTCUT, command_texts.MEMORY_SHORTCUT_WHAT),
+    (platforms_texts.MEMORY_SHORTCUT, "message", panels.MEMORY_SHORTCUT, platforms_texts.MEMORY_SHORTCUT_WHAT),
     (SUMMARISE.thread.label, "message", SUMMARISE.id, SUMMARISE.summary),
 )
 HEADING: Final = """\
@@ -62,7 +62,7 @@ def manifest(
         "_metadata": {"major_version": 2},
         "display_information": {
             "name": name,
-            "description": command_texts.APP_DESCRIPTION,
+            "description": platforms_texts.APP_DESCRIPTION,
             "background_color": "#2f3e46",
         },
         "features": _features(features, name, prefix, request),
@@ -104,8 +104,8 @@ def _features(features: Collection[SlackFeature], name: str, prefix: str, reques
         "bot_user": {"display_name": _handle(name), "always_online": True},
     }
     if SlackFeature.AGENT in features:
-        prompts: list[Json] = [{"title": title, "message": message} for title, message in command_texts.PROMPTS]
-        built["agent_view"] = {"agent_description": command_texts.AGENT_DESCRIPTION, "suggested_prompts": prompts}
+        prompts: list[Json] = [{"title": title, "message": message} for title, message in platforms_texts.PROMPTS]
+        built["agent_view"] = {"agent_description": platforms_texts.AGENT_DESCRIPTION, "suggested_prompts": prompts}
     if SlackFeature.SHORTCUTS in features:
         shortcuts: list[Json] = [
             {"name": title, "type": kind, "callback_id": callback, "description": what}
@@ -137,7 +137,7 @@ def _handle(name: str) -> str:
 def _request_url(url: str, app: str) -> str:
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(setup_texts.HTTPS_ADDRESS)
+        raise ValueError(platforms_texts.HTTPS_ADDRESS)
     base = url.rstrip("/")
     path = events_path(app)
     return base if base.endswith(path) else f"{base.removesuffix(EVENTS_PATH)}{path}"

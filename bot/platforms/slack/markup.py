@@ -17,9 +17,9 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
 from agent.memory.own_words import mention
-from bot.reply.code_spans import code_map
-from bot.reply.tables import aligned, column_widths, underline
-from bot.reply_surface import MarkdownReader
+from bot.chat.reply.code_spans import code_map
+from bot.chat.reply.surface import MarkdownReader
+from bot.chat.reply.tables import aligned, column_widths, underline
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")

@@ -13,14 +13,14 @@ from agent.incoming import Person
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.spending import APP, WORKSPACE
-from bot.caches import ExpiringCache
-from bot.host import Host
+from bot.chat.caches import ExpiringCache
+from bot.chat.host import Host
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import SlackBot, person_id
 from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import PLATFORM, Method
-from bot.texts import reply_texts
 
 # User groups: those whose members are managers, and those that the operator's lists name as roles.
 #
@@ -168,7 +168,7 @@ class SlackMemberUnknown(SlackError):
     """A person could not be read, which may pass: what they ask waits, and is retried."""
 
     def __init__(self, why: SlackError) -> None:
-        super().__init__(reply_texts.SLACK_WHO.format(why=why))
+        super().__init__(platforms_texts.SLACK_WHO.format(why=why))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,10 +330,10 @@ class Guests:
             async with asyncio.timeout(PATIENCE_S):
                 await self._is_listed.wait()
                 if self._clock.monotonic() - self._listed_at > MAX_AGE_S:
-                    raise SlackDown(reply_texts.SLACK_GUESTS_UNKNOWN)
+                    raise SlackDown(platforms_texts.SLACK_GUESTS_UNKNOWN)
                 return bool(self._guests) and await self._any_in(channel)
         except TimeoutError as error:
-            raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN) from error
+            raise SlackDown(platforms_texts.SLACK_READERS_UNKNOWN) from error
 
     async def _any_in(self, channel: str) -> bool:
         page: JsonObject = {}
@@ -353,4 +353,4 @@ class Guests:
                 if not api.has_more(page):
                     return frozenset(found)
                 await self._clock.sleep(PAGE_PAUSE_S)
-        raise SlackDown(reply_texts.SLACK_TOO_MANY_PEOPLE)
+        raise SlackDown(platforms_texts.SLACK_TOO_MANY_PEOPLE)

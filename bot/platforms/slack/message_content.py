@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from agent.messages import JsonObject
-from bot.message_parts import (
+from bot.chat.message_parts import (
     CARD,
     EMAIL,
     FORWARDED,

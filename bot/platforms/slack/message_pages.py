@@ -15,23 +15,16 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.protocol.render import joined
-from bot import reply_surface
-from bot.caches import MethodQueue, MethodRate
+from bot.chat.rates import MethodQueue, MethodRate
+from bot.chat.reply import surface as reply_surface
+from bot.chat.reply.surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
-from bot.platforms.slack.api import (
-    Method,
-    MethodRates,
-    SlackApi,
-    SlackDown,
-    SlackError,
-    SlackLimited,
-    SlackRefused,
-)
+from bot.platforms.slack.api import MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.markup import NeutralText, mrkdwn, neutral, notice, settled
-from bot.reply_surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
-from bot.texts import reply_texts
+from bot.platforms.slack.options import Method
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +83,7 @@ class FeatureSupport:
         self._suspended_until[method, ""] = until
 
 
-# Slack's error codes, by the error of `bot.reply_surface` that each becomes.
+# Slack's error codes, by the error of `bot.chat.reply.surface` that each becomes.
 
 TOO_LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_many", "markdown_text_too_long"})
 # The workspace does not know a kind of block; the text is not the reason.
@@ -104,7 +97,7 @@ CURABLE: Final = frozenset(
 # What an operator can do, for the log.
 _OPERATOR: Final = {
     "missing_scope": "`cogency doctor` says which scope is missing.",
-    **dict.fromkeys(CURABLE - {"missing_scope"}, reply_texts.INSTALL_AGAIN),
+    **dict.fromkeys(CURABLE - {"missing_scope"}, platforms_texts.INSTALL_AGAIN),
 }
 _DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread"})
 

@@ -13,18 +13,19 @@ from typing import Final
 from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable
 from agent.messages import JsonObject
 from agent.stored_messages import LastSeen
-from bot.caches import OncePerMinute
-from bot.logs import severity
+from bot.chat.backoff import OncePerMinute
+from bot.chat.logs import severity
+from bot.chat.texts.formatting import counted
+from bot.chat.turns.watermark import Watermark
 from bot.platforms.slack import api, inbound
-from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import SlackMemberUnknown
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.platforms.slack.surroundings import message_at
-from bot.texts.formatting import counted
-from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 

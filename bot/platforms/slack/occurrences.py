@@ -23,11 +23,11 @@ from agent.schedules.definitions import Admitted, NewSchedule, NotAllowed, Occur
 from agent.schedules.ids import NOTICE, occurrence_id, schedule_id
 from agent.schedules.long_work import WORK, work_conversation
 from agent.turn_kinds import TurnKind
-from bot.access.acl import Requester
-from bot.caches import FRESH_S, ExpiringCache
-from bot.host import Host
+from bot.chat.askers import Requester
+from bot.chat.caches import FRESH_S, ExpiringCache
+from bot.chat.host import Host
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import (
-    Method,
     SlackApi,
     SlackDown,
     SlackError,
@@ -50,8 +50,8 @@ from bot.platforms.slack.inbound import (
 )
 from bot.platforms.slack.members import MEMBERS_PAGE, Guests, Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_pages import CURABLE
+from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import KINDS, SHARED, Places, channel_place, group_place, person_place
-from bot.texts import reply_texts
 
 # An occurrence's reply is searched from this long before its admission: clocks may differ.
 LOOK_BEHIND: Final = timedelta(minutes=5)
@@ -119,11 +119,11 @@ class SlackSchedules:
     def _refusal(self, new_schedule: NewSchedule, member: Member) -> str | None:
         """Return why the person may not ask there now; None if they may. Raises MemberUnknown if that is not known."""
         if member.gone:
-            return reply_texts.SCHEDULE_PERSON_GONE
+            return platforms_texts.SCHEDULE_PERSON_GONE
         who = Requester(member.person.id, new_schedule.channel, member.groups, self.me.team)
         why = self.host.admission.closed_to(who, member.authority)
         if why is not None and member.unsure:
-            raise SlackMemberUnknown(SlackError(reply_texts.SLACK_GROUPS_UNREAD))
+            raise SlackMemberUnknown(SlackError(platforms_texts.SLACK_GROUPS_UNREAD))
         return why
 
     async def _place(self, new_schedule: NewSchedule, user: str) -> Place | NotAllowed:
@@ -132,15 +132,15 @@ class SlackSchedules:
         try:
             info = await self._channels.get(channel, FRESH_S)
             if flag(info, "is_archived"):
-                return NotAllowed(reply_texts.SCHEDULE_ARCHIVED)
+                return NotAllowed(platforms_texts.SCHEDULE_ARCHIVED)
             if info.get("is_member") is False:
-                return NotAllowed(reply_texts.SCHEDULE_WITHOUT_ME)
+                return NotAllowed(platforms_texts.SCHEDULE_WITHOUT_ME)
             if not await self._is_in(user, channel):
-                return NotAllowed(reply_texts.SCHEDULE_LEFT)
+                return NotAllowed(platforms_texts.SCHEDULE_LEFT)
         except SlackRefused as refused:
             if refused.code not in _GONE:
                 raise
-            return NotAllowed(reply_texts.SCHEDULE_PLACE_GONE)
+            return NotAllowed(platforms_texts.SCHEDULE_PLACE_GONE)
         return await self._not_wider(new_schedule, info)
 
     async def _not_wider(self, new_schedule: NewSchedule, info: JsonObject) -> Place | NotAllowed:
@@ -150,12 +150,12 @@ class SlackSchedules:
         )
         if isinstance(now.audience, TeamAudience):
             if new_schedule.place.is_closed:
-                return NotAllowed(reply_texts.SCHEDULE_WIDER)
+                return NotAllowed(platforms_texts.SCHEDULE_WIDER)
             with_guests = not was_public or await self.guests.may_read(new_schedule.channel)
             return group_place(self.me, new_schedule.channel) if with_guests else now
         if any(flag(info, fact) for fact in SHARED):
             shared_since = was_public or await self.places.was_closed_after(new_schedule.channel, new_schedule.created)
-            return NotAllowed(reply_texts.SCHEDULE_WIDER) if shared_since else now
+            return NotAllowed(platforms_texts.SCHEDULE_WIDER) if shared_since else now
         return now
 
     async def _load_channel(self, channel: str) -> JsonObject:
@@ -181,7 +181,7 @@ class SlackSchedules:
                 if any(text(item, "id") == channel for item in items(page, "channels")):
                     return True
         if has_more(page):
-            raise SlackDown(reply_texts.SLACK_READERS_UNKNOWN)
+            raise SlackDown(platforms_texts.SLACK_READERS_UNKNOWN)
         return False
 
     async def _direct_incoming(

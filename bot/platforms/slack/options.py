@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import Final, Self, TypeAlias, TypeVar
 
 from agent.errors import CogencyError
-from bot.access.budgets import Budget
-from bot.setting_parsers import Secret, Streaming
+from bot.budgets.budgets import Budget
+from bot.chat.secret import Secret
+from bot.settings.parsers import Streaming
 
 PLATFORM: Final = "slack"  # Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"
 

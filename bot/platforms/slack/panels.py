@@ -15,22 +15,14 @@ from typing import Final, assert_never
 
 from agent.incoming import Attachment
 from agent.messages import Depth, Json, JsonObject
-from bot.commands.declaration import (
-    AnyCommand,
-    FieldKind,
-    Filled,
-    FormField,
-    Panel,
-    PanelAction,
-    PanelForm,
-    PanelSelect,
-)
-from bot.commands.discovery import COMMANDS, form_named
+from bot.chat.commands.declaration import AnyCommand
+from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
+from bot.chat.texts.formatting import shortened
+from bot.commands import COMMANDS, form_named
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import block_kit
 from bot.platforms.slack.api import fields, flag, items, number, text
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, attachment, decode_reply_to, of_window, person_id
-from bot.texts import command_texts
-from bot.texts.formatting import shortened
 
 # Of an entry in a list: a page of entries stays under the 12,000 characters that Slack shows in one message.
 ENTRY_CHARS: Final = 600
@@ -150,7 +142,7 @@ def _button(action: PanelAction, command: AnyCommand, at: ShownTo, number: int) 
     payload = _payload(at, action.words) | ({"form": action.form.name} if action.form else {})
     extras: dict[str, Json] = {"style": "danger"} if action.danger else {}
     if action.confirm:
-        extras["confirm"] = block_kit.confirm_dialog(command_texts.ARE_YOU_SURE, action.confirm, action.label, "Keep")
+        extras["confirm"] = block_kit.confirm_dialog(platforms_texts.ARE_YOU_SURE, action.confirm, action.label, "Keep")
     return block_kit.button(f"{PRESS}:{command.name}:{number}", action.label, payload, **extras)
 
 
@@ -271,9 +263,9 @@ ANYWHERE_SHORTCUT = "cogency_ask_anywhere"
 ANYWHERE_VIEW = "cogency_ask_anywhere_view"
 _QUESTION, _WHERE, _DEPTH, _PRIVATE = "question", "where", "depth", "private"
 _DEPTHS = (
-    block_kit.option(command_texts.DEPTH_ADAPT, Depth.ADAPT),
-    block_kit.option(command_texts.DEPTH_DEEP, Depth.DEEP),
-    block_kit.option(command_texts.DEPTH_FAST, Depth.FAST),
+    block_kit.option(platforms_texts.DEPTH_ADAPT, Depth.ADAPT),
+    block_kit.option(platforms_texts.DEPTH_DEEP, Depth.DEEP),
+    block_kit.option(platforms_texts.DEPTH_FAST, Depth.FAST),
 )
 
 MAX_FILES = 3  # Of the message that is asked about: they fit a view's metadata beside its text
@@ -327,10 +319,10 @@ def ask_view(
     while len(json.dumps(payload, ensure_ascii=False)) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
         payload = _question_payload(author, about, to, carried_files, page)
-    label = command_texts.QUESTION_ALONE
+    label = platforms_texts.QUESTION_ALONE
     return block_kit.window(
         ASK_VIEW,
-        command_texts.ASK_ABOUT_MESSAGE,
+        platforms_texts.ASK_ABOUT_MESSAGE,
         "Ask",
         payload,
         [block_kit.field(_QUESTION, label, block_kit.line(multiline=True))],
@@ -360,14 +352,17 @@ def anywhere_view() -> JsonObject:
         "filter": {"include": ["public", "private", "mpim"]},
     }
     depth: dict[str, Json] = {"type": "static_select", "options": [*_DEPTHS], "initial_option": _DEPTHS[0]}
-    private: dict[str, Json] = {"type": "checkboxes", "options": [block_kit.option(command_texts.ONLY_I_SEE, _PRIVATE)]}
+    private: dict[str, Json] = {
+        "type": "checkboxes",
+        "options": [block_kit.option(platforms_texts.ONLY_I_SEE, _PRIVATE)],
+    }
     blocks = [
-        block_kit.field(_QUESTION, command_texts.YOUR_QUESTION, block_kit.line(multiline=True)),
+        block_kit.field(_QUESTION, platforms_texts.YOUR_QUESTION, block_kit.line(multiline=True)),
         block_kit.field(
-            _WHERE, command_texts.WHERE_TO_ANSWER, where, hint=command_texts.IN_DIRECT_MESSAGES, optional=True
+            _WHERE, platforms_texts.WHERE_TO_ANSWER, where, hint=platforms_texts.IN_DIRECT_MESSAGES, optional=True
         ),
-        block_kit.field(_PRIVATE, command_texts.WHO_SEES, private, optional=True),
-        block_kit.field(_DEPTH, command_texts.HOW_DEEP, depth),
+        block_kit.field(_PRIVATE, platforms_texts.WHO_SEES, private, optional=True),
+        block_kit.field(_DEPTH, platforms_texts.HOW_DEEP, depth),
     ]
     return block_kit.window(ANYWHERE_VIEW, "Ask", "Ask", {}, blocks)
 

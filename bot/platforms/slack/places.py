@@ -11,11 +11,12 @@ from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
-from bot.caches import ExpiringCache
-from bot.host import Host
-from bot.platforms.slack.api import Method, SlackApi, SlackError, fields, flag, has_more, items, text
+from bot.chat.caches import ExpiringCache
+from bot.chat.host import Host
+from bot.platforms.slack.api import SlackApi, SlackError, fields, flag, has_more, items, text
 from bot.platforms.slack.inbound import SlackBot, is_direct
 from bot.platforms.slack.members import Guests, Member, SlackMemberUnknown
+from bot.platforms.slack.options import Method
 
 # If any of these is true, people of other organisations read the channel, or soon will.
 EXTERNAL = ("is_ext_shared", "is_pending_ext_shared")

@@ -13,8 +13,11 @@ from agent.ports.clock import Clock
 from agent.repeats import message_of
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
-from bot import message_intake
-from bot.host import Host
+from bot.chat import intake as message_intake
+from bot.chat.host import Host
+from bot.chat.reply.surface import ELSEWHERE_OFFERS, SCHEDULING, ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import block_kit, inbound
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
 from bot.platforms.slack.block_kit import ReplyClick
@@ -26,8 +29,6 @@ from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.surroundings import message_at
-from bot.reply_surface import ELSEWHERE_OFFERS, SCHEDULING, ReplyAction
-from bot.texts import reply_texts
 
 # The actions that show no content of the reply's place: they do not need the right to read it.
 JUDGING: Final = frozenset(
@@ -84,7 +85,7 @@ class ReplyPresses:
                 await self.show_waiting(clicked_at, click.turn)
             case ReplyAction.CONTINUE:
                 await self._ask(
-                    await self._question(click, clicked_at, f"continue:{click.turn}", reply_texts.GO_ON), clicked_at
+                    await self._question(click, clicked_at, f"continue:{click.turn}", platforms_texts.GO_ON), clicked_at
                 )
             case ReplyAction.REGENERATE:
                 await self._regenerate(click, clicked_at)
@@ -105,7 +106,7 @@ class ReplyPresses:
             # Only in the person's own messages, to which the reply was moved
             if inbound.is_direct(channel) and not is_elsewhere and click.offer in ELSEWHERE_OFFERS:
                 return
-            raise Refused(reply_texts.NO_SUCH_REPLY)
+            raise Refused(platforms_texts.NO_SUCH_REPLY)
         if inbound.is_direct(channel) and is_elsewhere:
             raise Refused(reply_texts.NOT_YOURS)
         if not inbound.is_direct(channel) and (is_elsewhere or click.offer not in JUDGING):
@@ -137,7 +138,7 @@ class ReplyPresses:
         is_recorded = await self._find_reply(click) is not None and await self.host.feedback.judge(
             click.turn, person, verdict
         )
-        await self._send(clicked_at, reply_texts.NOTED if is_recorded else reply_texts.NO_SUCH_REPLY)
+        await self._send(clicked_at, platforms_texts.NOTED if is_recorded else platforms_texts.NO_SUCH_REPLY)
 
     async def _delete(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
         """Delete a reply. A private one is in no channel: its message is deleted by the click's `response_url`."""
@@ -146,11 +147,11 @@ class ReplyPresses:
         if reply is None and click.to.user == clicked_at.user:  # it was forgotten, and this page was left
             await self._delete_left(click, clicked_at)
         elif reply is None or not await self.host.feedback.delete(click.turn, person):
-            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
+            await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
         elif click.to.private and clicked_at.response_url:
             await self.api.respond(clicked_at.response_url, delete_original=True)
             if sum(page.startswith(EPHEMERAL_PAGE) for page in reply.pages) > 1:
-                await self._send(clicked_at, reply_texts.ONLY_THIS_PAGE)
+                await self._send(clicked_at, platforms_texts.ONLY_THIS_PAGE)
 
     async def _delete_left(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
         """Delete the message that was clicked: it shows its user a reply that is not stored any more."""
@@ -162,7 +163,7 @@ class ReplyPresses:
     async def _take_back(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
         """Undo what a reply remembered, or cancel its schedule, and change the page to say so."""
         if (reply := await self._find_reply(click)) is None:
-            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
+            await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
             return
         person, is_cancel = inbound.person_id(self.me, clicked_at.user), click.offer is ReplyAction.CANCEL
         taking_back = (
@@ -180,7 +181,7 @@ class ReplyPresses:
 
     async def _change(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
         if (reply := await self._find_reply(click)) is None:
-            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
+            await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
             return
         words = await self.host.schedules.change_words(reply, inbound.person_id(self.me, clicked_at.user))
         await self.change(body, clicked_at, words)
@@ -188,7 +189,7 @@ class ReplyPresses:
     async def _regenerate(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
         reply = await self._find_reply(click)
         if reply is None:
-            await self._send(clicked_at, reply_texts.NO_SUCH_REPLY)
+            await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
         else:
             once = message_intake.repeat_question(reply, inbound.person_id(self.me, clicked_at.user))
             question = await self._question(click, clicked_at, once, reply.question)
@@ -217,7 +218,7 @@ class ReplyPresses:
 
     async def _ask(self, incoming: Incoming, clicked_at: ReplyTo) -> None:
         if not await self.host.messages.submit(incoming):
-            await self._send(clicked_at, reply_texts.ASKED_ALREADY)
+            await self._send(clicked_at, platforms_texts.ASKED_ALREADY)
 
     async def _question(self, click: ReplyClick, clicked_at: ReplyTo, once: str, question_text: str) -> Incoming:
         """Return a question of the user who clicked, answered where the reply is. `once`: its dedupe key."""

@@ -11,8 +11,8 @@ from enum import Enum, auto
 from typing import Final
 
 from agent.ports.clock import Clock
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import REVOKED, SlackApi, SlackError, SlackRefused
-from bot.texts import setup_texts
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ async def is_revoked(api: SlackApi, clock: Clock) -> bool:
         if state is not TokenState.DOUBTED:
             return state is TokenState.REVOKED
         if not was_refused and confirmation.refused_since is not None:
-            log.warning(setup_texts.SLACK_SIGN_IN_CHECKED, api.known_as)
+            log.warning(platforms_texts.SLACK_SIGN_IN_CHECKED, api.known_as)
         await clock.sleep(CONFIRM_EVERY_S)
 
 
@@ -63,7 +63,7 @@ async def wait_until_revoked(api: SlackApi, clock: Clock) -> None:
         if await is_revoked(api, clock):
             return
         api.doubted.clear()
-        log.warning("%s: %s", api.known_as, setup_texts.SLACK_SIGN_IN_DOUBTED)
+        log.warning("%s: %s", api.known_as, platforms_texts.SLACK_SIGN_IN_DOUBTED)
 
 
 async def _is_refused(api: SlackApi) -> bool | None:

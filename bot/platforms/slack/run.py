@@ -27,10 +27,15 @@ from agent.memory.forgetting_plans import Gone
 from agent.ports.clock import Clock
 from agent.shown_replies import ShownPage, ShownReply
 from agent.tools.read_channel import ReadChannelTool
-from bot.access.admission import NoticeThrottle
-from bot.commands.talking import SUMMARISE
-from bot.host import Host, PlatformUnavailable
-from bot.logs import severity
+from bot.chat.access.admission import NoticeThrottle
+from bot.chat.commands.talking import SUMMARISE
+from bot.chat.host import Host, PlatformUnavailable
+from bot.chat.logs import severity
+from bot.chat.reply.surface import ReplyAction
+from bot.chat.secret import Secret
+from bot.chat.telemetry import SILENT, Telemetry
+from bot.chat.turns.watermark import Watermark
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import block_kit, home, panels
 from bot.platforms.slack.agent_view import (
     BEGINS_PER_MINUTE,
@@ -42,7 +47,6 @@ from bot.platforms.slack.agent_view import (
 )
 from bot.platforms.slack.api import (
     TIMEOUT_S,
-    Method,
     MethodRates,
     SlackApi,
     SlackError,
@@ -66,6 +70,7 @@ from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
 from bot.platforms.slack.occurrences import SlackSchedules
 from bot.platforms.slack.options import (
     HttpEvents,
+    Method,
     RotatingToken,
     SlackApp,
     SlackSettings,
@@ -81,11 +86,6 @@ from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
 from bot.platforms.slack.sockets import Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
-from bot.reply_surface import ReplyAction
-from bot.setting_parsers import Secret
-from bot.telemetry import SILENT, Telemetry
-from bot.texts import setup_texts
-from bot.turns.watermark import Watermark
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ async def serve(
             await asyncio.wait({parts.delivery.failed, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if any(end.done() for end in ends):
                 await _handle_revoked(host, app, me.source, parts)
-                raise AppRevoked(setup_texts.SLACK_APP_REVOKED)
+                raise AppRevoked(platforms_texts.SLACK_APP_REVOKED)
             await parts.delivery.failed
         except SlackError as error:
             _raise_startup_error(error, settings, app.setting("SLACK_APP_TOKEN"))
@@ -281,13 +281,15 @@ async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSett
             and error.code in REVOKED_CODES
             and await _handle_revoked_earlier(host, app, api, clock)
         ):
-            raise AppRevoked(setup_texts.SLACK_APP_REVOKED) from error
+            raise AppRevoked(platforms_texts.SLACK_APP_REVOKED) from error
         _raise_startup_error(error, settings, app.setting(SIGN_IN_SETTING))
     features = required_features(settings)
     if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
-            raise SettingsError(setup_texts.SCOPES_LACKING.format(setting=app.setting(SIGN_IN_SETTING), names=names))
+            raise SettingsError(
+                platforms_texts.SCOPES_LACKING.format(setting=app.setting(SIGN_IN_SETTING), names=names)
+            )
         log.warning("%s lacks scopes; what needs them will not work: %s", app.setting(SIGN_IN_SETTING), names)
     return SlackBot(
         team=text(identity, "team_id"),
@@ -321,7 +323,7 @@ async def _handle_revoked_earlier(host: Host, app: SlackApp, api: SlackApi, cloc
     if source is None or last_served is None or clock.now() - last_served < SERVED_LATELY:
         return False
     if not await is_revoked(api, clock):
-        raise SlackUnreachable(setup_texts.SLACK_SIGN_IN_DOUBTED)
+        raise SlackUnreachable(platforms_texts.SLACK_SIGN_IN_DOUBTED)
     await host.forgetting.schedule_erasure(source, Gone(sources=frozenset({source})), at_once=False)
     await host.preferences.set(WORKSPACES, app.known_as, None)
     return True
@@ -330,9 +332,9 @@ async def _handle_revoked_earlier(host: Host, app: SlackApp, api: SlackApi, cloc
 def _raise_startup_error(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
     """Raise the error of a failed start: one sentence that names the setting."""
     if isinstance(error, SlackRefused):
-        raise SettingsError(setup_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error
+        raise SettingsError(platforms_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error
     raise SlackUnreachable(
-        setup_texts.SLACK_SILENT.format(address=settings.api_base_url, error=error),
+        platforms_texts.SLACK_NO_ANSWER.format(address=settings.api_base_url, error=error),
         retry_after_s=error.retry_after_s if isinstance(error, SlackLimited) else 0.0,
     ) from error
 

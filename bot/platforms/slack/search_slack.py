@@ -24,20 +24,11 @@ from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import continued, neutralise, one_line
 from agent.tools.read_channel import CitableLinks, time_argument, zone_of
 from bot.platforms.slack import inbound
-from bot.platforms.slack.api import (
-    Method,
-    SlackApi,
-    SlackError,
-    SlackLimited,
-    SlackRefused,
-    first_text,
-    flag,
-    items,
-    text,
-)
+from bot.platforms.slack.api import SlackApi, SlackError, SlackLimited, SlackRefused, first_text, flag, items, text
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.markup import readable
 from bot.platforms.slack.message_content import content_of
+from bot.platforms.slack.options import Method
 
 NAME: Final = "search_slack"
 PUBLIC: Final = "search:read.public"

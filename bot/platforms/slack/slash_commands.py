@@ -8,8 +8,8 @@ a user writes the same words behind a mention of the bot.
 import re
 from typing import Final
 
-from bot.commands import discovery
-from bot.texts import command_texts
+from bot import commands as discovery
+from bot.platforms import texts as platforms_texts
 
 COMMANDS: Final = tuple(command for command in discovery.COMMANDS if not command.rolling)
 # Slack has its own `/help` and `/remind`; behind a mention, they are the bot's commands.
@@ -25,16 +25,16 @@ def named(markdown: str, prefix: str) -> str:
 
 def notice(markdown: str, prefix: str) -> str:
     """Return an emphasised line below a reply, with a hint: replies are mostly in threads, where slashes fail."""
-    return f"{named(markdown, prefix).removesuffix('*')} {command_texts.NO_SLASH_IN_THREADS}*"
+    return f"{named(markdown, prefix).removesuffix('*')} {platforms_texts.NO_SLASH_IN_THREADS}*"
 
 
 def help_text(prefix: str, bot: str) -> str:
     """Return the answer to "help"."""
     return "\n".join(
         [
-            command_texts.HOW_ON_SLACK.format(bot=bot),
+            platforms_texts.HOW_ON_SLACK.format(bot=bot),
             *(f"- `/{prefix}{command.name}`: {command.summary}" for command in SLASH_COMMANDS),
-            command_texts.HOW_IN_SLACK_THREADS.format(bot=bot),
+            platforms_texts.HOW_IN_SLACK_THREADS.format(bot=bot),
             "👍 or 👎 on a reply tells me what you think of it; 🗑️ on a reply to you deletes it.",
         ]
     )

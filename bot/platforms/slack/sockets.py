@@ -20,11 +20,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import JsonObject, is_too_deep
 from agent.ports.clock import Clock
-from bot.caches import Backoff, OncePerMinute
+from bot.chat.backoff import Backoff, OncePerMinute
+from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
 from bot.platforms.slack.options import PLATFORM, SocketMode
-from bot.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
-from bot.texts import setup_texts
 
 
 class ConnectionListener(Protocol):
@@ -177,7 +177,7 @@ class Sockets:
             async with asyncio.timeout(CONNECT_S):
                 await client.connect()
         except TimeoutError as error:
-            raise SlackDown(setup_texts.SOCKET_UNREACHABLE) from error
+            raise SlackDown(platforms_texts.SOCKET_UNREACHABLE) from error
         finally:
             if client.current_session is None:
                 await client.close()
@@ -197,7 +197,7 @@ class Sockets:
     def _replace(self, old: "_SocketClient") -> None:
         self._telemetry.record(ConnectionClosed(self._known_as, id(old)))
         if self._all_ending():
-            self._listener.connection_lost(setup_texts.SOCKETS_CLOSED)
+            self._listener.connection_lost(platforms_texts.SOCKETS_CLOSED)
         self._openings.start(self._close_surplus(old) if old.is_surplus else self._open_successor(old))
 
     def _all_ending(self) -> bool:

@@ -1,4 +1,4 @@
-"""One reply in a channel, a thread or a DM of Slack: `bot.reply_surface.Surface`."""
+"""One reply in a channel, a thread or a DM of Slack: `bot.chat.reply.surface.Surface`."""
 
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -15,20 +15,8 @@ from agent.schedules.definitions import ScheduleKind
 from agent.shown_replies import EPHEMERAL_PAGE, ShownPage
 from agent.turn_kinds import TurnKind
 from agent.turn_setup import asker_of
-from bot.commands import tools
-from bot.commands.tools import WaitingPanel
-from bot.host import Host
-from bot.platforms.slack import api, attachments, inbound, message_pages
-from bot.platforms.slack.agent_view import AgentSession, AgentSessions
-from bot.platforms.slack.api import Method, MethodRates, SlackApi, SlackRefused
-from bot.platforms.slack.block_kit import FACTS, button_rows, without
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
-from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
-from bot.platforms.slack.message_pages import Ephemeral
-from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
-from bot.platforms.slack.slash_commands import named
-from bot.platforms.slack.surroundings import message_at
-from bot.reply_surface import (
+from bot.chat.host import Host
+from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
     REMINDER_OFFERS,
     WORK_EDIT_S,
@@ -44,8 +32,21 @@ from bot.reply_surface import (
     ReplyAction,
     Surface,
 )
-from bot.setting_parsers import Streaming
-from bot.texts import memory_texts
+from bot.platforms import texts as platforms_texts
+from bot.platforms.slack import api, attachments, inbound, message_pages
+from bot.platforms.slack.agent_view import AgentSession, AgentSessions
+from bot.platforms.slack.api import MethodRates, SlackApi, SlackRefused
+from bot.platforms.slack.block_kit import FACTS, button_rows, without
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
+from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
+from bot.platforms.slack.message_pages import Ephemeral
+from bot.platforms.slack.options import Method
+from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
+from bot.platforms.slack.slash_commands import named
+from bot.platforms.slack.surroundings import message_at
+from bot.settings.parsers import Streaming
+from bot.tools import commands as tools
+from bot.tools.commands import WaitingPanel
 
 log = logging.getLogger(__name__)
 
@@ -386,7 +387,7 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
         shown = await message_at(api_, SlackMessageLink(channel, ts, "")) or {}
         before = api.items(shown, "blocks")
         if (blocks := without(FACTS, before)) and blocks != before:
-            undone_text = memory_texts.undone(api.text(shown, "text"))
+            undone_text = platforms_texts.undone(api.text(shown, "text"))
             await api_.call(Method.UPDATE, channel=channel, ts=ts, text=undone_text, blocks=blocks)
 
 
@@ -412,7 +413,7 @@ PRIVATE_LIMITS = Limits(
 
 
 class PrivateSurface:
-    """A reply that only its asker sees: `bot.reply_surface.Surface` for ephemeral messages.
+    """A reply that only its asker sees: `bot.chat.reply.surface.Surface` for ephemeral messages.
 
     It cannot grow: an ephemeral message has no id to edit, and a `response_url` takes up to five messages. So it is
     shown once, complete. Where it cannot be shown in place any more, it goes to the person's DM, never to the channel:

@@ -12,8 +12,9 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import Json, JsonObject
 from agent.ports.membership import Membership
 from agent.stored_messages import AttachedMessage
-from bot.message_parts import UNREADABLE_LINK, UNREADABLE_THREAD, bounded
-from bot.platforms.slack.api import Method, SlackApi, SlackError, first_text, items, text
+from bot.chat.message_parts import UNREADABLE_LINK, UNREADABLE_THREAD, bounded
+from bot.chat.texts.formatting import literal
+from bot.platforms.slack.api import SlackApi, SlackError, first_text, items, text
 from bot.platforms.slack.inbound import (
     SOMEBODY,
     SlackBot,
@@ -29,9 +30,8 @@ from bot.platforms.slack.inbound import (
 from bot.platforms.slack.markup import SlackMessageLink, mentioned_channels, mentioned_users, message_links, readable
 from bot.platforms.slack.members import People
 from bot.platforms.slack.message_content import Content, Shown, content_of
-from bot.platforms.slack.options import PLATFORM
+from bot.platforms.slack.options import PLATFORM, Method
 from bot.platforms.slack.places import Places
-from bot.texts.formatting import literal
 
 PATIENCE_S: Final = 1.0  # For all names of a message: Slack wants its acknowledgement within three seconds
 

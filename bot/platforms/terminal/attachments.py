@@ -17,9 +17,10 @@ from agent.errors import Refused
 from agent.incoming import Attachment
 from agent.memory.own_words import FILES_NOTE
 from agent.stored_messages import AttachedMessage
-from bot.attachments.kinds import MAX_NAME_CHARS
-from bot.commands.channel import is_order, links_in
-from bot.texts import command_texts, formatting, reply_texts
+from bot.chat.attachments.kinds import MAX_NAME_CHARS
+from bot.chat.texts import formatting
+from bot.knowledge.commands import is_order, links_in
+from bot.platforms import texts as platforms_texts
 
 _NOT_OURS: Final = FILES_NOTE.replace("\n", "\n ")
 
@@ -48,9 +49,9 @@ def attachment_at(path: str, author: str) -> Attachment:
         resolved = Path(path).expanduser().resolve(strict=True)
         status = resolved.stat()
     except (OSError, RuntimeError, ValueError):
-        raise Refused(command_texts.NO_SUCH_FILE.format(path=path)) from None
+        raise Refused(platforms_texts.NO_SUCH_FILE.format(path=path)) from None
     if not stat.S_ISREG(status.st_mode) or not os.access(resolved, os.R_OK):
-        raise Refused(command_texts.NO_SUCH_FILE.format(path=path))
+        raise Refused(platforms_texts.NO_SUCH_FILE.format(path=path))
     if len(name := _display_name(resolved)) > MAX_NAME_CHARS:
         name = resolved.name  # the file is read now, but cannot be found again
     return Attachment(name, "", status.st_size, str(resolved), author)
@@ -97,10 +98,10 @@ def write_file(name: str, content: str) -> str:
         with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_owner_only) as file:
             file.write(content)
     except FileExistsError:
-        raise Refused(reply_texts.FILE_EXISTS.format(name=name)) from None
+        raise Refused(platforms_texts.FILE_EXISTS.format(name=name)) from None
     except (OSError, RuntimeError, ValueError):
-        raise Refused(reply_texts.FILE_UNWRITABLE.format(name=name)) from None
-    return reply_texts.FILE_WRITTEN.format(name=formatting.literal(name))
+        raise Refused(platforms_texts.FILE_UNWRITABLE.format(name=name)) from None
+    return platforms_texts.FILE_WRITTEN.format(name=formatting.literal(name))
 
 
 def _owner_only(path: str, flags: int) -> int:

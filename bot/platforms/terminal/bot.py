@@ -25,19 +25,19 @@ from agent.schedules.ids import occurrence_id, schedule_id
 from agent.schedules.long_work import work_conversation
 from agent.stored_messages import Author, StoredMessage, Thread
 from agent.turn_kinds import TurnKind
-from bot.access.acl import Requester
-from bot.attachments.kinds import with_names
-from bot.commands.declaration import BoundCommands
-from bot.commands.tools import ToolsService
-from bot.host import ModelMenu
-from bot.memory.desk import MemoryDesk
-from bot.memory.forget_desk import ForgetDesk
+from bot.chat.askers import Requester
+from bot.chat.attachments.kinds import with_names
+from bot.chat.commands.declaration import BoundCommands
+from bot.chat.ports import ModelMenu
+from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
+from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.worker import AnsweredElsewhere, Turns
+from bot.forgetting.service import ForgetDesk
+from bot.memory.service import MemoryDesk
 from bot.platforms.terminal.attachments import typed
 from bot.platforms.terminal.surface import SOURCE, UnfinishedTurn, greeting
-from bot.reply_surface import PageContent, PageKey, PageRef, Surface
-from bot.texts import reply_texts
-from bot.turns.questions import QuestionDesk
-from bot.turns.worker import AnsweredElsewhere, Turns
+from bot.tools.commands import ToolsService
+from bot.tools.questions import QuestionDesk
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from agent.messages import Depth
-from bot.commands.declaration import ALIKE, AnyCommand, command_meant, command_named, nearly_meant
-from bot.commands.discovery import COMMANDS
-from bot.commands.talking import STOP_COMMAND as STOP
-from bot.message_intake import is_stop
+from bot.chat.commands.declaration import ALIKE, AnyCommand, command_meant, command_named, nearly_meant
+from bot.chat.commands.talking import STOP_COMMAND as STOP
+from bot.chat.intake import is_stop
+from bot.commands import COMMANDS
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.attachments import split_path
-from bot.texts import command_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def names_command(text: str) -> bool:
 def help_text() -> Mapping[str, str]:
     """Return what can be written, with its effect."""
     declared = {f"/{command.name}{' TEXT' if command.run is None else ''}": command.summary for command in COMMANDS}
-    return declared | command_texts.TERMINAL_COMMANDS
+    return declared | platforms_texts.TERMINAL_COMMANDS
 
 
 def completed(typed: str) -> Sequence[str]:
@@ -111,20 +111,20 @@ def parse(line: str, now: datetime) -> Line:
     command = command_named(word[1:], COMMANDS)
     match word:
         case "/ask" | "/deep" | "/fast":
-            return Ask(rest, _DEPTHS[word]) if rest else UnclearLine(command_texts.WRITE_QUESTION.format(word=word))
+            return Ask(rest, _DEPTHS[word]) if rest else UnclearLine(platforms_texts.WRITE_QUESTION.format(word=word))
         case "/file":
             path, question = split_path(rest)
             return (
-                Ask(question or command_texts.WHAT_IS_IN_IT, path=path)
+                Ask(question or platforms_texts.WHAT_IS_IN_IT, path=path)
                 if path
-                else UnclearLine(command_texts.WRITE_FILE)
+                else UnclearLine(platforms_texts.WRITE_FILE)
             )
         case "/threads":
             return _threads(rest)
         case _ if command is None and word != "/quit":
             return _unknown(word)
         case _ if rest and (command is None or not command.arguments):
-            return UnclearLine(command_texts.WRITE_ALONE.format(word=word))
+            return UnclearLine(platforms_texts.WRITE_ALONE.format(word=word))
         case _:
             return Quit() if command is None else CommandLine(command, rest)
 
@@ -137,7 +137,7 @@ def _without_slash(text: str, now: datetime) -> Line:
     if (meant := command_meant(text, COMMANDS, now, str)) is not None:
         return CommandLine(meant.command, meant.words)
     near = nearly_meant(text, COMMANDS, now)
-    return UnclearLine(command_texts.NEARLY.format(near=near)) if near else Ask(text)
+    return UnclearLine(platforms_texts.NEARLY.format(near=near)) if near else Ask(text)
 
 
 def _threads(rest: str) -> Line:
@@ -145,7 +145,7 @@ def _threads(rest: str) -> Line:
         return ListThreads()
     if rest.isascii() and rest.isdecimal() and len(rest) < 10 and int(rest) > 0:
         return OpenThread(int(rest))
-    return UnclearLine(command_texts.WRITE_THREADS)
+    return UnclearLine(platforms_texts.WRITE_THREADS)
 
 
 _DEPTHS: Final = {"/ask": Depth.ADAPT, "/deep": Depth.DEEP, "/fast": Depth.FAST}
@@ -161,7 +161,7 @@ def _unknown(word: str) -> UnclearLine:
     remedy = (
         f"did you mean `/{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
     )
-    return UnclearLine(command_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=remedy))
+    return UnclearLine(platforms_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=remedy))
 
 
 def _quoted(word: str) -> str:

@@ -22,15 +22,20 @@ from agent.incoming import Attachment, Person
 from agent.messages import Depth, Json
 from agent.ports.tools import Asker
 from agent.stored_messages import Thread
-from bot.access.acl import Requester
-from bot.commands.channel import LEARN_COMMAND as LEARN
-from bot.commands.declaration import AnyCommand, CommandCall, Panel, PanelFile, Stoppable
-from bot.commands.memory import FORGET_COMMAND as FORGET
-from bot.commands.tools import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
-from bot.commands.tools import COMMAND as TOOLS
-from bot.exits import Exit, exit_code, printable_json
-from bot.host import QuestionAnswer
-from bot.memory.view import ExportMemory, read_memory_request
+from bot.chat.askers import Requester
+from bot.chat.commands.declaration import AnyCommand, CommandCall, Stoppable
+from bot.chat.exit_codes import Exit, exit_code
+from bot.chat.output import printable_json
+from bot.chat.panels import Panel, PanelFile
+from bot.chat.reply.surface import Surface
+from bot.chat.texts import formatting
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.commands import FORGET_COMMAND as FORGET
+from bot.knowledge import texts as knowledge_texts
+from bot.knowledge.commands import LEARN_COMMAND as LEARN
+from bot.memory import texts as memory_texts
+from bot.memory.requests import ExportMemory, read_memory_request
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.attachments import attachment_at, learned_files, write_file
 from bot.platforms.terminal.surface import (
@@ -43,9 +48,10 @@ from bot.platforms.terminal.surface import (
     UnfinishedTurn,
     Window,
 )
-from bot.reply_surface import Surface
-from bot.texts import command_texts, formatting, memory_texts, reply_texts, tool_texts
-from bot.tools.mcp_questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
+from bot.tools.answers import QuestionAnswer
+from bot.tools.commands import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
+from bot.tools.commands import COMMAND as TOOLS
+from bot.tools.mcp.questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
 
 EXPORT_CHARS = 50_000  # Limit of an export that is displayed: some thirty screens
 # First words of an answer to a question of the program; any other line is the user's next input.
@@ -137,12 +143,12 @@ def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     input_text = read(MAX_QUESTION_CHARS + 1).strip() if not words or "-" in words else ""
     text = " ".join(word for word in words if word != "-")
     if inbound.names_command(text):
-        raise ValueError(reply_texts.COMMAND_IN_CHAT.format(line=shlex.quote(text)))
+        raise ValueError(platforms_texts.COMMAND_IN_CHAT.format(line=shlex.quote(text)))
     question = f"{text}\n\n{input_text}".strip()
     if not question:
-        raise ValueError(reply_texts.NO_QUESTION)
+        raise ValueError(platforms_texts.NO_QUESTION)
     if len(question) > MAX_QUESTION_CHARS:
-        raise ValueError(reply_texts.QUESTION_TOO_LONG.format(limit=MAX_QUESTION_CHARS))
+        raise ValueError(platforms_texts.QUESTION_TOO_LONG.format(limit=MAX_QUESTION_CHARS))
     return question
 
 
@@ -183,7 +189,7 @@ def exported(file: PanelFile, words: str) -> Panel:
     if isinstance(request, ExportMemory) and request.path:
         return Panel(write_file(request.path, file.content))
     if len(file.content) > EXPORT_CHARS:
-        return Panel(reply_texts.EXPORT_TO_FILE, refused=True)
+        return Panel(platforms_texts.EXPORT_TO_FILE, refused=True)
     return Panel(f"```json\n{file.content}\n```")
 
 
@@ -295,11 +301,11 @@ class _Chat:
     async def _decide(self, panel: Panel) -> None:
         """Ask for a decision on each waiting call, then continue the turns."""
         while words := _decisions(panel):
-            choices = tool_texts.DECIDE if ALWAYS in words else tool_texts.DECIDE_ONCE
+            choices = platforms_texts.DECIDE if ALWAYS in words else platforms_texts.DECIDE_ONCE
             answer = await self._window.ask(f"{panel.text}\n\n{choices}")
             decision = words.get(DECISIONS.get((answer or "").strip().lower(), ""))
             if decision is None:
-                self._show(Panel(tool_texts.STILL_WAITS, refused=answer is None))
+                self._show(Panel(platforms_texts.STILL_WAITS, refused=answer is None))
                 self._next_line = answer if answer and answer.strip() and _first_word(answer) not in ANSWERS else None
                 return
             panel = await self._panel(TOOLS, decision, pressed=True)
@@ -330,7 +336,7 @@ class _Chat:
                 await self.ask(text, depth, path)
             case inbound.ListThreads():
                 self._listed = await self._bot.threads()
-                self._window.say(reply_texts.threads_text(self._listed, self._now(), self._conversation))
+                self._window.say(platforms_texts.threads_text(self._listed, self._now(), self._conversation))
             case inbound.OpenThread(number):
                 await self._open_thread(number)
             case inbound.CommandLine(command, words):
@@ -366,7 +372,7 @@ class _Chat:
         return await self._bot.commands[command.name].run(call)
 
     async def _show_progress(self, panel: Panel) -> None:
-        self._window.say(f"{panel.text} {memory_texts.STOP_BY_KEYS}" if panel.actions else panel.text)
+        self._window.say(f"{panel.text} {platforms_texts.STOP_BY_KEYS}" if panel.actions else panel.text)
 
     # The methods of `Caller`: the terminal belongs to one user, and every place in it is theirs.
 
@@ -394,7 +400,7 @@ class _Chat:
         """The time zone is the machine's."""
 
     async def keep_zone(self, zone: str) -> str:  # noqa: ARG002 -- the machine has a zone of its own
-        return command_texts.ZONE_OF_MACHINE
+        return platforms_texts.ZONE_OF_MACHINE
 
     @property
     def entry_chars(self) -> None:
@@ -415,16 +421,16 @@ class _Chat:
 
     async def begin_conversation(self) -> str:
         self._conversation = self._bot.new_conversation()
-        return reply_texts.NEW_THREAD
+        return platforms_texts.NEW_THREAD
 
     async def announce(self, markdown: str) -> None:  # noqa: ARG002 -- there are no other readers
-        raise Refused(memory_texts.NOT_SAID_THERE)
+        raise Refused(knowledge_texts.NOT_SAID_THERE)
 
     async def with_names(self, markdown: str) -> str:
         return markdown
 
     def help(self) -> str:
-        return command_texts.help_text(inbound.help_text())
+        return memory_texts.help_text(inbound.help_text())
 
     async def _wait_for_reply(self, answering: Coroutine[object, object, None]) -> None:
         """Wait for a reply, which Ctrl-C stops; then close its display."""
@@ -466,7 +472,7 @@ class _Chat:
                 words = DECLINE if self._window.is_scripted else await self._collect_answer(question)
                 result = await questions.answer(person, words if " " in words else f"{words} {question.name}")
                 if self._window.is_scripted:
-                    self._window.complain(command_texts.DECLINED_UNSEEN)
+                    self._window.complain(platforms_texts.DECLINED_UNSEEN)
                 elif result is not None:
                     self._show(Panel(result.text, refused=result.refused))
 
@@ -475,14 +481,14 @@ class _Chat:
         filled = dict[str, str]()
         self._window.say(question.text)
         if question.fields:
-            self._window.say(command_texts.FIELD_BY_FIELD)
+            self._window.say(platforms_texts.FIELD_BY_FIELD)
             window = await self._bot.questions.window(self.person.id, f"{ANSWER} {question.name} 0 {question.fields}")
             for position, question_field in window.fields.items():
                 value = await self._fill_in(question_field, window.filled.get(str(position), ""))
                 if value is None:
                     return LATER
                 filled[str(position)] = value
-        answer = (await self._window.ask(command_texts.SEND_OR_NOT) or "").strip().casefold()
+        answer = (await self._window.ask(platforms_texts.SEND_OR_NOT) or "").strip().casefold()
         if answer not in TOOL_ANSWERS:
             return LATER
         send = TOOL_ANSWERS[answer] == SEND and question.fields
@@ -495,7 +501,7 @@ class _Chat:
         numbered = [f"{number}. {title}" for number, title in enumerate(titles, 1)]
         hint, several = limits_of(question_field), question_field.kind is ValueKind.SOME_OF
         label, default = formatting.literal(question_field.label), formatting.literal(current)
-        prompt = command_texts.fill_in(
+        prompt = platforms_texts.fill_in(
             label, hint, default, numbered, several=several, required=question_field.required
         )
         for _ in range(TRIES):
@@ -524,15 +530,15 @@ class _Chat:
         """Return the surface of an interrupted or due turn, after its question. The reply before it has ended."""
         self._close()
         if turn.scheduled:
-            self._window.say(reply_texts.AT_IT if turn.works else reply_texts.IT_IS_TIME)
+            self._window.say(platforms_texts.AT_IT if turn.works else platforms_texts.IT_IS_TIME)
             return self._open()
         self._listed = [*turn.threads]
-        self._window.say(reply_texts.going_on(turn.question, turn.conversation, turn.threads))
+        self._window.say(platforms_texts.going_on(turn.question, turn.conversation, turn.threads))
         return self._open()
 
     def _interjected_surface(self, _: UnfinishedTurn) -> Surface:
         """Return the surface of a due turn, while the user writes."""
-        display = PlainDisplay(lambda text: self._window.interject(f"{reply_texts.IT_IS_TIME}\n\n{text}"))
+        display = PlainDisplay(lambda text: self._window.interject(f"{platforms_texts.IT_IS_TIME}\n\n{text}"))
         return InterjectedSurface(display, _Declining(self._bot))
 
     async def _open_thread(self, number: int) -> None:
@@ -543,7 +549,7 @@ class _Chat:
         thread = threads[number - 1]
         self._conversation = thread.conversation
         messages = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
-        self._window.say(reply_texts.thread_opened(thread, messages))
+        self._window.say(platforms_texts.thread_opened(thread, messages))
 
     async def _forget_panel(self, words: str, *, pressed: bool = False) -> Panel:
         """Run `/forget`; Ctrl-C stops its search."""
@@ -556,11 +562,11 @@ class _Chat:
 
     def _decline(self, answer: str | None) -> None:
         """Report that nothing was forgotten: by the user's answer, or because a script ended at the question."""
-        self._show(Panel(memory_texts.FORGET_DECLINED, refused=answer is None))
+        self._show(Panel(forgetting_texts.FORGET_DECLINED, refused=answer is None))
 
     async def _forget(self, words: str) -> None:
         if not words:
-            answer = await self._window.ask(memory_texts.FORGET_WHICH)
+            answer = await self._window.ask(forgetting_texts.FORGET_WHICH)
             if answer is None or not answer.strip():
                 self._decline(answer)
                 return
@@ -572,13 +578,13 @@ class _Chat:
         panel = await self._forget_panel(words)
         while agreements := [action.words for action in panel.actions if action.danger]:
             separator = "\n\n" if "\n" in panel.text else " "
-            choices = reply_texts.AGREE_WIDER if len(agreements) > 1 else reply_texts.AGREE
+            choices = platforms_texts.AGREE_WIDER if len(agreements) > 1 else platforms_texts.AGREE
             answer = await self._window.ask(f"{panel.text}{separator}{choices}")
             if answer is None:
                 self._decline(answer)
                 return
             if inbound.is_command(answer):
-                self._window.say(reply_texts.KEPT_EVERYTHING)
+                self._window.say(platforms_texts.KEPT_EVERYTHING)
                 self._next_line = answer
                 return
             agreement = {"yes": agreements[0], "all": "".join(agreements[1:])}.get(answer.strip().lower(), "")

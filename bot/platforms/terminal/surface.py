@@ -1,4 +1,4 @@
-"""The surface of the terminal and of pipes: `bot.reply_surface.Surface` on top of a `Display`.
+"""The surface of the terminal and of pipes: `bot.chat.reply.surface.Surface` on top of a `Display`.
 
 It has one reader, so each step leaves its trace there.
 """
@@ -21,12 +21,13 @@ from agent.incoming import Attachment, Person
 from agent.memory.audience import Place
 from agent.messages import Depth
 from agent.stored_messages import StoredMessage, Thread
-from bot.commands.declaration import BoundCommands
-from bot.exits import write_out
-from bot.host import AskedWindow, QuestionAnswer
-from bot.memory.view import undo_turn_words
-from bot.reply_surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
-from bot.texts import reply_texts
+from bot.chat.commands.declaration import BoundCommands
+from bot.chat.output import write_out
+from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
+from bot.chat.texts import replies as reply_texts
+from bot.memory.requests import undo_turn_words
+from bot.platforms import texts as platforms_texts
+from bot.tools.answers import AskedWindow, QuestionAnswer
 
 # What a user types into and reads from: a terminal, or a pair of pipes. Protocols, and the simplest display.
 
@@ -171,7 +172,7 @@ class UnfinishedTurn:
 
 
 class ToolQuestions(Protocol):
-    """Questions that tools ask the user during a call, as `bot.turns.questions` carries them out."""
+    """Questions that tools ask the user during a call, as `bot.tools.questions` carries them out."""
 
     async def answer(self, person: str, words: str) -> QuestionAnswer | None: ...
 
@@ -302,9 +303,11 @@ class TerminalSurface:
                 self._display.trace(step.trace)
         self._pages[page.id] = look.text
         if ReplyAction.CONTINUE in look.offers:
-            self._pages[reply_texts.WRITE_CONTINUE] = f"\n{reply_texts.WRITE_CONTINUE}"
+            self._pages[platforms_texts.WRITE_CONTINUE] = f"\n{platforms_texts.WRITE_CONTINUE}"
         if ReplyAction.UNDO in look.offers:
-            self._pages[reply_texts.WRITE_UNDO] = f"\n{reply_texts.WRITE_UNDO.format(words=undo_turn_words(look.turn))}"
+            self._pages[platforms_texts.WRITE_UNDO] = (
+                f"\n{platforms_texts.WRITE_UNDO.format(words=undo_turn_words(look.turn))}"
+            )
         self._show()
 
     async def delete(self, page: PageRef) -> None:
@@ -423,7 +426,7 @@ class PipeWindow:
         return not self._prompt
 
     def greet(self, markdown: str) -> None:
-        _write(self._err, f"{markdown}\n\n{reply_texts.PLAIN_TERMINAL}" if self._prompt else markdown)
+        _write(self._err, f"{markdown}\n\n{platforms_texts.PLAIN_TERMINAL}" if self._prompt else markdown)
 
     def recall(self, questions: Sequence[str]) -> None:
         pass

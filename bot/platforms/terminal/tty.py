@@ -44,11 +44,11 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from bot.exits import printable
+from bot.chat.output import printable
+from bot.chat.texts.formatting import literal
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.inbound import completed
 from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_chars
-from bot.texts import reply_texts
-from bot.texts.formatting import literal
 
 CODE_THEME = "ansi_dark"  # The terminal's own colours: readable on any background
 
@@ -336,7 +336,7 @@ class TerminalWindow:
             try:
                 return await self._questions.prompt_async(PROMPT, default=unfinished_line)
             except KeyboardInterrupt:
-                self._print_dim(reply_texts.HOW_TO_LEAVE)
+                self._print_dim(platforms_texts.HOW_TO_LEAVE)
             except EOFError:
                 return None
 

@@ -7,12 +7,12 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.spending import NANO, Money
-from bot.access.budgets import Budget
-from bot.app.diagnosis import kept_files
 from bot.app.from_settings import budgets, manifest_text, slack_apps
+from bot.budgets.budgets import Budget
+from bot.chat.secret import Secret
 from bot.platforms.slack.options import EVERYTHING, HttpEvents, SocketMode
-from bot.setting_parsers import Secret
-from bot.settings import Settings, load_settings
+from bot.settings.settings import Settings, load_settings
+from bot.setup.diagnosis import kept_files
 
 TWO = """
 [acme]

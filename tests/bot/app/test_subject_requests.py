@@ -35,11 +35,11 @@ from bot.app.subject_requests import (
     preview_text,
     private_file,
 )
-from bot.audit import as_line, change_words, home_text, pages
-from bot.exits import OutputError
-from bot.scheduler import JobLimits, JobWorker
-from bot.setting_parsers import OperatorAct
-from bot.settings import Settings, load_settings
+from bot.chat.audit import as_line, change_words, home_text, pages
+from bot.chat.jobs import JobLimits, JobWorker
+from bot.chat.output import OutputError
+from bot.settings.parsers import OperatorAct
+from bot.settings.settings import Settings, load_settings
 from store.engine import Store, open_store
 from store.message_tables import message
 from tests.contracts.steps import answered, claimed

@@ -21,10 +21,11 @@ from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.spending import By, SpendingPeriod
 from agent.turn_records import Claiming, Closing
-from bot.background import EMBEDDING, MeaningfulMemories, MeaningWriter
-from bot.caches import ForegroundPriority
-from bot.memory.learning import Learner, LearningLimits, LearningModel
-from bot.scheduler import JobLimits, JobWorker
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.jobs import JobLimits, JobWorker
+from bot.chat.learning_model import LearningModel
+from bot.memory.learning import Learner, LearningLimits
+from bot.memory.meanings import EMBEDDING, MeaningfulMemories, MeaningWriter
 from store.engine import Store
 from tests.contracts.steps import answered as contract_answered
 from tests.fakes.clock import FakeClock

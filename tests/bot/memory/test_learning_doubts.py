@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from agent.memory.facts import Fact
 from agent.memory.writing import NewFact
+from bot.chat.jobs import JobWorker
 from bot.memory.learning import DOUBTS
-from bot.scheduler import JobWorker
 from tests.bot.memory.test_learning import DM, World
 from tests.fakes.incoming import START
 

@@ -9,8 +9,9 @@ from agent.errors import Refused
 from agent.memory.audience import Place, TeamAudience
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
+from bot.memory import texts as memory_texts
 from bot.memory.notices import KeptNotice
-from bot.texts import memory_texts
+from bot.platforms import texts as platforms_texts
 from store.engine import Store
 from tests.contracts.steps import answered
 from tests.fakes.clock import FakeClock
@@ -154,7 +155,7 @@ async def test_what_is_told_below_the_next_answer_is_undone_there(store: Store) 
     line = (await kept(store).line(ended(next_turn))).text
     assert (await kept(store).take_back(next_turn, "ann")).endswith("This holds again: desk: room 4.")
     assert await known(store) == ["room 4"]
-    assert memory_texts.undone(f"Nothing.\n{line}") == f"Nothing.\n{memory_texts.UNDONE}"
+    assert platforms_texts.undone(f"Nothing.\n{line}") == f"Nothing.\n{platforms_texts.UNDONE}"
 
 
 async def test_what_was_learned_is_told_in_its_own_audience_only(store: Store) -> None:

@@ -11,6 +11,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.facts import ConstraintType, MemoryType
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.ports.tools import Asker
+from bot.memory import texts as memory_texts
 from bot.memory.policies import (
     MAX_CHARS,
     MAX_NAME_CHARS,
@@ -23,7 +24,6 @@ from bot.memory.policies import (
     UnclearPolicy,
     read_policy_request,
 )
-from bot.texts import memory_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START

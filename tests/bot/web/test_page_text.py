@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.attachments.reader import Reader
-from bot.attachments.text_encoding import GUESSED
+from bot.chat.attachments.reader import Reader
+from bot.chat.attachments.text_encoding import GUESSED
 from bot.web.fetching import Fetched
 from bot.web.page_text import PageReader
 from tests.patience import PATIENCE_S

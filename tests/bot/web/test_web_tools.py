@@ -16,7 +16,7 @@ from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Image, Reference
 from agent.ports.tools import ToolContext, ToolOutput
-from bot.attachments.reader import Reader
+from bot.chat.attachments.reader import Reader
 from bot.web.fetching import Fetched, Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks
 from bot.web.page_text import BROKEN_FEED, CUT, MAX_TIDY_DEPTH, PageReader, read_feed

@@ -16,9 +16,9 @@ from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Reference
 from agent.ports.tools import ToolContext
-from bot.app.operator import examine
 from bot.app.parts import search_engine, web_tools
-from bot.settings import load_settings
+from bot.settings.settings import load_settings
+from bot.setup.operator import examine
 from bot.web.guard import WebRefused
 from bot.web.web_tools import (
     MAX_RESULTS,

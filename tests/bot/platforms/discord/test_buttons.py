@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.platforms.discord.buttons import NONE, ReplyPress, reply_press, row
-from bot.reply_surface import SCHEDULING, ReplyAction
 
 MAX_ID_CHARS = 100  # Discord's limit of a button's id
 MAX_IN_ROW = 5

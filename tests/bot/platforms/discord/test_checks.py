@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.exits import Level, healthy
+from bot.chat.findings import Level, healthy
+from bot.chat.secret import Secret
 from bot.platforms.discord.checks import MAX_GUILDS, NEAR_REVIEW, REVIEWED_FROM, DiscordFacts, findings
 from bot.platforms.discord.options import (
     EVERYTHING,
@@ -16,7 +17,7 @@ from bot.platforms.discord.options import (
     person_link,
     server_link,
 )
-from bot.setting_parsers import OtherServers, Secret
+from bot.settings.parsers import OtherServers
 
 SETTINGS = DiscordSettings(Secret("any"), servers=frozenset({"10"}))
 APPLICATION: dict[str, object] = {

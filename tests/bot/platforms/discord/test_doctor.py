@@ -3,7 +3,7 @@
 import asyncio
 
 from benchmarks.skipping_loop import run_skipping
-from bot.exits import Finding, Level
+from bot.chat.findings import Finding, Level
 from bot.platforms.discord.doctor import examine
 from bot.platforms.discord.http_client import REQUEST_S
 from tests.fakes.discord_bot import settings

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, read_post
 from bot.platforms.discord.slash_commands import command_in
-from bot.setting_parsers import ReplyMode
-from bot.texts import reply_texts
+from bot.settings.parsers import ReplyMode
 from tests.bot.platforms.discord.test_inbound import CHANNEL, DM, ME, POST
 
 
@@ -48,7 +48,7 @@ def meant(
 )
 def test_a_message_that_is_nothing_but_a_commands_words_means_it(text: str, command: str) -> None:
     assert meant(text) == command
-    assert f"`/{command}`" in reply_texts.use_command(command, direct=False)
+    assert f"`/{command}`" in platforms_texts.use_command(command, direct=False)
 
 
 @pytest.mark.parametrize(

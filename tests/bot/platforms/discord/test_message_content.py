@@ -11,7 +11,7 @@ from discord.types.embed import EmbedType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, UNREADABLE
+from bot.chat.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, UNREADABLE
 from bot.platforms.discord.inbound import pages_at
 from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.message_content import COMPONENTS, EMBEDS, Content, content_of, is_card

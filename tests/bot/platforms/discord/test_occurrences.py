@@ -12,10 +12,11 @@ from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
 from agent.schedules.port import SchedulePlatform
-from bot.access.acl import AccessRules, parse_entries
+from bot.chat.access.acl import AccessRules, parse_entries
+from bot.chat.reply.surface import PageContent, PageKey, PageRefused, ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
-from bot.reply_surface import PageContent, PageKey, PageRefused, ReplyAction
-from bot.texts import reply_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, DM_OF, GENERAL, GUILD, STAFF, VIEW, Payload
@@ -88,8 +89,8 @@ def _muted(fake: FakeDiscord) -> None:
 
 Change = Callable[[FakeDiscord], object]
 STOPS: dict[str, tuple[Change, Occurrence, str]] = {
-    "left the channel": (_shut_out, of(STAFF, closed(STAFF)), reply_texts.SCHEDULE_LEFT),
-    "left the server": (lambda fake: fake.world.absent.add(BO), of(), reply_texts.SCHEDULE_LEFT_SERVER),
+    "left the channel": (_shut_out, of(STAFF, closed(STAFF)), platforms_texts.SCHEDULE_LEFT),
+    "left the server": (lambda fake: fake.world.absent.add(BO), of(), platforms_texts.SCHEDULE_LEFT_SERVER),
     "left the server, alone": (
         lambda fake: fake.world.absent.add(BO),
         of(direct=True),
@@ -98,25 +99,25 @@ STOPS: dict[str, tuple[Change, Occurrence, str]] = {
     "has no account": (
         lambda fake: fake.world.without_account.add(BO),
         of(direct=True),
-        reply_texts.SCHEDULE_PERSON_GONE,
+        platforms_texts.SCHEDULE_PERSON_GONE,
     ),
-    "deleted": (lambda fake: fake.world.channels.pop(GENERAL), of(), reply_texts.SCHEDULE_PLACE_GONE),
+    "deleted": (lambda fake: fake.world.channels.pop(GENERAL), of(), platforms_texts.SCHEDULE_PLACE_GONE),
     "out of a private thread": (
         lambda fake: fake.world.in_thread[PRIVATE_THREAD].clear(),
         of(place=closed(PRIVATE_THREAD)),
-        reply_texts.SCHEDULE_LEFT,
+        platforms_texts.SCHEDULE_LEFT,
     ),
     "a thread was locked": (
         lambda fake: fake.world.channels[PRIVATE_THREAD]["thread_metadata"].update(locked=True, archived=True),
         of(place=closed(PRIVATE_THREAD)),
-        reply_texts.THREAD_LOCKED.format(name="plans"),
+        platforms_texts.THREAD_LOCKED.format(name="plans"),
     ),
     "without the bot": (
         _muted,
         of(),
-        reply_texts.ROLE_LACKS.format(channel="general", missing="Send Messages"),
+        platforms_texts.ROLE_LACKS.format(channel="general", missing="Send Messages"),
     ),
-    "open to all": (_opened, of(STAFF, closed(STAFF)), reply_texts.SCHEDULE_WIDER),
+    "open to all": (_opened, of(STAFF, closed(STAFF)), platforms_texts.SCHEDULE_WIDER),
 }
 
 

@@ -9,19 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.forgetting_plans import PAUSED
-from bot.commands import memory
-from bot.commands.declaration import ArgumentKind, Command, Panel, PanelAction
-from bot.commands.memory import memory_panel
-from bot.host import MemoryAnswer, ModelMenu, ShownEntry
-from bot.memory import view
-from bot.memory.forget_desk import MAX_TOKEN_CHARS
-from bot.memory.learning import PAUSE
+from bot.chat.commands.declaration import AnyCommand, ArgumentKind
+from bot.chat.panels import Panel, PanelAction
+from bot.chat.ports import ModelMenu
+from bot.chat.texts.formatting import zone_names
+from bot.forgetting.service import MAX_TOKEN_CHARS
+from bot.memory import commands as memory
+from bot.memory.answers import MemoryAnswer, ShownEntry
+from bot.memory.commands import memory_panel
+from bot.memory.listing import PAGE
+from bot.memory.pauses import PAUSE
 from bot.platforms.discord import conversations, interactions, panels
 from bot.platforms.discord.interactions import ENTRY_CHARS
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.panels import press_of
 from bot.platforms.discord.slash_commands import COMMANDS
-from bot.texts.formatting import zone_names
 from tests.fakes.discord_world import parts
 
 PERSON = 2**63
@@ -48,7 +50,7 @@ MENUS = st.builds(
 )
 
 
-def fits(panel: Panel, command: Command) -> bool:
+def fits(panel: Panel, command: AnyCommand) -> bool:
     layout, _ = panels.laid_out(panel, command, PERSON)
     return _is_taken(layout.to_components())
 
@@ -71,7 +73,7 @@ def _is_well_made(part: dict[str, Any]) -> bool:
     return ids and rows and options and (part["type"] != 10 or bool(part["content"]))
 
 
-@given(TEXTS, st.lists(ENTRIES, max_size=view.PAGE, unique_by=lambda one: one.key), st.integers(1, 999), st.booleans())
+@given(TEXTS, st.lists(ENTRIES, max_size=PAGE, unique_by=lambda one: one.key), st.integers(1, 999), st.booleans())
 def test_a_page_of_the_list_fits_a_panel(text: str, entries: list[ShownEntry], page: int, undone: bool) -> None:
     answer = MemoryAnswer(text, tuple(entries), page, page + 1, undo="p:2147483648-deadbeef" if undone else "")
     assert fits(memory_panel(answer, ENTRY_CHARS), memory.COMMAND)
@@ -105,7 +107,7 @@ def test_any_text_fits_a_panel(text: str) -> None:
 
 
 @given(st.integers(0, PERSON * 2 - 1), st.sampled_from([*COMMANDS]), st.text(WORDS, max_size=MAX_TOKEN_CHARS))
-def test_a_button_says_by_its_id_what_it_tells_its_command(person: int, command: Command, words: str) -> None:
+def test_a_button_says_by_its_id_what_it_tells_its_command(person: int, command: AnyCommand, words: str) -> None:
     flags = {one.name: True for one in command.arguments if one.kind is ArgumentKind.FLAG}
     layout, _ = panels.laid_out(Panel("?", (PanelAction("Yes", words),), boxes=flags), command, person)
     (button,) = [part for part in parts({"components": layout.to_components()}) if part["type"] == 2]

@@ -7,10 +7,11 @@ import pytest
 from agent.errors import Refused
 from agent.repeats import repeats_of
 from agent.shown_replies import Answered
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.places import private_place
 from bot.platforms.discord.pressing import Press, continue_pressed, regenerate_pressed
-from bot.texts import reply_texts
 from tests.bot.platforms.discord.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
 
@@ -20,7 +21,11 @@ PRESS = Press(9, 900, "token", CHANNEL, ANN, 77, "discord:7", False, True, NOON,
 
 def test_a_press_of_continue_is_a_question_of_the_presser_in_that_conversation_once_for_each_page() -> None:
     incoming = continue_pressed(PRESS)
-    assert (incoming.text, incoming.conversation, incoming.person.id) == (reply_texts.GO_ON, "discord:7", "discord:41")
+    assert (incoming.text, incoming.conversation, incoming.person.id) == (
+        platforms_texts.GO_ON,
+        "discord:7",
+        "discord:41",
+    )
     assert (incoming.channel, incoming.message_id, incoming.place) == ("20", "continue:77", PUBLIC)
     assert continue_pressed(replace(PRESS, id=10)).message_id == incoming.message_id
     assert decode_address(incoming.reply_to).message == "77"

@@ -14,14 +14,7 @@ import pytest
 
 from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place
-from bot.platforms.discord.buttons import Components
-from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.http_client import BoundedClient
-from bot.platforms.discord.inbound import Address, token_until
-from bot.platforms.discord.rest import Rest
-from bot.platforms.discord.run import point_at
-from bot.platforms.discord.surface import DiscordSurface
-from bot.reply_surface import (
+from bot.chat.reply.surface import (
     PageContent,
     PageFound,
     PageGone,
@@ -33,6 +26,13 @@ from bot.reply_surface import (
     PageUnsent,
     ReplyAction,
 )
+from bot.platforms.discord.buttons import Components
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.http_client import BoundedClient
+from bot.platforms.discord.inbound import Address, token_until
+from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.run import point_at
+from bot.platforms.discord.surface import DiscordSurface
 from tests.fakes.clock import NOON
 from tests.fakes.discord_bot import by_the_bot, edits_of, settings
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

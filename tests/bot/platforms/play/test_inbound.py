@@ -13,6 +13,7 @@ from agent.errors import Refused
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, may_flow
 from agent.schedules.definitions import NewSchedule, NotAllowed, Occurrence, Schedule, ScheduleKind, Timing
+from bot.chat.reply.surface import ReplyAction
 from bot.platforms.play.inbound import (
     CHANNELS,
     MAX_TEXT_CHARS,
@@ -35,7 +36,6 @@ from bot.platforms.play.inbound import (
     thread_of,
     without_mention,
 )
-from bot.reply_surface import ReplyAction
 from tests.examples import examples
 
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)

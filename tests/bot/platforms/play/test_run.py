@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bot.pages.serving import serving
+from bot.operators.pages.serving import serving
+from bot.platforms import texts as platforms_texts
 from bot.platforms.play.commands import PlayHost
 from bot.platforms.play.run import HOST, PlayIntake, PlayPage
 from bot.platforms.play.surface import MessageFile, MessageLog
-from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
 from tests.fakes.play_people import Playing
@@ -28,6 +28,6 @@ async def test_after_an_unexpected_error_the_page_gets_its_answer_and_the_log_th
         host.fail_next = ZeroDivisionError("a defect")
         with caplog.at_level(logging.ERROR):
             refused = await ann.say("dm-ann", "hello")
-        assert (refused["type"], refused["why"]) == ("refused", reply_texts.PLAY_FAILED)
+        assert (refused["type"], refused["why"]) == ("refused", platforms_texts.PLAY_FAILED)
         assert (await ann.say("dm-ann", "hello"))["type"] == "done"
     assert "a defect" in caplog.text

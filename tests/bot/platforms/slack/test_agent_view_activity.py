@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.chat.texts import replies as reply_texts
 from bot.platforms.slack.agent_view import (
     MAX_MESSAGES,
     MESSAGE_CHARS,
@@ -12,7 +13,6 @@ from bot.platforms.slack.agent_view import (
     status_of,
     title_of,
 )
-from bot.texts import reply_texts
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
 from agent.ports.tools import Asker
-from bot.host import Suggestion
+from bot.chat.host import Suggestion
 from bot.platforms.slack.agent_view import GENERAL, PROMPTS_INTERVAL_S, TITLE_CHARS
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost

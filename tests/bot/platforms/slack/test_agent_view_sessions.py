@@ -5,10 +5,11 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agent.messages import Json, JsonObject
+from bot.chat.texts import replies as reply_texts
 from bot.platforms.slack.agent_view import BEGINS_PER_MINUTE, FORGOTTEN, AgentSession, AgentSessions, BestEffortCalls
-from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import ReplyTo
-from bot.texts import reply_texts
+from bot.platforms.slack.options import Method
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_faults import Fault, limited

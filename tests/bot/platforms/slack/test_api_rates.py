@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.caches import ACTIVE_S, MethodQueue, MethodRate
+from bot.chat.rates import ACTIVE_S, MethodQueue, MethodRate
 from bot.platforms.slack.api import MethodRates
 
 

@@ -10,10 +10,11 @@ from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.ports.tools import Asker
-from bot.host import ForgetAnswer, MemoryAnswer, TellProgress, untold
+from bot.chat.host import ForgetAnswer, TellProgress, untold
+from bot.chat.reply.surface import PageContent, PageKey
+from bot.memory.answers import MemoryAnswer
 from bot.platforms.slack import panels
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
-from bot.reply_surface import PageContent, PageKey
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

@@ -8,11 +8,11 @@ from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import ModelCall, Usage
 from agent.spending import SpendingAccount, Spent
-from bot.host import MemoryAnswer, ShownEntry
+from bot.chat.reply.surface import PageContent, PageKey
+from bot.forgetting import texts as forgetting_texts
+from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.platforms.slack import panels
 from bot.platforms.slack.api import SlackRefused
-from bot.reply_surface import PageContent, PageKey
-from bot.texts import memory_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -178,7 +178,7 @@ async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slac
         await slack.until(lambda: whisper.text != question)
     assert host.forgotten == [(f"{TEAM}:{ANN}", "this thread", frozenset({f"{TEAM}:{GENERAL}:{root.ts}"}))]
     assert host.replies_too == [True]
-    assert whisper.text == memory_texts.receipt_text(host.receipt)
+    assert whisper.text == forgetting_texts.receipt_text(host.receipt)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ async def test_forgetting_everything_can_be_thought_over(
         await slack.click(ANN, whisper, label)
         await slack.until(lambda: not whisper.blocks[1:])
     assert host.forgotten == forgotten
-    assert whisper.text in (memory_texts.FORGET_DECLINED, memory_texts.receipt_text(host.receipt))
+    assert whisper.text in (forgetting_texts.FORGET_DECLINED, forgetting_texts.receipt_text(host.receipt))
 
 
 async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(slack: FakeSlack) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agent.machine import CLOCK
-from bot.exits import Finding, Level, finding_lines, healthy
+from bot.chat.findings import Finding, Level, finding_lines, healthy
+from bot.chat.secret import Secret
 from bot.platforms.slack.doctor import examine
 from bot.platforms.slack.manifest import manifest
 from bot.platforms.slack.options import EVERYTHING, SlackApp, SlackSettings, SocketMode, optional_scopes, scopes
-from bot.setting_parsers import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, http_events, settings

@@ -8,15 +8,17 @@ from agent.admission_terms import Authority
 from agent.errors import StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting_plans import PAUSED
-from bot.access.acl import AccessRules
-from bot.commands.budget import CHANGE
-from bot.commands.channel import NO_COLON, NUMBER, REMOVE_POLICY, SET_POLICY
-from bot.commands.memory import FILE_NAME
-from bot.host import MemoryAnswer, ShownEntry
-from bot.memory.learning import PAUSE
+from bot.budgets.commands import CHANGE
+from bot.chat.access.acl import AccessRules
+from bot.chat.texts import replies as reply_texts
+from bot.forgetting import texts as forgetting_texts
+from bot.memory.answers import MemoryAnswer, ShownEntry
+from bot.memory.commands import FILE_NAME
+from bot.memory.pauses import PAUSE
+from bot.memory.policy_commands import NO_COLON, NUMBER, REMOVE_POLICY, SET_POLICY
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import home
 from bot.platforms.slack.home import pages_of
-from bot.texts import command_texts, memory_texts, reply_texts
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -179,10 +181,10 @@ async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: Fa
     host.chosen_for[PERSON] = {PAUSE: PAUSED}
     async with serving(slack, host):
         await ann.opened()
-        assert command_texts.LEARNING_OFF in ann.text
+        assert platforms_texts.LEARNING_OFF in ann.text
         await host.preferences.set(PERSON, PAUSE, None)
         await ann.click("Learn again")
-        await ann.changed(command_texts.LEARNING_ON)
+        await ann.changed(platforms_texts.LEARNING_ON)
     assert "I learn again." in ann.text
 
 
@@ -199,7 +201,7 @@ async def test_an_export_goes_to_the_direct_messages(slack: FakeSlack, ann: Home
     async with serving(slack, host):
         await ann.opened()
         await ann.click("Send me all of it as a file")
-        await ann.changed(command_texts.EXPORT_SENT)
+        await ann.changed(platforms_texts.EXPORT_SENT)
     assert slack.state.files == [(DM, FILE_NAME, b"{}")]
 
 
@@ -221,7 +223,7 @@ async def test_nothing_is_erased_before_it_was_shown_and_agreed_to(
         await ann.changed(f"I will forget {words}.")
         assert not host.forgotten
         await ann.click("Forget", ticked=ticked)
-        await ann.changed(memory_texts.receipt_text(host.receipt))
+        await ann.changed(forgetting_texts.receipt_text(host.receipt))
     assert host.forgotten == [(PERSON, words, frozenset())]
     assert host.replies_too == [not ticked]
     assert "I will forget" not in ann.text
@@ -234,7 +236,7 @@ async def test_whoever_keeps_everything_forgets_nothing(slack: FakeSlack, ann: H
         await ann.click("Everything…")
         await ann.changed("I will forget everything.")
         await ann.click("Keep everything")
-        await ann.changed(memory_texts.FORGET_DECLINED)
+        await ann.changed(forgetting_texts.FORGET_DECLINED)
     assert not host.forgotten
 
 
@@ -338,7 +340,7 @@ async def test_a_channel_that_the_person_cannot_read_gets_no_policy(slack: FakeS
         await bosss.click("Set a policy…")
         await slack.until(lambda: slack.state.views)
         await fill_in(slack, boss, slack.state.views[0], text="x", place=SECRET)
-        await bosss.changed(command_texts.NOT_CHANGED_THERE)
+        await bosss.changed(platforms_texts.NOT_CHANGED_THERE)
     assert not [words for _, words in host.asked_for_policy if words]
 
 
@@ -378,7 +380,7 @@ async def test_while_nothing_can_be_looked_up_the_tab_says_so_and_offers_to_try_
     host = FakeHost(fail_next=StoreUnavailable("The database is away."))
     async with serving(slack, host):
         await ann.opened()
-        assert ann.text == reply_texts.UNAVAILABLE
+        assert ann.text == platforms_texts.UNAVAILABLE
         await ann.click("Try again")
         await ann.changed("What I remember about you")
 

@@ -12,24 +12,29 @@ from slack_sdk.models.views import View
 from agent.messages import Usage
 from agent.schedules.definitions import ScheduleState
 from agent.spending import Money, SpendingAccount, Spent
-from bot.access.acl import ScheduleAnswer, ShownSchedule
-from bot.access.budgets import account_text
-from bot.commands import budget, memory, talking
-from bot.commands.channel import policy_actions
-from bot.commands.declaration import Panel, PanelForm
-from bot.commands.discovery import COMMANDS
-from bot.commands.memory import memory_panel
-from bot.commands.remind import schedule_panel
-from bot.commands.talking import model_part
-from bot.host import MemoryAnswer, ModelMenu, ShownEntry
-from bot.memory.desk import FACT_CHARS
+from bot.budgets import commands as budget
+from bot.budgets.report import account_text
+from bot.chat.commands.talking import model_part
+from bot.chat.panels import Panel, PanelForm
+from bot.chat.ports import ModelMenu
+from bot.commands import COMMANDS
+from bot.forgetting.commands import FORGET_COMMAND, KEEP, agreement, choices
+from bot.memory import commands as memory
+from bot.memory import texts as memory_texts
+from bot.memory.answers import MemoryAnswer, ShownEntry
+from bot.memory.commands import memory_panel
 from bot.memory.policies import MOST
+from bot.memory.policy_commands import policy_actions
+from bot.memory.service import FACT_CHARS
+from bot.models.commands import MODEL_COMMAND
 from bot.platforms.slack import home
 from bot.platforms.slack.home import HomeContent, News, Pages, Part, error_view, home_view, pages_of
 from bot.platforms.slack.inbound import ReplyTo
 from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks, view_of
-from bot.schedule_desk import PAGE
-from bot.texts import memory_texts, schedule_texts
+from bot.schedules import texts as schedule_texts
+from bot.schedules.answers import ScheduleAnswer, ShownSchedule
+from bot.schedules.commands import schedule_panel
+from bot.schedules.service import PAGE
 from tests.examples import examples
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_home import shown_text
@@ -86,8 +91,8 @@ schedules = st.builds(
     page=page_numbers,
     pages=page_numbers,
 )
-QUESTION = memory.agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", keeps=True)
-agreeing = st.just((*panel_blocks(QUESTION, memory.FORGET_COMMAND, ShownTo(ANN)),))
+QUESTION = agreement("Shall I?", "about|name|Apollo", "about+|name|Apollo", keeps=True)
+agreeing = st.just((*panel_blocks(QUESTION, FORGET_COMMAND, ShownTo(ANN)),))
 homes = st.builds(
     HomeContent,
     user=st.just(ANN),
@@ -136,12 +141,12 @@ def test_slack_takes_every_window(kind: PanelForm, home: str) -> None:
 
 def test_the_rows_of_messages_are_taken_too() -> None:
     at = ShownTo(ANN, "C0GENERAL", ["a thread"])
-    asking = Panel("", (*memory.choices(thread=True), memory.KEEP))
+    asking = Panel("", (*choices(thread=True), KEEP))
     blocks = [
-        *panel_blocks(asking, memory.FORGET_COMMAND, at),
-        *panel_blocks(QUESTION, memory.FORGET_COMMAND, at),
+        *panel_blocks(asking, FORGET_COMMAND, at),
+        *panel_blocks(QUESTION, FORGET_COMMAND, at),
         *panel_blocks(Panel("", tuple(form.button() for form in FORMS)), memory.COMMAND, at),
-        *panel_blocks(Panel("", parts=(model_part(USUAL.models),)), talking.MODEL_COMMAND, at, lambda _: []),
+        *panel_blocks(Panel("", parts=(model_part(USUAL.models),)), MODEL_COMMAND, at, lambda _: []),
     ]
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.messages import JsonObject
-from bot.commands.declaration import CommandMeant, command_named
-from bot.commands.discovery import COMMANDS
+from bot.chat.commands.declaration import CommandMeant, command_named
+from bot.commands import COMMANDS
 from bot.platforms.slack.inbound import SlackBot, SlackMessage, read_event
 from bot.platforms.slack.intake import (
     AskPrivately,

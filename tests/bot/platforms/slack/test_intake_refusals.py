@@ -11,7 +11,8 @@ from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from bot.access.acl import AccessRules, Requester, may_use, parse_entries, parse_model_access
+from bot.chat.access.acl import AccessRules, may_use, parse_entries, parse_model_access
+from bot.chat.askers import Requester
 from bot.platforms.slack import missed, run
 from bot.platforms.slack.inbound import SlackBot, budget_ids
 from bot.platforms.slack.members import member_of

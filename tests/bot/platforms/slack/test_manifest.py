@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from bot.commands.talking import SUMMARISE
+from bot.chat.commands.talking import SUMMARISE
 from bot.platforms.slack.manifest import as_json, as_yaml, manifest
 from bot.platforms.slack.options import (
     EVENT_SCOPES,

@@ -7,7 +7,7 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.incoming import Incoming
-from bot.access.acl import AccessRules, parse_entries, refusal
+from bot.chat.access.acl import AccessRules, parse_entries, refusal
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import GroupMembership, member_of, with_groups
 from tests.fakes.fast_clock import MovedClock

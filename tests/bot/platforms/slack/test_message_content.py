@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block, BlockElement, basic_components, blocks
 
-from bot.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, TOO_LONG, UNREADABLE
+from bot.chat.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, TOO_LONG, UNREADABLE
 from bot.platforms.slack.markup import readable
 from bot.platforms.slack.message_content import BLOCKS, ELEMENTS, MAX_CELLS, Content, content_of
 from tests.fakes.alerts import ON_SLACK, Alert

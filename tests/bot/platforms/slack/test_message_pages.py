@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
+from bot.chat.reply.surface import PageContent, PageFull, PageLimited, PageQueued, PageUnsent, ShownStep, StepState
 from bot.platforms.slack import api
 from bot.platforms.slack.api import MethodRates, SlackApi
 from bot.platforms.slack.markup import neutral
@@ -21,7 +22,6 @@ from bot.platforms.slack.message_pages import (
     StreamRefused,
     Streams,
 )
-from bot.reply_surface import PageContent, PageFull, PageLimited, PageQueued, PageUnsent, ShownStep, StepState
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited

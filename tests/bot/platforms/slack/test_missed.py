@@ -12,9 +12,9 @@ import pytest
 from agent.errors import Refused, StoreError
 from agent.incoming import Incoming
 from agent.stored_messages import LastSeen
+from bot.chat.turns.watermark import Bounds
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.missed import Spot, spots_of
-from bot.turns.watermark import Bounds
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving

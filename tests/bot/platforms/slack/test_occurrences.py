@@ -13,11 +13,12 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
 from agent.schedules.port import SchedulePlatform
 from agent.shown_replies import Answered
-from bot.access.acl import AccessRules, parse_entries
+from bot.chat.access.acl import AccessRules, parse_entries
+from bot.chat.reply.surface import PageContent, PageKey, ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.inbound import decode_reply_to
-from bot.reply_surface import PageContent, PageKey, ReplyAction
-from bot.texts import reply_texts
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.schedules import NINE, due
@@ -71,17 +72,17 @@ STOPS: dict[str, tuple[Change, Occurrence, str]] = {
     "left the channel": (
         lambda slack: slack.state.channels[GENERAL].members.discard(ANN),
         of(),
-        reply_texts.SCHEDULE_LEFT,
+        platforms_texts.SCHEDULE_LEFT,
     ),
     "left a private one": (
         lambda slack: slack.state.channels[SECRET].members.discard(ANN),
         of(SECRET, CLOSED),
-        reply_texts.SCHEDULE_LEFT,
+        platforms_texts.SCHEDULE_LEFT,
     ),
     "was deactivated": (
         lambda slack: slack.state.users[ANN].facts.update(deleted=True),
         of(),
-        reply_texts.SCHEDULE_PERSON_GONE,
+        platforms_texts.SCHEDULE_PERSON_GONE,
     ),
     "became a guest": (
         lambda slack: slack.state.users[ANN].facts.update(is_restricted=True),
@@ -96,28 +97,28 @@ STOPS: dict[str, tuple[Change, Occurrence, str]] = {
     "archived": (
         lambda slack: slack.state.channels[GENERAL].facts.update(is_archived=True),
         of(),
-        reply_texts.SCHEDULE_ARCHIVED,
+        platforms_texts.SCHEDULE_ARCHIVED,
     ),
-    "deleted": (lambda slack: slack.state.channels.pop(GENERAL), of(), reply_texts.SCHEDULE_PLACE_GONE),
+    "deleted": (lambda slack: slack.state.channels.pop(GENERAL), of(), platforms_texts.SCHEDULE_PLACE_GONE),
     "without the bot": (
         lambda slack: slack.state.channels[GENERAL].members.discard(BOT_USER),
         of(),
-        reply_texts.SCHEDULE_WITHOUT_ME,
+        platforms_texts.SCHEDULE_WITHOUT_ME,
     ),
     "private without the bot": (
         lambda slack: slack.state.channels[SECRET].members.discard(BOT_USER),
         of(SECRET, CLOSED),
-        reply_texts.SCHEDULE_PLACE_GONE,
+        platforms_texts.SCHEDULE_PLACE_GONE,
     ),
     "became public": (
         lambda slack: setattr(slack.state.channels[SECRET], "kind", "public"),
         of(SECRET, CLOSED),
-        reply_texts.SCHEDULE_WIDER,
+        platforms_texts.SCHEDULE_WIDER,
     ),
     "became shared": (
         lambda slack: slack.state.channels[GENERAL].facts.update(is_ext_shared=True),
         of(),
-        reply_texts.SCHEDULE_WIDER,
+        platforms_texts.SCHEDULE_WIDER,
     ),
 }
 
@@ -138,7 +139,7 @@ async def test_a_private_channel_that_was_shared_since_ends_it_and_one_that_was_
         await slack.deliver(slack.envelope({"type": "channel_shared", "channel": SECRET}))
         slack.state.channels[SECRET].facts["is_ext_shared"] = True
         await slack.settled()
-        assert await platform.admit(early) == NotAllowed(reply_texts.SCHEDULE_WIDER)
+        assert await platform.admit(early) == NotAllowed(platforms_texts.SCHEDULE_WIDER)
         assert isinstance(await platform.admit(late), Incoming)
 
 

@@ -7,12 +7,13 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
-from bot.commands import memory
-from bot.commands.memory import FILE_NAME, memory_panel
-from bot.host import MemoryAnswer, ShownEntry
-from bot.memory.view import PAGE
+from bot.chat.texts import replies as reply_texts
+from bot.memory import commands as memory
+from bot.memory.answers import MemoryAnswer, ShownEntry
+from bot.memory.commands import FILE_NAME, memory_panel
+from bot.memory.listing import PAGE
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.panels import ENTRY_CHARS, ShownTo, panel_blocks
-from bot.texts import command_texts, reply_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -152,7 +153,7 @@ async def test_an_export_is_a_file_in_the_direct_messages(slack: FakeSlack) -> N
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory", "export")
         whisper = await shown(slack)
-    assert whisper.text == command_texts.EXPORT_SENT
+    assert whisper.text == platforms_texts.EXPORT_SENT
     assert slack.state.files == [(DM, FILE_NAME, b'{"version": 1}')]
     assert [message.text for message in slack.state.answers(DM) if not message.files] == ["All of it."]
     assert not slack.state.answers(GENERAL)
@@ -164,7 +165,7 @@ async def test_an_export_that_slack_refuses_says_which_scope_is_missing(slack: F
         slack.faults["files.getUploadURLExternal"].append(Fault(error="missing_scope"))
         await slack.command(ANN, GENERAL, "/memory", "export")
         whisper = await shown(slack)
-    assert whisper.text == command_texts.EXPORT_NOT_SENT
+    assert whisper.text == platforms_texts.EXPORT_NOT_SENT
     assert not slack.state.answers(DM)
 
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from agent.memory.audience import GroupAudience, TeamAudience
-from bot.commands.budget import CHANGE
-from bot.commands.channel import REMOVE_POLICY, SET_POLICY
-from bot.texts import command_texts, memory_texts, reply_texts
+from bot.budgets.commands import CHANGE
+from bot.chat.texts import replies as reply_texts
+from bot.memory import texts as memory_texts
+from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
+from bot.platforms import texts as platforms_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -86,7 +88,7 @@ async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_mean
         await slack.until(lambda: slack.state.views)
         slack.state.channels[SECRET].members.remove(boss)
         await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
-        await slack.until(lambda: command_texts.NOT_CHANGED_THERE in slack.state.whispers[-1].text)
+        await slack.until(lambda: platforms_texts.NOT_CHANGED_THERE in slack.state.whispers[-1].text)
     assert [words for _, words in host.asked_for_policy] == [""]
 
 

@@ -9,11 +9,12 @@ from agent.errors import Refused, StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.repeats import MAX_REPEATS
 from agent.shown_replies import Answered, ReplyVerdict
+from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.reply_surface import SCHEDULING, ReplyAction
-from bot.schedule_desk import ScheduleDesk
-from bot.texts import command_texts, memory_texts, reply_texts
+from bot.schedules.service import ScheduleDesk
 from tests.fakes.askers import asker
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
@@ -84,8 +85,8 @@ async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(sl
         await slack.until(lambda: len(slack.state.whispers) == 2)
     assert host.verdicts == {(7, f"{TEAM}:{BOB}"): ReplyVerdict.GOOD, (7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
     assert said_alone(slack) == [
-        (BOB, reply_texts.NOTED),
-        (ANN, reply_texts.NOTED),
+        (BOB, platforms_texts.NOTED),
+        (ANN, platforms_texts.NOTED),
     ]
     assert {whisper.thread_ts for whisper in slack.state.whispers} == {ROOT}
 
@@ -107,7 +108,7 @@ async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, lab
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
         await slack.until(lambda: slack.state.whispers)
-    assert said_alone(slack) == [(ANN, reply_texts.NO_SUCH_REPLY)]
+    assert said_alone(slack) == [(ANN, platforms_texts.NO_SUCH_REPLY)]
 
 
 @pytest.mark.parametrize("of_another", [False, True], ids=["forgotten", "of another reply now"])
@@ -152,7 +153,7 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
                 {**section, "elements": [text, {**line, "text": "Undone: I no longer remember this."}]},
             ],
         },
-        "markdown": {"type": "markdown", "text": f"It is blue.\n\n{memory_texts.UNDONE}"},
+        "markdown": {"type": "markdown", "text": f"It is blue.\n\n{platforms_texts.UNDONE}"},
     }
     before = labels(shown.blocks, ANN)
     shown.blocks = [words[form], *shown.blocks]
@@ -173,7 +174,7 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO} | SCHEDULING)
     host.scheduled = schedules = OneSchedule()
     lines = ("Remembered: drinks tea", "At a time: Monday 24 November, 09:00 Europe/Berlin")
-    blocks, told = dict[str, Object](), memory_texts.UNSCHEDULED.strip("*")
+    blocks, told = dict[str, Object](), platforms_texts.UNSCHEDULED.strip("*")
     for name, second in (("before", lines[1]), ("after", told)):
         italic = [{"type": "text", "text": line, "style": {"italic": True}} for line in (lines[0], second)]
         elements = [{"type": "text", "text": "It is blue.\n\n"}, italic[0], {"type": "text", "text": "\n\n"}, italic[1]]
@@ -272,7 +273,7 @@ async def test_of_a_private_reply_of_several_pages_it_is_said_which_stay(slack: 
     async with serving(slack, host):
         await slack.click(ANN, last, "Delete this reply")
         await slack.until(lambda: last not in slack.state.whispers and len(slack.state.whispers) == 2)
-    assert slack.state.whispers[1].text == reply_texts.ONLY_THIS_PAGE
+    assert slack.state.whispers[1].text == platforms_texts.ONLY_THIS_PAGE
     assert host.deleted_replies == [7]
 
 
@@ -303,7 +304,7 @@ async def test_pressing_once_more_asks_nothing_and_says_so(slack: FakeSlack) -> 
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
     assert len(host.taken) == 1
-    assert said_alone(slack) == [(ANN, reply_texts.ASKED_ALREADY)]
+    assert said_alone(slack) == [(ANN, platforms_texts.ASKED_ALREADY)]
 
 
 async def test_nobody_else_has_it_answered_again(slack: FakeSlack) -> None:
@@ -335,7 +336,7 @@ async def test_anybody_lets_a_cut_answer_go_on_in_their_own_name(slack: FakeSlac
         await slack.acked(await slack.click(BOB, shown, "Continue"))
     (taken,) = host.taken
     assert (taken.text, taken.person.id, taken.conversation) == (
-        reply_texts.GO_ON,
+        platforms_texts.GO_ON,
         f"{TEAM}:{BOB}",
         f"{TEAM}:{GENERAL}:{ROOT}",
     )
@@ -478,7 +479,7 @@ async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_it
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
         await slack.until(lambda: slack.state.whispers)
-    assert said_alone(slack) == [(ANN, reply_texts.NO_SUCH_REPLY)]
+    assert said_alone(slack) == [(ANN, platforms_texts.NO_SUCH_REPLY)]
     assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
 
 
@@ -525,4 +526,4 @@ async def test_a_button_works_for_members_of_a_private_channel_and_not_after_the
         await slack.acked(await slack.click(BOB, shown, "Continue"))
         await slack.until(lambda: slack.state.whispers)
     assert [taken.person.id for taken in host.taken] == [f"{TEAM}:{ANN}"]
-    assert said_alone(slack) == [(BOB, command_texts.NOT_ASKED_THERE)]
+    assert said_alone(slack) == [(BOB, platforms_texts.NOT_ASKED_THERE)]

@@ -5,8 +5,9 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
-from bot.reply_surface import PageContent, PageKey, ReplyAction
-from bot.texts import reply_texts
+from bot.chat.reply.surface import PageContent, PageKey, ReplyAction
+from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -191,7 +192,11 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click_on_the_button_below_it(
         surface = host.surface(second)
         await slack.clock.sleep(1.5)  # a post a second in one channel
         await surface.post(PageKey(2, 0), PageContent("answer.", final=True))
-    assert (second.text, second.conversation, second.person) == (reply_texts.GO_ON, first.conversation, first.person)
+    assert (second.text, second.conversation, second.person) == (
+        platforms_texts.GO_ON,
+        first.conversation,
+        first.person,
+    )
     assert second.place.audience == TeamAudience(TEAM)
     assert slack.state.answers(GENERAL)[-1].thread_ts == root.ts
 
@@ -204,7 +209,7 @@ async def test_two_clicks_are_one_question(slack: FakeSlack) -> None:
         offered = await cut(slack, host)
         for _ in range(2):
             await slack.acked(await slack.click(ANN, offered, "Continue"))
-    assert [incoming.text for incoming in host.taken] == ["hello", reply_texts.GO_ON]
+    assert [incoming.text for incoming in host.taken] == ["hello", platforms_texts.GO_ON]
     assert host.taken[1].conversation == host.taken[0].conversation
 
 

@@ -9,10 +9,10 @@ import pytest
 from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
+from bot.chat.secret import Secret
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
-from bot.setting_parsers import Secret
-from bot.texts import reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
@@ -160,7 +160,7 @@ async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_it
         await slack.until(lambda: len(host.taken) == 3)
         assert envelopes[0]["envelope_id"] not in slack.acks
     assert [asked.text for asked in host.taken] == ["0?", "1?", "2?"]
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, reply_texts.KEPT_WAITING)]
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, platforms_texts.KEPT_WAITING)]
 
 
 async def test_what_came_again_meanwhile_is_taken_in_once_and_then_acknowledged(slack: FakeSlack) -> None:

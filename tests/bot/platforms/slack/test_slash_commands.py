@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.memory import view as memory_words
+from bot.memory import requests as memory_words
+from bot.memory import texts as memory_texts
 from bot.platforms.slack.run import unknown_commands
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text, named, notice
-from bot.texts import memory_texts
 
 
 def test_every_name_fits_behind_the_longest_prefix() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.health import SILENT_S
+from bot.operators.health import SILENT_S
 from bot.platforms.slack.sockets import TOO_MANY_SOCKETS
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

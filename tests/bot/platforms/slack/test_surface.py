@@ -4,11 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
-from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
-from bot.platforms.slack.surface import LIMITS, MAX_HOLD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
-from bot.reply_surface import (
+from bot.chat.reply.surface import (
     PageContent,
     PageFull,
     PageGone,
@@ -20,6 +16,10 @@ from bot.reply_surface import (
     PageRefused,
     PageUnsent,
 )
+from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
+from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
+from bot.platforms.slack.surface import LIMITS, MAX_HOLD_S, PRIVATE_LIMITS, PrivateSurface, SlackSurface, SurfaceParts
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited

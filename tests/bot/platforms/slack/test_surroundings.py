@@ -3,7 +3,7 @@
 from typing import Any
 
 from agent.incoming import Incoming
-from bot.message_parts import TOO_LONG, UNREADABLE_LINK, UNREADABLE_THREAD
+from bot.chat.message_parts import TOO_LONG, UNREADABLE_LINK, UNREADABLE_THREAD
 from bot.platforms.slack import surroundings
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Depth
-from bot.commands.declaration import command_named
-from bot.commands.discovery import COMMANDS
+from bot.chat.commands.declaration import command_named
+from bot.commands import COMMANDS
 from bot.platforms.terminal.inbound import (
     Ask,
     CommandLine,

@@ -15,13 +15,15 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.incoming import Attachment
 from agent.messages import Depth
-from bot.commands.memory import MAY_DECIDE
-from bot.exits import Exit
-from bot.host import QuestionAnswer
+from bot.chat.exit_codes import Exit
+from bot.chat.reply.surface import Surface
+from bot.chat.texts import formatting
+from bot.forgetting import texts as forgetting_texts
+from bot.memory.commands import MAY_DECIDE
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
 from bot.platforms.terminal.surface import PipeWindow, ToolQuestions
-from bot.reply_surface import Surface
-from bot.texts import formatting, memory_texts, reply_texts
+from bot.tools.answers import QuestionAnswer
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.no_questions import NoQuestions
 from tests.patience import PATIENCE_S
@@ -103,8 +105,8 @@ async def test_who_waits_for_what_is_to_be_forgotten_sees_how_far_it_is_and_stop
         await chat(bot, window, now)
     texts = out.getvalue().split("\n\n")
     assert texts[0].startswith("Looking through what you said… 7,000 messages found so far.")
-    assert texts[0].endswith(memory_texts.STOP_BY_KEYS)
-    assert texts[1] == memory_texts.FORGET_STOPPED
+    assert texts[0].endswith(platforms_texts.STOP_BY_KEYS)
+    assert texts[1] == forgetting_texts.FORGET_STOPPED
     assert bot.stopped == ["p"]
     assert "one" in texts[2]
 
@@ -112,7 +114,7 @@ async def test_who_waits_for_what_is_to_be_forgotten_sees_how_far_it_is_and_stop
 async def test_an_export_of_many_screens_is_only_written_to_a_file(tmp_path: Path) -> None:
     bot, path = FakeChatBot(), tmp_path / "export.json"
     bot.export = "x" * 50_001
-    await conversation(bot, "/memory export", ends=Exit.FAILED, complaints=[reply_texts.EXPORT_TO_FILE])
+    await conversation(bot, "/memory export", ends=Exit.FAILED, complaints=[platforms_texts.EXPORT_TO_FILE])
     await conversation(bot, f"/memory export {path}")
     assert path.read_text() == bot.export
 
@@ -145,7 +147,7 @@ async def test_all_is_no_yes_where_there_is_nothing_else_to_forget() -> None:
 @pytest.mark.parametrize("typed", [["/forget everything"], ["/forget"], ["/forget", "everything"]])
 async def test_a_script_that_ends_where_it_is_asked_learns_that_nothing_was_forgotten(typed: list[str]) -> None:
     bot = FakeChatBot()
-    why = [memory_texts.FORGET_DECLINED]
+    why = [forgetting_texts.FORGET_DECLINED]
     await conversation(bot, "remember that tea is hot", *typed, ends=Exit.FAILED, complaints=why)
     assert len(bot.facts) == 1
 
@@ -161,7 +163,7 @@ async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str])
 async def test_forget_asks_what_to_forget_when_nothing_is_named() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/new", "two", "/forget", "Thread", "yes")
-    assert texts[3] == memory_texts.FORGET_WHICH
+    assert texts[3] == forgetting_texts.FORGET_WHICH
     assert texts[4].startswith("I will forget this thread")
     assert list(bot.asked) == ["c1"]
 
@@ -176,16 +178,16 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
 async def test_a_command_in_place_of_a_yes_keeps_everything_and_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "/memory", "/quit", "yes")
-    assert texts[2:] == [reply_texts.KEPT_EVERYTHING, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
+    assert texts[2:] == [platforms_texts.KEPT_EVERYTHING, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
     assert len(bot.facts) == 1
-    assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], reply_texts.KEPT_EVERYTHING]
+    assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], platforms_texts.KEPT_EVERYTHING]
 
 
 async def test_a_command_in_place_of_what_to_forget_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/forget", "/forget thread", "yes", "/forget", "/memory")
     assert texts[2].startswith("I will forget this thread")
-    assert texts[-2:] == [memory_texts.FORGET_WHICH, "I know 0."]
+    assert texts[-2:] == [forgetting_texts.FORGET_WHICH, "I know 0."]
 
 
 async def test_after_forgetting_a_thread_the_next_question_begins_a_new_one() -> None:
@@ -227,22 +229,22 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
     path = tmp_path / "mine.json"
     exports = (f"/memory export {path}", f"/memory export {path}", f"/memory export {tmp_path}/no/such/place")
     complaints = [
-        formatting.literal(reply_texts.FILE_EXISTS.format(name=path)),
-        formatting.literal(reply_texts.FILE_UNWRITABLE.format(name=f"{tmp_path}/no/such/place")),
+        formatting.literal(platforms_texts.FILE_EXISTS.format(name=path)),
+        formatting.literal(platforms_texts.FILE_UNWRITABLE.format(name=f"{tmp_path}/no/such/place")),
     ]
     shown, written = await conversation(
         FakeChatBot(), "/memory export", *exports, ends=Exit.FAILED, complaints=complaints
     )
     assert shown == '```json\n{"facts": []}\n```'
     assert (path.read_text(), path.stat().st_mode & 0o777) == ('{"facts": []}', 0o600)
-    assert written == reply_texts.FILE_WRITTEN.format(name=formatting.literal(str(path)))
+    assert written == platforms_texts.FILE_WRITTEN.format(name=formatting.literal(str(path)))
 
 
 async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
     """Another user of the folder could redirect it to a file of theirs, or over one of ours."""
     link, target = tmp_path / "mine.json", tmp_path / "theirs"
     link.symlink_to(target)
-    refused = reply_texts.FILE_EXISTS.format(name=link)
+    refused = platforms_texts.FILE_EXISTS.format(name=link)
     await conversation(FakeChatBot(), f"/memory export {link}", ends=Exit.FAILED, complaints=[refused])
     assert not target.exists()
 

@@ -2,9 +2,9 @@
 
 from contextlib import AbstractContextManager
 
+from bot.chat.reply.surface import PageContent, PageKey, PageRef, ReplyAction, Surface
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.surface import TerminalSurface
-from bot.reply_surface import PageContent, PageKey, PageRef, ReplyAction, Surface
-from bot.texts import reply_texts
 
 
 class FakeDisplay:
@@ -74,7 +74,7 @@ async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_butt
     page = await surface.post(PageKey(7, 0), PageContent("one", final=True))
     assert display.frames == ["one"]
     await surface.edit(page, PageContent("one", final=True, offers=frozenset({ReplyAction.CONTINUE})))
-    assert display.frames[-1] == f"one\n\n{reply_texts.WRITE_CONTINUE}"
+    assert display.frames[-1] == f"one\n\n{platforms_texts.WRITE_CONTINUE}"
 
 
 async def test_what_was_remembered_is_taken_back_by_a_command_since_there_are_no_buttons() -> None:
@@ -82,4 +82,4 @@ async def test_what_was_remembered_is_taken_back_by_a_command_since_there_are_no
     surface = TerminalSurface(display)
     look = PageContent("one", final=True, offers=frozenset({ReplyAction.UNDO}), turn=7)
     await surface.post(PageKey(7, 0), look)
-    assert display.frames[-1] == f"one\n\n{reply_texts.WRITE_UNDO.format(words='undo t:7')}"
+    assert display.frames[-1] == f"one\n\n{platforms_texts.WRITE_UNDO.format(words='undo t:7')}"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from bot.exits import printable
+from bot.chat.output import printable
 from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_chars
 
 LINES = st.sampled_from(

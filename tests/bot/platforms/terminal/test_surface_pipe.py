@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.chat.texts import replies as reply_texts
 from bot.platforms.terminal.surface import PipeWindow, PlainDisplay, lines_from
-from bot.texts import reply_texts
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]

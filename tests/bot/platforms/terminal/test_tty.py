@@ -9,9 +9,9 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.run import chat
 from bot.platforms.terminal.tty import HINT, TerminalWindow
-from bot.texts import reply_texts
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.screen import FakeScreen
 from tests.fakes.terminal import FakeTerminal
@@ -91,7 +91,7 @@ async def test_control_c_at_the_prompt_clears_the_line_and_says_how_to_leave(key
     async with chatting(bot, keys) as screen:
         keys.send_text(f"not this{CTRL_C}this\r{CTRL_D}")
     assert bot.asked == {"c1": ["this"]}
-    assert reply_texts.HOW_TO_LEAVE in screen.lines
+    assert platforms_texts.HOW_TO_LEAVE in screen.lines
 
 
 async def test_the_arrow_keys_walk_through_earlier_questions(keys: PipeInput) -> None:
@@ -169,7 +169,7 @@ def test_a_dumb_terminal_gets_the_plain_chat() -> None:
         terminal.until("rehearsal")
         terminal.type("hello\n")
         terminal.until("You wrote: hello\r\n\r\n> ")
-        assert reply_texts.PLAIN_TERMINAL in terminal.shown
+        assert platforms_texts.PLAIN_TERMINAL in terminal.shown
         terminal.type(CTRL_D)
         assert terminal.ended() == 0
         assert "\x1b" not in terminal.written

@@ -1,0 +1,46 @@
+"""The bot as platforms see it."""
+
+from dataclasses import dataclass
+
+from agent.ports.conversations import Conversations
+from agent.ports.preferences import Preferences
+from bot.chat.access.admission import AdmissionControl
+from bot.chat.commands.declaration import BoundCommands
+from bot.chat.connections import PlatformConnections
+from bot.chat.dedupe import Deduplicator
+from bot.chat.direct_messages import RollingConversations
+from bot.chat.feedback import ReplyFeedback
+from bot.chat.intake import AmbientIntake
+from bot.chat.messages import ReceivedMessages
+from bot.chat.turns.worker import Turns
+from bot.forgetting.service import ForgetDesk
+from bot.knowledge.service import KnowledgeDesk
+from bot.memory.service import MemoryDesk
+from bot.models.service import ModelDesk
+from bot.operators.service import OperatorDesk
+from bot.schedules.service import ScheduleDesk
+from bot.tools.commands import ToolsService
+
+
+@dataclass(frozen=True, slots=True)
+class BotHost:
+    """Implements `bot.chat.host.Host`: the services that platforms use."""
+
+    messages: ReceivedMessages
+    commands: BoundCommands
+    platforms: PlatformConnections
+    admission: AdmissionControl
+    turns: Turns
+    conversations: Conversations
+    preferences: Preferences
+    tools: ToolsService
+    models: ModelDesk
+    knowledge: KnowledgeDesk
+    forgetting: ForgetDesk
+    schedules: ScheduleDesk
+    direct_messages: RollingConversations
+    claims: Deduplicator
+    memories: MemoryDesk
+    reports: OperatorDesk
+    feedback: ReplyFeedback
+    ambient: AmbientIntake

@@ -1,0 +1,238 @@
+"""What people may spend in a day, in tokens and in money; and what was spent, as text. Pure.
+
+Rules. A day is one of UTC, so that all budgets start again at the same moment; people read it in their own time zone.
+Spending is known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price
+count in tokens only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Final
+
+from agent.admission_terms import Whose
+from agent.ports.clock import Clock
+from agent.ports.preferences import Preferences
+from agent.ports.spending import Spending
+from agent.spending import (
+    APP,
+    WORKSPACE,
+    By,
+    Money,
+    SpendingPeriod,
+    Spent,
+    Total,
+)
+from bot.budgets import texts as budgets_texts
+from bot.budgets.report import FooterStyle, footer
+from bot.chat.access.place_rules import place_owner
+from bot.chat.caches import ExpiringCache
+from bot.chat.notes import EndedTurn, NoteLine
+from bot.chat.texts.formatting import counted, local_moment, money
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit for one day; None is no limit."""
+
+    tokens: int | None = None
+    money: Money | None = None
+
+    @property
+    def is_none(self) -> bool:
+        return self.tokens is None and self.money is None
+
+
+UNLIMITED: Final = Budget()
+
+# Names of preferences: whole numbers of tokens and of nano-dollars, and a mark.
+TOKENS: Final = "budget.tokens"
+MONEY: Final = "budget.money"
+EXEMPT: Final = "budget.exempt"
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The default budgets. `everyone`: all people of this bot together."""
+
+    person: Budget = UNLIMITED
+    channel: Budget = UNLIMITED
+    everyone: Budget = UNLIMITED
+    workspace: Budget = UNLIMITED
+    """For each workspace of a platform that has them, except those whose app is in `apps`."""
+    apps: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
+    """By the app's name among several."""
+
+    def of(self, whose: Whose) -> Budget:
+        match whose:
+            case Whose.PERSON:
+                return self.person
+            case Whose.CHANNEL:
+                return self.channel
+            case Whose.WORKSPACE:
+                return self.workspace
+            case Whose.EVERYONE:
+                return self.everyone
+
+
+def tokens_spent(spent: Spent) -> int:
+    """Return the sum of all tokens, whatever they cost."""
+    used = spent.usage
+    return used.input_uncached + used.input_cached + used.input_written + used.output + used.reasoning
+
+
+def exceeded(spent: Spent, budget: Budget) -> str | None:
+    """Return the limit that is reached, in words; None while something is left."""
+    if budget.tokens is not None and tokens_spent(spent) >= budget.tokens:
+        return counted(budget.tokens, "token", "tokens")
+    if budget.money is not None and spent.cost >= budget.money:
+        return money(budget.money)
+    return None
+
+
+def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone: str = "") -> str | None:
+    """Return a sentence once a budget is spent: whose, how much, until when; None while something is left.
+
+    `spent`: today. `now` in UTC. `zone`: the person's time zone.
+    """
+    limit = exceeded(spent, budget)
+    if limit is None:
+        return None
+    return budgets_texts.BUDGET_USED.format(
+        who=budgets_texts.WHO_USED[whose], limit=limit, moment=local_moment(midnight(now), zone)
+    )
+
+
+def raised_budget(usual: Budget, changes: Mapping[str, str]) -> Budget:
+    """Return the default budget as `/budget` changed it: raised, never lowered, or lifted. `changes`: preferences."""
+    if changes.get(EXEMPT) is not None:
+        return UNLIMITED
+    higher = _higher(usual.money, changes.get(MONEY))
+    return Budget(_higher(usual.tokens, changes.get(TOKENS)), None if higher is None else Money(higher))
+
+
+def midnight(now: datetime) -> datetime:
+    """Return when the next day begins. `now` in UTC."""
+    return datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
+
+
+def _higher(usual: int | None, raised: str | None) -> int | None:
+    """The raised limit, if it is higher."""
+    if usual is None or raised is None or not raised.isdecimal():
+        return usual
+    return max(usual, int(raised))
+
+
+# Each budget with what `/budget` changed, and what was spent of it today.
+
+# How old the totals of channels, workspaces and everyone may be: they are added up from every call of the day.
+TOTALS_FRESH_S: Final = 5.0
+NAMES: Final = (TOKENS, MONEY, EXEMPT)
+NOT_SPENT: Final = Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetAccount:
+    """Whose budget it is. `id`: of the person, channel or workspace; "" for everyone."""
+
+    whose: Whose
+    id: str = ""
+
+    @property
+    def has_one(self) -> bool:
+        """Whether there is such a budget: on a platform without workspaces, `id` is the platform's name."""
+        return self.whose is not Whose.WORKSPACE or ":" in self.id
+
+    @property
+    def owner(self) -> str:
+        """The owner of the preferences that hold its changes."""
+        match self.whose:
+            case Whose.PERSON:
+                return self.id
+            case Whose.CHANNEL:
+                return place_owner(self.id)
+            case Whose.WORKSPACE:
+                return f"{WORKSPACE}{self.id}"
+            case Whose.EVERYONE:
+                return "everyone"
+
+
+@dataclass(slots=True)
+class BudgetAllowances:
+    usual: Budgets
+    spending: Spending
+    preferences: Preferences
+    clock: Clock
+    _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
+    _totals: dict[By, tuple[float, SpendingPeriod, list[Total]]] = field(
+        default_factory=dict[By, tuple[float, SpendingPeriod, list[Total]]]
+    )
+
+    def __post_init__(self) -> None:
+        self._apps = ExpiringCache(self.preferences.all_of, self.clock)
+
+    async def used_up(
+        self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT
+    ) -> str | None:
+        """Return the sentence for a budget that is used up; None while something is left. Changes by `/budget` are read
+        only once the default budget is spent.
+
+        `uncounted`: spending that is not recorded yet.
+        """
+        usual = await self.usually(account)
+        if usual.is_none:
+            return None
+        spent = await self.spent(account, now) + uncounted
+        if exceeded(spent, usual) is None:
+            return None
+        return over_budget(spent, await self.agreed(account), account.whose, now, zone)
+
+    async def usually(self, account: BudgetAccount) -> Budget:
+        """Return the default budget, without changes by `/budget`. Raises StoreError."""
+        if not account.has_one:
+            return UNLIMITED
+        if account.whose is not Whose.WORKSPACE or not self.usual.apps:
+            return self.usual.of(account.whose)
+        app = (await self._apps.get(account.owner)).get(APP, "")
+        return self.usual.apps.get(app, self.usual.workspace)
+
+    async def agreed(self, account: BudgetAccount) -> Budget:
+        """Return the budget with changes by `/budget`."""
+        return raised_budget(await self.usually(account), await self.preferences.all_of(account.owner))
+
+    async def change(self, account: BudgetAccount, changes: dict[str, str]) -> None:
+        """Store these changes in place of all earlier ones."""
+        for name in NAMES:
+            await self.preferences.set(account.owner, name, changes.get(name))
+
+    async def spent(self, account: BudgetAccount, now: datetime) -> Spent:
+        """Return what was spent today. `now` in UTC."""
+        today = SpendingPeriod.days_until(now, 1)
+        match account.whose:
+            case Whose.PERSON:
+                totals = await self.spending.totals(today, By.DAY, person=account.id)
+            case Whose.CHANNEL:
+                totals = [total for total in await self._cached_totals(By.CHANNEL, today) if total.key == account.id]
+            case Whose.WORKSPACE:
+                totals = [total for total in await self._cached_totals(By.WORKSPACE, today) if total.key == account.id]
+            case Whose.EVERYONE:
+                totals = await self._cached_totals(By.CHANNEL, today)
+        return sum((total.spent for total in totals), Spent())
+
+    async def _cached_totals(self, by: By, today: SpendingPeriod) -> list[Total]:
+        """Return today's totals, at most TOTALS_FRESH_S old."""
+        now, cached = self.clock.monotonic(), self._totals.get(by)
+        if cached is None or cached[1] != today or now - cached[0] > TOTALS_FRESH_S:
+            cached = self._totals[by] = (now, today, await self.spending.totals(today, by))
+        return cached[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNote:
+    """The footer of each reply."""
+
+    style: FooterStyle
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:
+        return NoteLine(footer(ended.closing.calls, ended.asked_model, ended.why_another, self.style))

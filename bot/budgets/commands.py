@@ -1,0 +1,97 @@
+"""`/budget`: what a person may spend today; operators see and change all budgets. `/operator`: the operators' page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bot.budgets.report import account_text
+from bot.budgets.service import BudgetDesk, read_budget_request
+from bot.chat.askers import Requester
+from bot.chat.commands import declaration
+from bot.chat.commands.declaration import Command, CommandCall
+from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
+
+CHOOSE = "Please choose whose budget it is."
+AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
+
+
+async def show(desk: BudgetDesk, call: declaration.CommandCall) -> Panel:
+    person = call.caller.person.id
+    panel = await desk.answer(person, call.caller.channel, call.words)
+    may_change = not call.words and desk.access.is_operator(person)
+    text = await call.caller.with_names(panel.text)
+    return replace(panel, text=text, actions=(CHANGE.button(),) if may_change else ())
+
+
+async def _whose(desk: BudgetDesk, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return ("channel", "everyone") if desk.access.is_operator(requester.person) else ()
+
+
+def _words(filled: Filled) -> str:
+    match filled["whose"]:
+        case "person" | "channel" as whose:
+            return f"{whose}:{filled[whose]} {filled['amount']}"
+        case _:
+            return f"everyone {filled['amount']}"
+
+
+def _mistakes(filled: Filled) -> Mapping[str, str]:
+    whose = filled["whose"]
+    if whose in ("person", "channel") and not filled[whose]:
+        return {whose: CHOOSE}
+    request = read_budget_request(f"everyone {filled['amount']}")
+    return {} if request is not None and request.change is not None else {"amount": AMOUNT}
+
+
+CHANGE = PanelForm(
+    name="budget",
+    label="Change a budget…",
+    title="Change a budget",
+    submit="Change",
+    fields=(
+        FormField(
+            "whose",
+            "Whose budget",
+            FieldKind.CHOICE,
+            choices={"person": "A person", "channel": "A channel", "everyone": "Everybody together"},
+        ),
+        FormField("person", "The person", FieldKind.PERSON, optional=True),
+        FormField("channel", "The channel", FieldKind.CHANNEL, optional=True),
+        FormField(
+            "amount",
+            "For each day",
+            hint="$20, 5,000,000 tokens, exempt, or reset to the usual one.",
+            max_chars=40,
+        ),
+    ),
+    words=_words,
+    mistakes=_mistakes,
+)
+
+COMMAND = declaration.Command(
+    name="budget",
+    summary="Show what you may spend today; operators see and change all budgets",
+    run=show,
+    suggests={"words": _whose},
+    arguments=(
+        declaration.Argument(
+            "words",
+            "channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset",
+            mentions=True,
+        ),
+    ),
+    forms=(CHANGE,),
+    means=lambda words, _: read_budget_request(words) is not None,
+    examples={"everyone": "see the budget of everybody together", "everyone $200": "raise it"},
+)
+
+
+async def usage(budgets: BudgetDesk, call: CommandCall) -> Panel:
+    return Panel(account_text(await budgets.usage(call.caller.person.id)))
+
+
+USAGE_COMMAND = Command(
+    name="usage",
+    summary="Show what your questions took today and this month",
+    run=usage,
+    phrases=("show usage", "show my usage"),
+)

@@ -1,0 +1,361 @@
+"""Admission control: decides whether a message is accepted, by its author, rates, backlog and budgets. And finds out
+what its author can read elsewhere at that moment.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, assert_never
+
+from cachetools import LRUCache, TLRUCache, TTLCache
+
+from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, Whose
+from agent.errors import Refused
+from agent.incoming import Incoming
+from agent.memory.audience import PersonAudience, Place, may_flow_from
+from agent.messages import ModelCall
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
+from agent.spending import Spent, workspace_of
+from bot.budgets.budgets import BudgetAccount, BudgetAllowances
+from bot.chat.access import acl
+from bot.chat.access.acl import AccessRules
+from bot.chat.access.place_rules import rules_at
+from bot.chat.askers import Requester
+from bot.chat.caches import SingleFlight, until_too_old
+from bot.chat.replicas import Replicas
+from bot.chat.texts import replies as reply_texts
+from bot.chat.texts.formatting import counted, local_moment
+
+# Notices that a person was shown a moment ago.
+
+# Long enough that a program's messages do not fill a channel with notices; short enough that a person sees one again.
+TOLD_AGAIN: Final = timedelta(minutes=1)
+# More pairs of person and reason than a minute brings; the oldest beyond that may be shown again.
+MAX_TOLD: Final = 2_000
+
+
+class NoticeThrottle:
+    def __init__(self, clock: Clock) -> None:
+        self._shown = TTLCache[tuple[str, str], None](MAX_TOLD, TOLD_AGAIN.total_seconds(), clock.monotonic)
+
+    def was_shown(self, person: str, reason: str) -> bool:
+        """Return whether this reason was shown to the person within TOLD_AGAIN; if not, record it."""
+        if (person, reason) in self._shown:
+            return True
+        self._shown[person, reason] = None
+        return False
+
+
+# How many messages are accepted, and the sentence for those that are refused. Pure.
+#
+# The ledger counts questions in the transaction that stores them. Other messages (orders, and those stored as context)
+# are counted here, in the memory of each process. So are questions, because the ledger no longer holds forgotten ones.
+# If several processes share a database, it counts orders and context messages, too.
+
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+
+# People and channels that are counted at the same time; of more, the least recently seen start again at zero.
+MAX_COUNTED: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """Without arguments, no limits."""
+
+    rates: tuple[Rate, ...] = ()
+    backlog: int | None = None
+
+    @classmethod
+    def of(
+        cls, *, person_minute: int | None, person_hour: int | None, channel_minute: int | None, backlog: int | None
+    ) -> "RateLimits":
+        """From the settings; None for no limit."""
+        limits = (
+            (Whose.PERSON, person_minute, MINUTE),
+            (Whose.PERSON, person_hour, HOUR),
+            (Whose.CHANNEL, channel_minute, MINUTE),
+        )
+        return cls(tuple(Rate(whose, limit, within) for whose, limit, within in limits if limit is not None), backlog)
+
+
+@dataclass(slots=True)
+class RateCounter:
+    """Counts actions in memory, against the rates of questions; with other processes, under the name `what`."""
+
+    rates: tuple[Rate, ...] = ()
+    what: str = ""
+    replicas: Replicas | None = None
+    _counted: LRUCache[tuple[Rate, str], deque[datetime]] = field(default_factory=lambda: LRUCache(MAX_COUNTED))
+
+    async def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
+        """Count one more action and return None; or return the rate that it would exceed, and do not count it."""
+        reached = self.reached(person, channel, now)
+        if reached is None and self.rates and self.replicas is not None:
+            reached = await self.replicas.count(self.what, self.rates, person, channel)
+        if reached is None:
+            self.count(person, channel, now)
+        return reached
+
+    def reached(self, person: str, channel: str, now: datetime) -> RateReached | None:
+        """Return the rate that one more action would exceed; None if there is none."""
+        for rate in self.rates:
+            times = self._times(rate, person, channel)
+            if len(times) == rate.limit and times[0] > now - rate.within:
+                return RateReached(rate, times[0] + rate.within)
+        return None
+
+    def count(self, person: str, channel: str, now: datetime) -> None:
+        for rate in self.rates:
+            self._times(rate, person, channel).append(now)
+
+    def book(self, person: str, channel: str, now: datetime) -> datetime:
+        """Return when one more action is within all rates, after those booked before; count it for that time."""
+        at = now
+        for rate in self.rates:
+            times = self._times(rate, person, channel)
+            free_at = max(now, times[0] + rate.within) if len(times) == rate.limit else now
+            times.append(free_at)
+            at = max(at, free_at)
+        return at
+
+    def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
+        """The times of the actions that count, up to the rate's limit."""
+        key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
+        return self._counted.setdefault(key, deque(maxlen=rate.limit))
+
+
+def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:
+    """Return a word for the reason, and the sentence: which limit, and until when, in the person's time zone."""
+    match obstacle:
+        case RateReached(rate, free_at):
+            return rate.whose, reply_texts.TOO_MANY.format(
+                messages=counted(rate.limit, "message", "messages"),
+                within=reply_texts.WITHIN_MINUTE if rate.within == MINUTE else reply_texts.WITHIN_HOUR,
+                whose=reply_texts.WHOSE_RATE[rate.whose],
+                moment=local_moment(free_at, zone),
+            )
+        case BacklogFull(waiting):
+            return "backlog", reply_texts.BACKLOG_FULL.format(questions=counted(waiting, "question", "questions"))
+        case Closed():
+            return "budget", reply_texts.CLOSED
+        case _:
+            assert_never(obstacle)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRules:
+    """By default every member may write without limits."""
+
+    access: AccessRules = field(default_factory=AccessRules)
+    surges: RateLimits = field(default_factory=RateLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The terms on which a message is accepted, and why they are closed. `spent`: a sentence."""
+
+    terms: Terms
+    spent: str | None = None
+    reached: RateReached | None = None
+
+
+@dataclass(slots=True)
+class AdmissionControl:
+    """Rules
+    - A refusal is one sentence for the person alone, shown once a minute per reason: a flood must not be echoed.
+    - A message that was accepted before is never refused, whatever holds now: platforms redeliver events.
+    - Operators are exempt from every limit. `/budget` can exempt others, but only from budgets.
+    - Other messages obey the same lists and rates: orders such as "stop", and messages stored as context. Each of the
+      two is counted separately, so that a person who asked much can still stop an answer.
+    """
+
+    rules: AdmissionRules
+    allowances: BudgetAllowances
+    clock: Clock
+    replicas: Replicas | None = None
+    _told: NoticeThrottle = field(init=False)
+    _asked: RateCounter = field(init=False)
+    _orders: RateCounter = field(init=False)
+    _overheard: RateCounter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._told = NoticeThrottle(self.clock)
+        self._asked = RateCounter(self.rules.surges.rates)
+        self._orders = RateCounter(self.rules.surges.rates, "orders", self.replicas)
+        self._overheard = RateCounter(self.rules.surges.rates, "talk", self.replicas)
+
+    async def admission(self, incoming: Incoming) -> Admission:
+        """Return the terms for the ledger, which counts as it stores. Raises Refused if the person may not ask."""
+        why = await self.refusal(incoming)
+        if why is not None:
+            raise self._refused(incoming, "access", why)
+        if self.is_exempt(incoming):
+            return Admission(Terms(self.clock.now()))
+        spent, now = await self.budget_left(incoming), self.clock.now()
+        limits, reached = self.rules.surges, self._asked.reached(incoming.person.id, incoming.channel, now)
+        terms = Terms(now, limits.rates, limits.backlog, closed=spent is not None or reached is not None)
+        return Admission(terms, spent, reached)
+
+    def refused(self, incoming: Incoming, admission: Admission, obstacle: Obstacle) -> Refused:
+        """Return the refusal to raise when the terms were not met, and nothing was stored."""
+        reason, sentence = limit_sentence(admission.reached or obstacle, incoming.person.time_zone)
+        return self._refused(incoming, "budget" if admission.spent else reason, admission.spent or sentence)
+
+    def count(self, incoming: Incoming, admission: Admission) -> None:
+        """Count a message that was stored."""
+        if not self.is_exempt(incoming):
+            self._asked.count(incoming.person.id, incoming.channel, admission.terms.now)
+
+    async def refusal(self, incoming: Incoming) -> str | None:
+        """Return why the author may not ask there, by the operator's lists and the channel's rules; None if they may.
+        Raises StoreError.
+        """
+        why = acl.refusal(self.rules.access, incoming)
+        if why is not None or self.is_exempt(incoming):
+            return why
+        rules = await rules_at(self.allowances.preferences, incoming.channel)
+        return None if rules.admits(Requester.wrote(incoming), incoming.authority) else reply_texts.CLOSED_HERE
+
+    async def admit_context(self, incoming: Incoming) -> bool:
+        """Count a message that is only context; return whether it may be stored. A refusal is not shown."""
+        if await self.refusal(incoming) is not None:
+            return False
+        if self.is_exempt(incoming):
+            return True
+        return await self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
+
+    def operates(self, person: str) -> bool:
+        return self.rules.access.is_operator(person)
+
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        return acl.closed_to(self.rules.access, who, authority)
+
+    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
+        """Admit an order there, and count it. Raises Refused."""
+        why = self.closed_to(who, authority)
+        if why is not None:
+            raise Refused(why, was_shown=self._told.was_shown(who.person, "access"))
+        if self.rules.access.is_operator(who.person):
+            return
+        reached = await self._orders.obstacle(who.person, who.channel, self.clock.now())
+        if reached is not None:
+            reason, sentence = limit_sentence(reached, time_zone)
+            raise Refused(sentence, was_shown=self._told.was_shown(who.person, f"order {reason}"))
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        """Check a question that was asked by a command before it is posted for everyone and submitted. Raises Refused
+        for every reason that is known without storing it.
+        """
+        await self.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        if (why := await self.refusal(incoming)) is not None:
+            raise self._refused(incoming, "access", why)
+        spent = await self.budget_left(incoming)
+        if spent is not None:
+            raise self._refused(incoming, "budget", spent)
+
+    def is_exempt(self, incoming: Incoming) -> bool:
+        return self.rules.access.is_operator(incoming.person.id)
+
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
+        """Return None while all budgets that this message draws on have something left; else the sentence why not.
+
+        `calls`: the turn's calls so far, which are not recorded yet.
+        """
+        if self.is_exempt(incoming):
+            return None
+        person, now = incoming.person, self.clock.now()
+        accounts = (
+            BudgetAccount(Whose.PERSON, person.id),
+            BudgetAccount(Whose.CHANNEL, incoming.channel),
+            BudgetAccount(Whose.WORKSPACE, workspace_of(person.id)),
+            BudgetAccount(Whose.EVERYONE),
+        )
+        uncounted = Spent.on(calls)
+        for account in accounts:
+            sentence = await self.allowances.used_up(account, now, person.time_zone, uncounted)
+            if sentence is not None:
+                return sentence
+        return None
+
+    def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
+        return Refused(sentence, was_shown=self._told.was_shown(incoming.person.id, reason))
+
+
+# Which group places a person can read now: what was said there may be used where only they read.
+
+# The places in which the person wrote last; more than a person follows at once, and each may cost a request.
+MAX_GROUPS: Final = 20
+PATIENCE_S: Final = 1.0  # For all of them together, at most once a minute: the reply waits for it
+# Pairs of person and place: as many people as write to one bot within a minute, in ten places each.
+MAX_KNOWN: Final = 20_000
+
+# Returns the group places in which a person (their id) wrote, the latest first, up to a limit.
+WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+@dataclass(slots=True)
+class Readers:
+    """`platforms`: by the source of their messages.
+
+    Rules
+      Only places in which the person wrote are asked about: nothing else of them could be used anyway.
+      An answer is valid for MAX_AGE_S from when it was asked for. A place that the platform does not know, or not in
+      time, counts as unreadable, and is asked about again. A platform is asked only about its own people and places.
+    """
+
+    written_in: WrittenIn
+    clock: Clock
+    platforms: dict[str, Membership] = field(default_factory=dict[str, Membership])
+    _flights: SingleFlight[Mapping[str, bool]] = field(default_factory=SingleFlight[Mapping[str, bool]])
+    _known: TLRUCache[tuple[str, str], tuple[float, bool], float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = TLRUCache(MAX_KNOWN, until_too_old, self.clock.monotonic)
+
+    async def groups_of(self, place: Place) -> frozenset[str]:
+        """Return the group places that the person of this place can read; none if others read this place, too.
+
+        Raises StoreError.
+        """
+        if not isinstance(place.audience, PersonAudience):
+            return frozenset()
+        person = place.audience.person
+        membership = self._membership_of(person)
+        if membership is None:
+            return frozenset()
+        return await self._readable(membership, person, await self.written_in(person, MAX_GROUPS))
+
+    async def audiences(self, place: Place) -> frozenset[str]:
+        """Return the labels of all audiences whose content may be used at this place now. Raises StoreError."""
+        return may_flow_from(place, await self.groups_of(place))
+
+    async def _readable(self, membership: Membership, person: str, places: Sequence[str]) -> frozenset[str]:
+        now = self.clock.monotonic()
+        candidates = [place for place in places if self._membership_of(place) is membership]
+        known = {place: answer[1] for place in candidates if (answer := self._known.get((person, place))) is not None}
+        unknown = [place for place in candidates if place not in known]
+        if unknown:
+            asking = partial(_answered_in_time, membership, person, unknown)
+            answered = await self._flights.load((person, *unknown), asking)
+            for place in set(unknown) & answered.keys():
+                known[place] = answered[place]
+                self._known[person, place] = now, answered[place]
+        return frozenset(place for place, reads in known.items() if reads)
+
+    def _membership_of(self, name: str) -> Membership | None:
+        """The platform of this person or place, whose name begins with its source."""
+        return next((found for source, found in self.platforms.items() if name.startswith(f"{source}:")), None)
+
+
+async def _answered_in_time(membership: Membership, person: str, places: Sequence[str]) -> Mapping[str, bool]:
+    """Return what the platform says of these places; nothing if it takes too long."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await membership.readable(person, places)
+    except TimeoutError:
+        return {}

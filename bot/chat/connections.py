@@ -1,0 +1,212 @@
+"""Connects to the platforms, and connects again with pauses that grow."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent.errors import CogencyError, StoreUnavailable
+from agent.incoming import Incoming, platform_of
+from agent.ports.clock import Clock
+from agent.ports.membership import Membership
+from agent.ports.tools import Asker, Tool
+from agent.schedules.port import SchedulePlatform
+from bot.chat.access.admission import Readers
+from bot.chat.attachments.reading import Fetch, FilesNow
+from bot.chat.backoff import Backoff
+from bot.chat.host import PlatformUnavailable
+from bot.chat.replicas import Replicas
+from bot.chat.reply.surface import Delete, PageUnsent, Surface
+from bot.chat.turns.worker import Turns
+
+log = logging.getLogger(__name__)
+
+
+FIRST_RETRY_S = 2.0
+# Between attempts to reach a platform. The pause doubles, so that an outage of hours costs little, and a platform that
+# is back is served within two minutes.
+MAX_RETRY_S = 120.0
+
+# How long a previous process's open turns wait for every platform to connect, so that their replies can be shown.
+START_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformConnections:
+    """What platforms have registered, by the source of their messages ("slack")."""
+
+    readers: Readers
+    surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
+    deletions: dict[str, Delete] = field(default_factory=dict[str, Delete])
+    """Deletes a page of a reply."""
+    fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
+    """Fetches an attachment."""
+    files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
+    """Lists the current attachments of a message that was answered."""
+    read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
+    """The tools that read a platform."""
+    silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
+    replicas: Replicas | None = None
+    schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
+    """Knows the places and people of schedules."""
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
+    """Why a platform is not connected, in a sentence, by its name, or by a part of it ("slack:acme") while other parts
+    may be connected."""
+    _parts: set[str] = field(default_factory=set[str])
+    """Every part of a platform that has reported its state."""
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def sources(self) -> frozenset[str]:
+        """Return the sources whose replies can be shown now."""
+        return frozenset(self.surfaces)
+
+    def surface_for(self, incoming: Incoming) -> Surface:
+        """Raises PageUnsent for a platform that is not connected; the turn is then postponed."""
+        if incoming.source not in self.surfaces:
+            raise PageUnsent(f"{incoming.source} is not connected")
+        return self.surfaces[incoming.source](incoming)
+
+    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        self.surfaces[source] = surface_for
+        self.connected(platform_of(source))
+
+    def unregister(self, source: str) -> None:
+        """Drop what the platform registered."""
+        for registered in (
+            self.surfaces,
+            self.deletions,
+            self.fetchers,
+            self.files_now,
+            self.read_by,
+            self.schedules,
+            self.silences,
+            self.readers.platforms,
+        ):
+            registered.pop(source, None)
+
+    def ask_readers(self, source: str, membership: Membership) -> None:
+        self.readers.platforms[source] = membership
+
+    def register_deletion(self, source: str, delete: Delete) -> None:
+        self.deletions[source] = delete
+
+    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
+        self.fetchers[source], self.files_now[source] = fetch, files_now
+
+    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
+        self.schedules[source] = platform
+
+    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
+        self.read_by[source] = tools
+
+    def tools(self, asker: Asker) -> Sequence[Tool]:
+        """Return the tools of the asker's platform; as a source of tools."""
+        return next((tools for source, tools in self.read_by.items() if asker.person.id.startswith(f"{source}:")), ())
+
+    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
+        self.silences[source] = silence
+
+    def silent_s(self) -> dict[str, float]:
+        """Return the seconds of each connected platform's silence, by its name; the longest of its parts."""
+        silences: dict[str, float] = {}
+        for source, silence in [*self.silences.items()]:
+            name = platform_of(source)
+            silences[name] = max(silences.get(name, 0.0), silence())
+        away = self.away()
+        return {name: silent for name, silent in silences.items() if name not in away}
+
+    def connected(self, source: str, trouble: str = "") -> None:
+        """Record why a platform (its name), or a part of one ("slack:acme"), is not connected; "" if it is."""
+        name = source.casefold()
+        self.troubles.pop(name, None)
+        if name != platform_of(name):
+            self._parts.add(name)
+        if trouble:
+            self.troubles[name] = trouble
+        self._changed.set()
+
+    def away(self) -> frozenset[str]:
+        """Return the names of platforms that are not connected, as a whole or in all of their parts."""
+        in_trouble = {*map(platform_of, self.troubles)}
+        working = {*map(platform_of, self._parts - self.troubles.keys())}
+        return frozenset((in_trouble - working) | (in_trouble & self.troubles.keys()))
+
+    def _is_ready(self, serving: Collection[asyncio.Task[None]]) -> bool:
+        known = {*map(platform_of, self.surfaces)} | self.away()
+        return len(known) + sum(task.done() for task in serving) >= len(serving)
+
+    async def wait_until_ready(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
+        """Wait until each of these tasks has registered a surface, reported that it cannot be served, or ended; at most
+        `patience_s` seconds.
+        """
+        deadline = clock.monotonic() + patience_s
+        while not self._is_ready(serving):
+            self._changed.clear()
+            changed = asyncio.create_task(self._changed.wait())
+            left = deadline - clock.monotonic()
+            done, _ = await asyncio.wait(
+                [changed, *(task for task in serving if not task.done())],
+                timeout=max(0.0, left),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            changed.cancel()
+            if not done:
+                return
+
+
+async def serve_all(
+    platforms: Mapping[str, Callable[[], Awaitable[None]]],
+    connections: PlatformConnections,
+    turns: Turns,
+    clock: Clock,
+    grace_s: float,
+) -> None:
+    """Serve every platform until cancelled; one that fails does not affect the others. Temporary failures
+    (PlatformUnavailable, StoreUnavailable) are retried without limit.
+
+    At the end, open replies get `grace_s` seconds. Raises the first other failure (CogencyError) once no platform is
+    left.
+    """
+    failures: list[CogencyError] = []
+
+    async def serve(name: str) -> None:
+        try:
+            await _serve_with_retries(name, platforms[name], connections, clock)
+        except CogencyError as error:
+            log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
+            connections.connected(name, str(error))
+            failures.append(error)
+
+    serving = [asyncio.create_task(serve(name)) for name in platforms]
+    try:
+        await connections.wait_until_ready(serving, clock, START_PATIENCE_S)
+        if not all(task.done() for task in serving):
+            async with turns.serving(grace_s=grace_s):
+                await asyncio.wait(serving)
+    finally:
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+    if failures:
+        raise failures[0]
+
+
+async def _serve_with_retries(
+    name: str, serve: Callable[[], Awaitable[None]], connections: PlatformConnections, clock: Clock
+) -> None:
+    """Serve a platform; start it again after a pause whenever it is unavailable."""
+    backoff = Backoff(FIRST_RETRY_S, MAX_RETRY_S)
+    while True:
+        started = clock.monotonic()
+        try:
+            await serve()
+        except (PlatformUnavailable, StoreUnavailable) as error:
+            if clock.monotonic() - started > MAX_RETRY_S:
+                backoff.worked()  # it was served well for a while
+            asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
+            pause = max(backoff.failed(), asked_s)
+            log.warning("%s: %s It is tried again in %.0f s.", name, error, pause)
+            connections.connected(name, str(error))
+            await clock.sleep(pause)
+        else:
+            return

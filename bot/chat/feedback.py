@@ -1,0 +1,144 @@
+"""What people say about a reply, by buttons and reactions, and the deletion of a reply by who asked for it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from cachetools import LRUCache
+
+from agent.errors import Refused
+from agent.memory.forgetting_plans import OneReply
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.replies import Replies
+from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, Answered, ReplyVerdict, ShownPage
+from bot.chat.access.acl import AccessRules
+from bot.chat.caches import MAX_ENTRIES
+from bot.chat.reply.surface import Delete, PageGone, PageLocked, SurfaceError
+from bot.chat.texts import replies as reply_texts
+
+
+class Feedback(Protocol):
+    """What readers do about finished replies. `turn`: the reply's turn."""
+
+    async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        """Return the finished reply with this page (its id); None if the bot does not know it, or no longer does.
+
+        `channel`: the question's, for platforms whose page ids are unique only within a channel (Slack's).
+        """
+        ...
+
+    async def of(self, turn: int) -> Answered | None:
+        """Return None if there is none, or no longer."""
+        ...
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
+        """Store this person's verdict in place of their last one. False if the reply is not known."""
+        ...
+
+    async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
+        """Withdraw this verdict, unless the person has given another one since."""
+        ...
+
+    async def delete(self, turn: int, person: str) -> bool:
+        """Delete a reply in the platform, and its words from memory, for the person whom it answers.
+
+        False if there is no such reply. Raises Refused for anyone else.
+        """
+        ...
+
+    async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        """Withdraw the unfinished reply with this page, for the person whom it answers: its question is no longer
+        answered. False if there is none, or it answers another person. `channel`: as in `at`.
+        """
+        ...
+
+
+#
+# Rules
+#   Each person who can see a reply may judge it, and change their verdict. Taking a verdict back counts only if it is
+#   the person's latest. Only the asker or an operator may delete a reply.
+#   The reply's text is forgotten first, then its pages are deleted on the platform. A job later deletes pages that
+#   cannot be deleted now.
+
+# A reply's buttons appear shortly before the reply is stored, earlier where files are uploaded. A button pressed in
+# between waits this long, within the three seconds that platforms allow.
+ENDING_S: Final = 1.5
+LOOK_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFeedback:
+    """`deletions`: deletes a page, by the source of its question."""
+
+    replies: Replies
+    ledger: Ledger
+    forgetting: Forgetting
+    jobs: Jobs
+    clock: Clock
+    deletions: Mapping[str, Delete]
+    access: AccessRules
+    withdraw: Callable[[str, str], Awaitable[bool]]
+    """Withdraws a question, by its channel and message id."""
+    disliked: Callable[[Answered], Awaitable[None]] | None = None
+    """Receives each reply that a person judged bad or deleted."""
+    _last_verdicts: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
+
+    async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        return await self.replies.by_page(source, page, channel)
+
+    async def of(self, turn: int) -> Answered | None:
+        """Return the reply of a turn, waiting for one that is just ending. Raises StoreError."""
+        deadline = self.clock.monotonic() + ENDING_S
+        while (reply := await self.replies.by_turn(turn)) is None and await self.ledger.pages(turn) is None:
+            if self.clock.monotonic() >= deadline:
+                return None
+            await self.clock.sleep(LOOK_S)
+        return reply
+
+    async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
+        """Store a person's verdict; return False if the reply no longer exists. Raises StoreError."""
+        self._last_verdicts[turn, person] = verdict
+        known = await self.replies.judge(turn, person, verdict, self.clock.now())
+        judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
+        if judged is not None and self.disliked is not None:
+            await self.disliked(judged)
+        return known
+
+    async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
+        if self._last_verdicts.get((turn, person), verdict) == verdict:
+            await self.replies.judge(turn, person, None, self.clock.now())
+
+    async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        reply = await self.replies.running_by_page(source, page, channel)
+        if reply is None or reply.person != person:
+            return False
+        return await self.withdraw(reply.channel, reply.message_id)
+
+    async def delete(self, turn: int, person: str) -> bool:
+        """Forget a reply and delete its pages; return False if it no longer exists. Raises Refused, StoreError."""
+        reply = await self.replies.by_turn(turn)
+        if reply is None:
+            return False
+        if reply.person != person and not self.access.is_operator(person):
+            raise Refused(reply_texts.NOT_YOURS)
+        if self.disliked is not None:
+            await self.disliked(reply)
+        await self.forgetting.forget(OneReply(turn), self.clock.now())
+        for page in reply.pages:
+            if not page.startswith(EPHEMERAL_PAGE):
+                await self._delete(ShownPage(reply.source, reply.channel, page))
+        return True
+
+    async def _delete(self, page: ShownPage) -> None:
+        try:
+            if page.source in self.deletions:
+                await self.deletions[page.source](page)
+                return
+        except (PageGone, PageLocked):
+            return
+        except SurfaceError:
+            pass  # the job below tries again
+        await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), self.clock.now())

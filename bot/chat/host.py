@@ -1,0 +1,370 @@
+"""What a platform adapter can ask of the bot, as a Protocol.
+
+Rules. `submit` returns only after the message is stored: acknowledge the platform's event after it returns, not before.
+Every method may raise CogencyError, whose one sentence may be shown to the person.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol, TypeAlias, TypeVar
+
+from agent.admission_terms import Authority
+from agent.errors import CogencyError
+from agent.incoming import Incoming
+from agent.memory.audience import Place
+from agent.memory.forgetting_plans import Gone
+from agent.ports.membership import Membership
+from agent.ports.tools import Asker, Tool
+from agent.schedules.port import SchedulePlatform
+from agent.shown_replies import Answered, ShownPage
+from agent.stored_messages import LastSeen
+from bot.chat.askers import Requester
+from bot.chat.attachments.reading import Fetch, FilesNow
+from bot.chat.commands.declaration import BoundCommands
+from bot.chat.feedback import Feedback
+from bot.chat.intake import AmbientIntake
+from bot.chat.panels import Panel
+from bot.chat.ports import ModelChoices, RunningTurns
+from bot.chat.replicas import Replicas
+from bot.chat.reply.surface import Surface
+from bot.knowledge.answers import PlaceKnowledge
+
+T = TypeVar("T")
+
+
+class PlatformUnavailable(CogencyError):
+    """A platform cannot be served now. Its adapter is started again after at least `retry_after_s` seconds."""
+
+    def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetAnswer:
+    """The answer of `/forget`, as Markdown for the person alone. `token`: the argument for `forget` once they agree; ""
+    for nothing. `wider`: the same, including what may have been derived from it. `refused`: no search was made; `text`
+    gives the reason. `by_clock`: the words depend on the person's time zone, which is unknown.
+    """
+
+    text: str
+    token: str = ""
+    wider: str = ""
+    refused: bool = False
+    by_clock: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetProgress:
+    """The progress of a search: messages found so far, and whether erasing has begun, which cannot be stopped."""
+
+    found: int
+    erasing: bool
+
+
+TellProgress: TypeAlias = Callable[[ForgetProgress], Awaitable[None]]
+
+
+async def untold(_: ForgetProgress) -> None:
+    """For a search whose progress is not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A question that a person may want to ask next: the button's label, and the question that it sends."""
+
+    title: str
+    message: str
+
+
+class PlatformRegistry(Protocol):
+    """What a platform's adapter registers, by the source of its messages, as soon as it is able to do it."""
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """The processes that share its connections; None if this one is the only one on its database."""
+        ...
+
+    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        """Show answers to messages of this source on the surface that `surface_for` returns; also after a restart."""
+        ...
+
+    def unregister(self, source: str) -> None:
+        """Remove what was registered: nothing can be shown, fetched, deleted or asked until the platform is back."""
+        ...
+
+    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
+        """Ask `platform` whether, as whom and where the schedules of this source may run."""
+        ...
+
+    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
+        """Give these tools to the people of this source."""
+        ...
+
+    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
+        """`silence` returns the seconds since anything came in, even a heartbeat. It is callable from any thread."""
+        ...
+
+    def connected(self, source: str, trouble: str = "") -> None:
+        """Report that a source is connected, or with `trouble` why it is not, in a sentence for operators. `source`: a
+        platform, or a part of one that connects by itself ("slack:acme").
+        """
+        ...
+
+    def ask_readers(self, source: str, membership: Membership) -> None:
+        """Ask `membership` who can read a group place of this source."""
+        ...
+
+    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
+        """Fetch attachments of this source's messages with `fetch`; `files_now` lists a message's current files."""
+        ...
+
+    def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+        """Delete pages of replies on this source with `delete`, which is retried if it raises SurfaceError."""
+        ...
+
+
+class ReceivedConversations(Protocol):
+    """What was received from a platform. Every method raises StoreError."""
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        """Return the ids of the people who wrote in this conversation; None if the bot does not know it."""
+        ...
+
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        """Return a platform's conversations in which a message was written since then, the latest first."""
+        ...
+
+    async def watermark(self, source: str) -> datetime | None:
+        """Return the time up to which every message of a platform was received; None if none was stored."""
+        ...
+
+    async def set_watermark(self, source: str, time: datetime) -> None:
+        """Store that time."""
+        ...
+
+
+class Choices(Protocol):
+    """Every method raises StoreError."""
+
+    async def all_of(self, owner: str) -> Mapping[str, str]:
+        """Return what was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
+        ...
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        """Store a choice; None removes it."""
+        ...
+
+
+class ForgetQuestions(Protocol):
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+        """Return what `/forget` with these words (see `bot.forgetting.service`) would erase; nothing is erased yet.
+
+        `tell` receives the progress now and then while a search is slow.
+        """
+        ...
+
+    async def forget(
+        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
+    ) -> ForgetAnswer:
+        """Erase what an answer of `ask` described, and return the receipt; or ask again if that has changed.
+
+        `replies`: also delete the affected replies of the bot in the platform. `tell`: as in `ask`.
+        """
+        ...
+
+    def stop(self, person: str) -> bool:
+        """Stop this person's searches in this process that have erased nothing yet; return whether there were any."""
+        ...
+
+    async def stop_everywhere(self, person: str) -> bool:
+        """Stop them in every process; the others notice within a second. Raises StoreError."""
+        ...
+
+
+class ForgettingDesk(ForgetQuestions, Protocol):
+    """Forgetting on request, and what follows when messages and places are edited or deleted."""
+
+    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        """A place was deleted, or the bot was removed from it: schedule the erasure of what was said there.
+
+        `name`: the place's. `at_once` False waits for a grace period, in which the bot may be invited back.
+        """
+        ...
+
+    async def cancel_erasure(self, names: Collection[str]) -> None:
+        """The bot is in these places: cancel their erasure."""
+        ...
+
+    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
+        """A message was edited. `text`: all that it shows; `alone`: the same without what it forwards, which is how a
+        question is stored. A question that waits is answered in its new words; otherwise what was derived from the
+        old words is erased, and the new words are learned from. False if there was nothing to do.
+        """
+        ...
+
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+        """Messages were deleted: they are not answered, a reply that is being written is withdrawn, and what is known
+        from them is forgotten, with everything derived from it.
+        """
+        ...
+
+
+class DirectMessages(Protocol):
+    """Conversations in a channel without threads. `channel`: the id of its first conversation, which is its own."""
+
+    async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
+        """Return the conversation of a message written at this time. After a silence of `idle` it is a new one, named
+        after `message` (its id).
+        """
+        ...
+
+    async def current(self, channel: str) -> str:
+        """Return the current conversation there."""
+        ...
+
+    async def begin(self, channel: str, name: str) -> str:
+        """Start a new conversation there, and return its id. `name`: unique, such as an interaction's id."""
+        ...
+
+
+class ScheduleNotes(Protocol):
+    """What people do about the schedules that a reply created. Each raises StoreError, and Refused for anyone but its
+    asker.
+    """
+
+    async def change_words(self, answered: Answered, person: str) -> str:
+        """Return the words for `/schedules` that show or edit what a question created ("edit 3")."""
+        ...
+
+    async def take_back(self, answered: Answered, person: str) -> str:
+        """Cancel what a question created, and return a confirmation."""
+        ...
+
+
+class ToolsWaiting(Protocol):
+    async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:
+        """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
+
+        `fields`: how many a form can have there.
+        """
+        ...
+
+
+class Claims(Protocol):
+    """Actions that run once among all processes."""
+
+    async def claim_once(self, source: str, what: str) -> bool:
+        """Return whether this name is claimed for the first time of late."""
+        ...
+
+    async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
+        """Run `do` in the first process that claims this name; the others return None. If it fails, the name is
+        released.
+        """
+        ...
+
+
+class Admissions(Protocol):
+    """Access checks for actions other than submitted questions."""
+
+    def operates(self, person: str) -> bool:
+        """Return whether this person is one of the bot's operators."""
+        ...
+
+    def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        """Return why none of their messages there are accepted, in a sentence for them; None if they are."""
+        ...
+
+    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
+        """Check and count an order such as "stop" before it is carried out. Raises Refused if they may not give orders
+        there, or gave too many.
+        """
+        ...
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        """Check a question that was asked by a command before it is posted for everyone. Raises Refused as `submit`
+        would, as far as that is known beforehand.
+        """
+        ...
+
+
+class Messages(Protocol):
+    """What a platform hands in. Each raises StoreError."""
+
+    async def submit(self, incoming: Incoming) -> bool:
+        """Store the message durably; it will be answered. False if it was already stored.
+
+        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
+        """
+        ...
+
+    async def record_context_message(self, incoming: Incoming) -> None:
+        """Store the message as context of its conversation, without an answer; nothing of people who may not ask."""
+        ...
+
+    async def restrict_place(self, channel: str, place: Place) -> None:
+        """A channel now has fewer readers: what was said while it was open keeps its audience."""
+        ...
+
+
+class PersonalMemory(Protocol):
+    """What platforms ask about a person's memory besides `/memory`. Each raises StoreError."""
+
+    async def take_back(self, turn: int, person: str) -> str:
+        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
+        ...
+
+    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
+        """Return those of these people (ids) who paused learning, there or everywhere."""
+        ...
+
+    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
+        """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
+        ...
+
+
+class OperatorReports(Protocol):
+    async def report(self, person: str) -> str | None:
+        """Return the operators' report as Markdown: health, spending, verdicts; None for anyone else."""
+        ...
+
+
+class Host(Protocol):
+    @property
+    def commands(self) -> BoundCommands: ...
+    @property
+    def tools(self) -> ToolsWaiting: ...
+    @property
+    def models(self) -> ModelChoices: ...
+    @property
+    def knowledge(self) -> PlaceKnowledge: ...
+    @property
+    def schedules(self) -> ScheduleNotes: ...
+    @property
+    def turns(self) -> RunningTurns: ...
+    @property
+    def platforms(self) -> PlatformRegistry: ...
+    @property
+    def conversations(self) -> ReceivedConversations: ...
+    @property
+    def preferences(self) -> Choices: ...
+    @property
+    def forgetting(self) -> ForgettingDesk: ...
+    @property
+    def direct_messages(self) -> DirectMessages: ...
+    @property
+    def claims(self) -> Claims: ...
+    @property
+    def admission(self) -> Admissions: ...
+    @property
+    def feedback(self) -> Feedback: ...
+    @property
+    def ambient(self) -> AmbientIntake: ...
+    @property
+    def messages(self) -> Messages: ...
+    @property
+    def memories(self) -> PersonalMemory: ...
+    @property
+    def reports(self) -> OperatorReports: ...

@@ -1,0 +1,121 @@
+"""The worker of background jobs, one at a time."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
+from agent.jobs import Job
+from agent.ports.clock import Clock
+from agent.ports.jobs import Jobs
+from bot.chat.logs import severity
+from bot.chat.telemetry import SILENT, JobEnd, JobOver, Telemetry
+
+log = logging.getLogger(__name__)
+
+
+Handler: TypeAlias = Callable[[Job], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    sweep_s: float = 5.0
+    """How often to look for due jobs: no person waits for them."""
+    lease: timedelta = timedelta(minutes=2)
+    """How long a worker that stopped keeps its job; the lease is renewed while the handler works."""
+    first_retry: timedelta = timedelta(minutes=1)
+    longest_retry: timedelta = timedelta(hours=6)
+    """The pause doubles between these: short after a hiccup, long for a service that is down for days."""
+    max_attempts: int = 20
+    """About four days: longer than an outage, shorter than a wrong setting that stays."""
+
+    def retry_after(self, attempts: int) -> timedelta:
+        """Return how long to wait after this many attempts, at least one."""
+        return min(self.first_retry * 2 ** min(attempts - 1, 20), self.longest_retry)
+
+
+class JobWorker:
+    """Runs one job at a time, so that answers have the machine's other resources."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        handlers: Mapping[str, Handler],
+        clock: Clock,
+        owner: str,
+        limits: JobLimits = JobLimits(),
+        telemetry: Telemetry = SILENT,
+    ) -> None:
+        self._jobs = jobs
+        self._handlers = handlers
+        self._clock = clock
+        self._owner = owner
+        self._limits = limits
+        self._telemetry = telemetry
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[None, None]:
+        """Run due jobs until the block ends; a job that is interrupted waits for the next start."""
+        worker = asyncio.create_task(self._serve())
+        try:
+            yield
+        finally:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+
+    async def work(self) -> bool:
+        """Run the next due job; return False if there is none. Raises StoreError."""
+        job = await self._jobs.claim(frozenset(self._handlers), self._owner, self._clock.now(), self._limits.lease)
+        if job is None:
+            return False
+        renewing, started = asyncio.create_task(self._renew(job)), self._clock.monotonic()
+        try:
+            done = await self._run_handler(job)
+        finally:
+            renewing.cancel()
+        took_s, end = self._clock.monotonic() - started, JobEnd.DONE if done else JobEnd.FAILED
+        try:
+            if done or job.attempts >= self._limits.max_attempts:
+                await self._jobs.finish(job)
+                end = JobEnd.DONE if done else JobEnd.GIVEN_UP
+            else:
+                await self._jobs.postpone(job, self._clock.now() + self._limits.retry_after(job.attempts))
+        except LeaseLost as error:
+            end = JobEnd.LOST
+            log.info("job %d (%s): %s", job.id, job.kind, error)
+        self._telemetry.record(JobOver(job.kind, end, took_s))
+        return True
+
+    async def _serve(self) -> None:
+        while True:
+            try:
+                while await self.work():
+                    pass
+            except StoreError as error:
+                log.log(severity(error), "no job could be done, trying again: %s", error)
+            await self._clock.sleep(self._limits.sweep_s)
+
+    async def _run_handler(self, job: Job) -> bool:
+        try:
+            await self._handlers[job.kind](job)
+        except StoreUnavailable:
+            raise  # nothing is wrong with the job
+        except CogencyError as error:
+            log.warning("job %d (%s): attempt %d failed: %s", job.id, job.kind, job.attempts, error)
+            return False
+        except Exception:
+            log.exception("job %d (%s): attempt %d failed", job.id, job.kind, job.attempts)
+            return False
+        return True
+
+    async def _renew(self, job: Job) -> None:
+        while True:
+            await self._clock.sleep(self._limits.lease.total_seconds() / 3)
+            try:
+                await self._jobs.renew(job, self._clock.now(), self._limits.lease)
+            except StoreError as error:
+                log.log(severity(error), "job %d (%s): lease not renewed: %s", job.id, job.kind, error)

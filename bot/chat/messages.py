@@ -1,0 +1,49 @@
+"""Implements `bot.chat.host.Host` for the platforms, and serves them all, with what each of them has registered."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TypeVar
+
+from agent.admission_terms import TermsNotMet
+from agent.incoming import Incoming
+from agent.memory.audience import Place
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from bot.chat.access.admission import AdmissionControl
+from bot.chat.attachments.kinds import with_names
+from bot.chat.turns.worker import Turns
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedMessages:
+    """Stores what platforms hand in, as far as it is admitted."""
+
+    admission: AdmissionControl
+    turns: Turns
+    ledger: Ledger
+    clock: Clock
+
+    async def submit(self, incoming: Incoming) -> bool:
+        incoming = with_names(incoming) if incoming.files else incoming
+        admission = await self.admission.admission(incoming)
+        claiming = self.turns.promise_slot()
+        accepting = asyncio.ensure_future(self.ledger.accept(incoming, admission.terms, claiming))
+        try:
+            accepted = await self.turns.follow(accepting, claiming)
+        except TermsNotMet as unmet:
+            raise self.admission.refused(incoming, admission, unmet.obstacle) from None
+        if not accepted.duplicate:
+            self.admission.count(incoming, admission)
+        return not accepted.duplicate
+
+    async def record_context_message(self, incoming: Incoming) -> None:
+        if await self.admission.admit_context(incoming):
+            await self.ledger.record_context_message(with_names(incoming))
+
+    async def restrict_place(self, channel: str, place: Place) -> None:
+        await self.ledger.restrict_place(channel, place, self.clock.now())

@@ -1,0 +1,12 @@
+"""What the chat bot says to operators."""
+
+OUTPUT_CLOSED = "The output cannot be written ({reason}): send it elsewhere."
+THIS_CLOCK = "this machine's clock "
+CLOCK_RIGHT = THIS_CLOCK + "is right, by {name}'s"
+CLOCK_OFF = THIS_CLOCK + "is {seconds} seconds off, by {name}'s{matters}"
+SET_CLOCK = "Let the network set it (NTP)."
+CERTIFICATE_NOT_TRUSTED = (
+    "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE in "
+    "the environment to a file with the certificate of its authority"
+)
+CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."

@@ -1,0 +1,357 @@
+"""Runs one claimed turn, from its first step to its stored reply.
+
+Rules (ARCHITECTURE.md, "One visible reply").
+- Every write to the ledger carries the claim's epoch. A write to a platform starts only while the lease certainly
+  holds. A process that lost the lease stops without a message.
+- The reply is saved before its final frame, and shown before it is stored: a crash in between shows nothing twice.
+- A turn that keeps killing its process is given up with a message, not retried without end.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from agent.consents import PutAside
+from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
+from agent.events import Outcome
+from agent.incoming import Incoming, platform_of
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from agent.turn_records import Claim, Closing
+from agent.turn_setup import ANSWERED
+from bot.chat.backoff import OncePerMinute
+from bot.chat.logs import bound, severity
+from bot.chat.notes import NO_ACTIONS, EndedTurn
+from bot.chat.reply.live import WAITING_OFFERS, LiveReply, final_text, offered_actions
+from bot.chat.reply.split import attached_files
+from bot.chat.reply.surface import (
+    FILES,
+    PageGone,
+    PageKey,
+    PageLimited,
+    PageRef,
+    PageRefused,
+    PageUnsent,
+    Surface,
+    SurfaceError,
+)
+from bot.chat.telemetry import Charged, Phase, PhaseBegan, TurnBegan, TurnOver, TurnUnended
+from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.runner import TurnRunner
+
+# Whether this process certainly holds a claimed turn: by its own clocks, else by asking the ledger.
+#
+# The ledger refuses writes of a process whose lease ran out. A platform does not: a process that was suspended, and
+# woke after another one had taken its turn over, would post a second message, or overwrite the finished text with an
+# old one. So each write to a platform starts only while the lease certainly holds.
+
+RENEWALS: Final = 4  # Per length of a lease, so that one may fail
+SAFE_SHARE: Final = 1 / 2  # Of a lease: a write that starts within it has the rest of the lease to reach the platform
+
+
+class Lease:
+    """The lease of a turn. It counts from the creation of this object, which comes before the claim."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, length: timedelta) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._length = length
+        self._renewed = (clock.monotonic(), clock.now())
+
+    @property
+    def pause_s(self) -> float:
+        return self._length.total_seconds() / RENEWALS
+
+    async def renew(self, claim: Claim) -> None:
+        """Raises LeaseLost, and StoreError if the ledger cannot be asked."""
+        renewed = (self._clock.monotonic(), self._clock.now())
+        await self._ledger.renew(claim, renewed[1], self._length)
+        self._renewed = renewed
+
+    async def ensure(self, claim: Claim) -> None:
+        """Return if the lease holds, renewing it if necessary.
+
+        Raises LeaseLost if another process has the turn, and PageUnsent if the ledger cannot be asked.
+        """
+        while not self._holds():
+            try:
+                await self.renew(claim)
+            except LeaseLost:
+                raise
+            except StoreError as error:
+                raise PageUnsent(f"whether the turn is still ours is not known: {error}") from error
+
+    def _holds(self) -> bool:
+        """By both clocks: the monotonic one may stop while a machine sleeps, the other one may be set back."""
+        safe, (renewed, renewed_at) = self._length * SAFE_SHARE, self._renewed
+        return self._clock.monotonic() - renewed < safe.total_seconds() and self._clock.now() - renewed_at < safe
+
+
+log = logging.getLogger(__name__)
+
+ANSWERING: Final = "turn"  # The purpose of a turn's model calls, as the ledger stores it
+FIRST_EPOCH: Final = 1  # Of the first claim of a turn; a later claim may find pages that an earlier one has shown
+
+# The timeout of uploading files: some megabytes on a slow line. The conversation's next question waits meanwhile.
+ATTACH_S: Final = 60.0
+
+# The longest rate limit to wait out before showing the asker what a turn waits for: later they have pressed the button.
+SHOW_WAIT_S: Final = 30.0
+
+# How long a process waits for another one to end a turn that it has lost: longer than answers take.
+STRAY_S: Final = 600.0
+
+
+@dataclass(slots=True, eq=False)
+class RunningTurn:
+    """One claimed turn in this process. `earlier`: an earlier claim of the same turn, from before the clock jumped."""
+
+    claim: Claim
+    lease: Lease
+    earlier: "RunningTurn | None"
+    task: asyncio.Task[Outcome | None] = field(init=False)
+    thinking: asyncio.Task[EndedTurn | PutAside] | None = None
+    taken_back: bool = False
+    """Its pages are deleted, and nothing more is shown."""
+    others_wait: bool = True
+    """Whether there may be a turn to claim when this one has ended."""
+    lost: bool = False
+    """Another process has the turn."""
+    reclaimed: bool = False
+    """This process claimed the turn again after the lease of this claim ran out."""
+    put_off: bool = False
+    """It ended because the ledger could not be asked, and continues once it can."""
+    put_aside: bool = False
+    """It waits for its asker."""
+
+    def __post_init__(self) -> None:
+        self.taken_back = self.claim.withdrawn
+
+    def stop(self) -> None:
+        if self.thinking is not None:
+            self.thinking.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Answers claimed turns. `max_attempts`: claims of a turn before it is given up."""
+
+    ledger: Ledger
+    thinking: TurnRunner
+    surface_for: Callable[[Incoming], Surface]
+    clock: Clock
+    max_attempts: int
+    logged: OncePerMinute = field(default_factory=OncePerMinute)
+
+    async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        """Answer the turn. `stopped`: whether the turn was asked to end.
+
+        Returns None if the turn was put off or put aside, or its lease was lost. A turn that was put off is claimed
+        again when its lease has run out or was given back.
+        """
+        claim = running.claim
+        earlier = running.earlier
+        if earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
+            earlier.reclaimed = True
+            earlier.task.cancel()
+        while earlier is not None:  # an earlier claim may itself still wait for the one before it
+            await asyncio.wait({earlier.task})
+            earlier = earlier.earlier
+        running.earlier = None
+        question = claim.incoming
+        with bound(turn=claim.turn, conversation=question.conversation, person=question.person.id):
+            return await self._run(running, stopped)
+
+    async def _run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        claim, telemetry = running.claim, self.thinking.telemetry
+        question, resumed = claim.incoming, claim.epoch > FIRST_EPOCH
+        waited_s = max(0.0, (self.clock.now() - question.time).total_seconds())
+        telemetry.record(TurnBegan(claim.turn, platform_of(question.source), question.conversation, waited_s, resumed))
+        renewing = asyncio.create_task(self._renew(running))
+        outcome, end = None, TurnUnended.FAILED
+        try:
+            outcome = await self._answer(running, stopped)
+            end = outcome or TurnUnended.PUT_ASIDE
+        except LeaseLost as error:
+            end = TurnUnended.LOST
+            log.info("turn %d: given up: %s", claim.turn, error)
+        except (StoreError, SurfaceError) as error:
+            end = TurnUnended.PUT_OFF
+            running.put_off = isinstance(error, StoreUnavailable)
+            log.log(severity(error), "turn %d: put off: %s", claim.turn, error)
+        except asyncio.CancelledError:
+            end = TurnUnended.LOST if running.lost or running.reclaimed else TurnUnended.GIVEN_BACK
+            raise
+        finally:
+            renewing.cancel()
+            telemetry.record(TurnOver(claim.turn, end))
+        return outcome
+
+    async def _renew(self, running: RunningTurn) -> None:
+        claim = running.claim
+        while True:
+            await self.clock.sleep(running.lease.pause_s)
+            if running.put_aside:  # it is held no more; its asker is still being shown what it waits for
+                return
+            try:
+                await running.lease.renew(claim)
+            except LeaseLost:
+                running.lost = True
+                running.task.cancel()
+                return
+            except StoreError as error:
+                log.log(severity(error), "turn %d: lease not renewed: %s", claim.turn, error)
+
+    async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        """Think, show the reply and store it. Return None if the turn waits for its asker. While the store is
+        unavailable, a status says so.
+        """
+        surface = self.surface_for(running.claim.incoming)
+        ended = False
+        try:
+            if running.claim.epoch > FIRST_EPOCH:
+                await _show_status(surface, reply_texts.CONTINUING)
+            outcome = await self._answer_on(surface, running, stopped)
+            ended = True
+        except StoreUnavailable:
+            await _show_status(surface, reply_texts.UNSTORED)
+            raise
+        finally:
+            surface.finish(ended=ended)
+        return outcome
+
+    async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        claim = running.claim
+
+        async def store_pages(pages: tuple[str, ...]) -> None:
+            await self.ledger.save(claim, reply_ref=json.dumps(pages))
+
+        pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
+        ended, telemetry = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, "")), self.thinking.telemetry
+        live = LiveReply(
+            surface,
+            self.clock,
+            claim.turn,
+            pages,
+            store_pages,
+            resumed=claim.epoch > FIRST_EPOCH,
+            check_lease=partial(running.lease.ensure, claim),
+            logged=self.logged,
+            telemetry=telemetry,
+        )
+        try:
+            async with live:
+                result = await self._think(running, live, stopped)
+                telemetry.record(PhaseBegan(claim.turn, Phase.SHOW))
+                if isinstance(result, PutAside):
+                    await live.finish(None, WAITING_OFFERS)
+                    telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
+                    await self.ledger.put_aside(claim, result.until)
+                    running.put_aside = True
+                    log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(result.calls))
+                    await self._show_waiting(surface, claim.turn)
+                    return None
+                ended = result
+                lines = await self.thinking.lines_below(ended)
+                text = "" if running.taken_back else final_text(ended.closing, [line.text for line in lines])
+                offers = offered_actions(ended.closing) if self.thinking.offers_actions(ended) else NO_ACTIONS
+                offers = offers.union(*(line.actions for line in lines))
+                ended = _closing(ended, pages=await live.finish(text, offers))
+            ended = await self._with_files(ended, live.surface, running)
+        except PageRefused as refused:
+            if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
+                log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
+            with suppress(SurfaceError):  # best effort: the user may not be reachable at all
+                await surface.send_ephemeral(reply_texts.NOT_SHOWN.format(why=refused.remedy).rstrip())
+            ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
+        except PageGone:
+            log.info("turn %d: somebody deleted the reply", claim.turn)
+            if not running.taken_back:
+                with suppress(SurfaceError):  # best effort
+                    await surface.send_ephemeral(reply_texts.REPLY_DELETED)
+            ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
+        except (LeaseLost, asyncio.CancelledError) as error:
+            if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
+                await self._delete_stray(live.stray_page, surface, running)
+            raise
+        if not running.taken_back and (message := await self.thinking.final_message(ended)) is not None:
+            await self.ledger.accept(message)
+        closing = ended.closing
+        telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
+        running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
+        telemetry.record(Charged(ANSWERING, closing.calls))
+        for line in () if running.taken_back else await self.thinking.private_lines(ended):
+            with suppress(SurfaceError):  # best effort
+                await surface.send_ephemeral(line)
+        log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
+        return closing.outcome
+
+    async def _show_waiting(self, surface: Surface, turn: int) -> None:
+        """Show the asker what the turn waits for. Best effort: the button below the reply shows it, too."""
+        try:
+            await surface.show_waiting(turn)
+        except PageLimited as limited:
+            if limited.retry_after_s <= SHOW_WAIT_S:
+                await self.clock.sleep(limited.retry_after_s)
+                with suppress(CogencyError):
+                    await surface.show_waiting(turn)
+        except CogencyError as error:
+            log.info("turn %d: its asker is shown what waits by the button alone: %s", turn, error)
+
+    async def _with_files(self, ended: EndedTurn, surface: Surface, running: RunningTurn) -> EndedTurn:
+        """Attach the reply's files. The answer does not depend on them: a failure is only logged."""
+        claim, closing = running.claim, ended.closing
+        pages = len(closing.pages)
+        files = attached_files(closing.reply, pages=pages, limits=surface.limits, shared=closing.files)
+        if running.taken_back or closing.outcome not in ANSWERED or not files:
+            return ended
+        try:
+            await running.lease.ensure(claim)
+            async with asyncio.timeout(ATTACH_S):
+                messages = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
+        except (SurfaceError, TimeoutError) as error:
+            log.warning("turn %d: %d files not handed over: %s", claim.turn, len(files), error)
+            return ended
+        return _closing(ended, pages=(*closing.pages, *(page.id for page in messages)))
+
+    async def _delete_stray(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
+        """Delete a page that was posted just as the turn was lost, unless it became part of the reply."""
+        turn, until = running.claim.turn, self.clock.monotonic() + STRAY_S
+        with suppress(StoreError, SurfaceError):
+            while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
+                await self.clock.sleep(running.lease.pause_s)
+            if pages is not None and page.id not in pages:
+                log.info("turn %d: a page too many is taken away", turn)
+                await surface.delete(page)
+
+    async def _think(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
+        claim = running.claim
+        if claim.attempts > self.max_attempts:
+            sorry = reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn)
+            return EndedTurn(claim.turn, claim.incoming, Closing(Outcome.REFUSED, sorry))
+        # A task of its own: stopping ends the thinking, but not showing and storing the reply so far.
+        running.thinking = asyncio.create_task(self.thinking.think(claim, live, stopped))
+        try:
+            result = await running.thinking
+        except asyncio.CancelledError:
+            if not (running.thinking.cancelled() and stopped()):
+                running.thinking.cancel()
+                await asyncio.wait({running.thinking})
+                raise
+            result = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, ""))  # before its first step
+        return _closing(result, reply="") if running.taken_back and isinstance(result, EndedTurn) else result
+
+
+def _closing(ended: EndedTurn, **changes: Any) -> EndedTurn:  # noqa: ANN401 -- fields of Closing, as of `replace`
+    return replace(ended, closing=replace(ended.closing, **changes))
+
+
+async def _show_status(surface: Surface, status: str) -> None:
+    with suppress(SurfaceError):  # best effort
+        await surface.status(status)

@@ -1,0 +1,387 @@
+"""One turn's answer: from a claimed question to everything that the turn leaves behind.
+
+One of the three broad excepts of this program is here: a turn. An unexpected error ends in one sentence to the person
+and one log line with the turn's id.
+"""
+
+import asyncio
+import logging
+from collections import ChainMap
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from agent import texts
+from agent.citations import cite, references_of
+from agent.consents import PutAside
+from agent.context import Context
+from agent.errors import ProviderError, StoreError
+from agent.events import (
+    AgentEvent,
+    IterationStarted,
+    Outcome,
+    TurnPutAside,
+)
+from agent.incoming import Incoming
+from agent.loop import Loop
+from agent.memory.audience import PersonAudience, Place
+from agent.memory.synthesizer import may_teach
+from agent.messages import Provenance
+from agent.ports.clock import Clock
+from agent.ports.conversations import Knowledge
+from agent.ports.ledger import Ledger
+from agent.ports.model import Capabilities, Provider
+from agent.ports.tools import Asker
+from agent.progress import Progress, decode, encode
+from agent.protocol.render import joined
+from agent.schedules.long_work import asked_in
+from agent.state import SituationSummary
+from agent.tool_policy import UNREAD, TurnWords
+from agent.toolbox.registry import Registry
+from agent.turn import Turn
+from agent.turn_records import Claim, Closing, Waiting
+from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of, turn_words
+from bot.chat.attachments.reading import Attached
+from bot.chat.audit import CallAudit
+from bot.chat.kinds import ASKED, TurnRule
+from bot.chat.notes import EndedTurn, NoteLine, lines_below, private_lines
+from bot.chat.reply.live import LiveReply
+from bot.chat.reply.surface import SurfaceError
+from bot.chat.telemetry import Telemetry
+from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.turn_events import ObservedEvents, explained, show_again
+from bot.tools.approvals import wait_until
+
+log = logging.getLogger(__name__)
+
+# How long a resumed turn waits for its tools' servers: after a restart, they are just starting, too.
+SETTLE_S = 10.0
+WAITED = timedelta(seconds=5)  # Longer than a message waits for its turn while workers are free
+
+
+class TurnRunner:
+    def __init__(self, config: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
+        self._config = config
+        self._rules = dict(ChainMap(*(dict(feature.kinds) for feature in config.features), dict(ASKED)))
+        self._notes = [note for feature in config.features for note in feature.notes]
+        self._ledger = ledger
+        self._knowledge = knowledge
+        self._clock = clock
+        self._composing = asyncio.Semaphore(1)  # several at once would only block the event loop for longer
+
+    @property
+    def telemetry(self) -> Telemetry:
+        return self._config.telemetry
+
+    async def _prepare(self, claim: Claim, stopped: Callable[[], bool]) -> None:
+        asker = asker_of(claim.incoming)
+        try:
+            await self._config.tools.servers.prepare(asker)
+            if claim.progress and self._lacks(claim, asker):
+                await self._config.tools.servers.settle(SETTLE_S)
+        except asyncio.CancelledError:
+            if not stopped():
+                raise
+
+    def _lacks(self, claim: Claim, asker: Asker) -> bool:
+        """Whether a resumed turn has open calls of tools that are not available, or not yet."""
+        steps = decode(claim.progress).steps
+        open_ = {call.name for step in steps if not step.complete for call in step.calls}
+        return bool(open_) and not open_ <= {tool.name for tool in self._config.tools.all(asker)}
+
+    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
+        """Run the turn up to its complete reply, which `live` shows as it grows, or up to a call that needs consent.
+
+        A cancellation while `stopped()` is true ends the turn with the text so far. Any other cancellation is raised,
+        as are StoreError and SurfaceError.
+        """
+        question, rule = claim.incoming, self._rules[claim.incoming.kind]
+        if rule.posts_text:
+            return EndedTurn(claim.turn, question, _posted(claim, stopped))
+        text = joined([question.text, rule.instruction])
+        conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
+        asked = replace(claim, incoming=replace(question, text=text, conversation=conversation))
+        ended = await self._think(asked, rule, live, stopped)
+        if isinstance(ended, EndedTurn):
+            fails = rule.is_unasked and ended.closing.outcome not in ANSWERED and live.is_empty
+            silent = fails or (rule.may_be_silent and says_nothing(ended.closing))
+            closing = _without_words(ended.closing) if silent else ended.closing
+            return replace(ended, question=question, closing=closing)
+        if rule.is_unasked:
+            return EndedTurn(claim.turn, question, _without_words(Closing(Outcome.ANSWERED, "")))
+        return ended
+
+    async def _think(
+        self, claim: Claim, rule: TurnRule, live: LiveReply, stopped: Callable[[], bool]
+    ) -> EndedTurn | PutAside:
+        await self._prepare(claim, stopped)
+        tools = self._config.tools.registry(asker_of(claim.incoming))
+        context: Context | None = None
+
+        def words() -> TurnWords:
+            return UNREAD if context is None else turn_words(claim, context)
+
+        turn, audit = await self._turn(claim, rule, tools, words)
+        closing = Closing(Outcome.STOPPED, turn.text)
+        held: list[AgentEvent] | None = [] if rule.may_be_silent else None
+        events = ObservedEvents(
+            live,
+            self._config.handles,
+            partial(explained, claim.incoming),
+            audit,
+            held=held,
+            asks=not rule.is_unasked,
+            turn=claim.turn,
+            telemetry=self.telemetry,
+        )
+        try:
+            if stopped():
+                return EndedTurn(claim.turn, claim.incoming, closed(closing, turn, claim.incoming.place))
+            files = await self._files(claim, rule, turn, live)
+            if refusal := files.sorry:
+                closing = await self._end(claim, turn, closing, Outcome.REFUSED, refusal)
+                return EndedTurn(claim.turn, claim.incoming, closing)
+            if files.spoken:
+                claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
+                await self._ledger.set_text(claim, files.spoken)
+            groups = await self._groups(claim.incoming.place)
+            provider = await self._config.provider(claim.incoming)
+            context, until = await self._known(claim, rule, tools, groups, turn.progress, files, provider.capabilities)
+            turn.record_sources(context.sources)
+            live.record_context(context.read, turn.progress)
+            closing = replace(
+                closing,
+                context_messages=context.message_ids,
+                context_facts=context.fact_ids,
+                retold=context.provenance >= Provenance.RETOLD,
+                summarise_until=until if self._config.summarises else None,
+            )
+            events.asked = provider.name
+            loop = self._loop(claim, rule, turn, tools, context, groups, provider, events)
+            await show_again(turn.progress, events.show, steps=rule.runs_beside)
+            with self._config.foreground.answering():
+                ended = await loop.run()
+            if isinstance(ended, TurnPutAside):
+                return await self._put_aside(ended, turn, audit, events)
+            written = turn.progress.summary
+            noted = SituationSummary().merged(written) if written else None
+            closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
+            if closing.outcome in ANSWERED:
+                closing = await self._to_be_learned(claim.incoming, rule, turn.progress.joined, closing)
+        except asyncio.CancelledError:
+            if not stopped():
+                raise
+            closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text, audit)
+        except (StoreError, SurfaceError):
+            raise
+        except Exception:
+            log.exception("turn %d: failed", claim.turn)
+            reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
+            closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
+        closing = _with_sources(claim, closing, turn.progress)
+        closing = closed(closing, turn, claim.incoming.place)
+        return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
+
+    async def _groups(self, place: Place) -> frozenset[str]:
+        """Return the groups whose content may be used there: where several people read, none."""
+        is_alone = isinstance(place.audience, PersonAudience)
+        return await self._config.readers.groups_of(place) if is_alone else frozenset()
+
+    async def _known(
+        self,
+        claim: Claim,
+        rule: TurnRule,
+        tools: Registry,
+        groups: frozenset[str],
+        progress: Progress,
+        files: Attached,
+        capabilities: Capabilities,
+    ) -> tuple[Context, int | None]:
+        """See `agent.turn_setup.known_context`. Raises StoreError."""
+        context, until = await known_context(
+            self._config.context,
+            await self._config.persona(claim.incoming),
+            tools,
+            self._knowledge,
+            claim,
+            groups,
+            progress,
+            images=files.images,
+            quoted=files.quoted,
+            reasons=capabilities.reasons,
+            in_functions=capabilities.native_calls,
+            composing=self._composing,
+        )
+        if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
+            context = replace(context, own_words=context.own_words[:-1])
+        return context, until
+
+    async def _turn(
+        self, claim: Claim, rule: TurnRule, tools: Registry, words: Callable[[], TurnWords]
+    ) -> tuple[Turn, CallAudit | None]:
+        progress, policy, limits = decode(claim.progress), self._config.policy, self._config.context.turn_limits
+        limits = replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
+        turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=claim.incoming.text), None
+        if policy is not None and (tools.asks or policy.rows):
+            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
+        if self._config.audit is None:
+            return turn, None
+        audit = CallAudit(claim, self._config.audit, self._clock, tools, lambda: turn.progress, gate)
+        if progress.awaited:
+            await audit.keep_refused()
+        return turn, audit
+
+    async def _files(self, claim: Claim, rule: TurnRule, turn: Turn, live: LiveReply) -> Attached:
+        """Read the files that came with the question, while the person sees a status, if a budget is left for it."""
+        question = claim.incoming
+        if (spent := await self._overspent(claim, rule, turn)) is not None:
+            return Attached(sorry=spent)
+        if not question.files:
+            return Attached()
+        await live.record_event(IterationStarted(1))
+        return await self._config.files.read(question)
+
+    async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
+        """Return the lines to show below the reply. Raises StoreError."""
+        return () if _is_silent(ended.closing) else await lines_below(self._notes, ended)
+
+    async def private_lines(self, ended: EndedTurn) -> list[str]:
+        """Return what the person alone is shown after the reply. Raises StoreError."""
+        if ended.closing.outcome not in ANSWERED or _is_silent(ended.closing):
+            return []
+        return await private_lines(self._notes, ended)
+
+    def offers_actions(self, ended: EndedTurn) -> bool:
+        return self._rules[ended.kind].offers_actions
+
+    async def final_message(self, ended: EndedTurn) -> Incoming | None:
+        """Return the message to accept as a turn, now that this one has ended; None for none. Raises StoreError."""
+        watcher = self._rules[ended.kind].watcher
+        return None if watcher is None else await watcher.ended(ended.question, ended.closing)
+
+    async def _to_be_learned(
+        self, question: Incoming, rule: TurnRule, joined: Sequence[Waiting], closing: Closing
+    ) -> Closing:
+        """Set when to learn from the question. Small talk has no time, but is learned from once it is edited."""
+        if not rule.is_learned_from:
+            return replace(closing, passed_over=True)
+        learning = self._config.learning
+        if not await learning.may_learn(question):
+            return replace(closing, passed_over=True)
+        teaches = may_teach([question.text, *(one.text for one in joined)])
+        return replace(closing, learn_at=learning.due(self._clock.now()) if teaches else None)
+
+    async def _overspent(self, claim: Claim, rule: TurnRule, turn: Turn) -> str | None:
+        """Return why a question that had to wait exceeds a budget now. Others were checked when they came in."""
+        waited = self._clock.now() - claim.incoming.time
+        if turn.progress.calls or (waited < WAITED and not rule.runs_beside):
+            return None
+        return await self._config.budgets.budget_left(claim.incoming)
+
+    async def _put_aside(
+        self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "ObservedEvents"
+    ) -> PutAside:
+        if events.asks:
+            await events.release()
+        if audit is not None:  # the process that resumes the turn assumes that calls with a result are in the audit
+            await audit.keep_unrun()
+        return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
+
+    async def _end(
+        self,
+        claim: Claim,
+        turn: Turn,
+        closing: Closing,
+        outcome: Outcome,
+        reply: str,
+        stopped: CallAudit | None = None,
+    ) -> Closing:
+        """Store that the answer is complete: after a crash while it is shown, it must not be begun again.
+
+        `stopped`: the audit in which running calls are marked as stopped.
+        """
+        if stopped is not None and turn.progress.steps:
+            await stopped.stop()
+        await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
+        return replace(closing, outcome=outcome, reply=reply)
+
+    def _loop(
+        self,
+        claim: Claim,
+        rule: TurnRule,
+        turn: Turn,
+        tools: Registry,
+        context: Context,
+        groups: frozenset[str],
+        provider: Provider,
+        events: "ObservedEvents",
+    ) -> Loop:
+        config = self._config
+
+        async def save(progress: Progress) -> None:
+            await self._ledger.save(claim, progress=encode(progress))
+
+        async def arrived() -> Sequence[Waiting]:
+            return await self._ledger.waiting(claim)
+
+        def failed(error: ProviderError) -> str:
+            reason = error.reason
+            told = events.explain(reason)
+            if told != reason.to_operator:  # the person does not see the details
+                log.warning("turn %d: %s", claim.turn, reason.sentence)
+                log.debug("turn %d: the vendor says: %s", claim.turn, reason.quoted)
+            return told
+
+        return loop_of(
+            claim,
+            turn,
+            tools,
+            context,
+            groups,
+            provider,
+            self._clock,
+            emit=events.record_event,
+            save=save,
+            arrived=arrived if config.joins and not rule.runs_beside else None,
+            ask=None if config.questions is None else partial(config.questions.ask, claim),
+            afford=partial(config.budgets.budget_left, claim.incoming),
+            ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
+            explain=failed,
+        )
+
+
+def _without_words(closing: Closing) -> Closing:
+    """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
+    return replace(closing, reply="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+
+
+def says_nothing(closing: Closing) -> bool:
+    return closing.reply.strip() == texts.NOTHING_TO_REPORT
+
+
+def _posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
+    """Return the end of a turn that was begun with its reply, so that no model is asked."""
+    if stopped():
+        return Closing(Outcome.STOPPED, "")
+    progress = decode(claim.progress)
+    words = claim.incoming.text if progress.reply is None else progress.reply
+    return Closing(Outcome.ANSWERED, words, passed_over=True, retold=not progress.own)
+
+
+def _is_silent(closing: Closing) -> bool:
+    """Whether there was nothing to report."""
+    return closing.outcome is Outcome.ANSWERED and not closing.reply
+
+
+def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:
+    """Return the answer with its sources below it, and without citations that no result has."""
+    if says_nothing(closing) or not any(step.calls for step in progress.steps):
+        return closing
+    cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
+    if cited.invented:
+        log.info("turn %d: the model cited what no result had brought, %d times", claim.turn, cited.invented)
+    is_answer = closing.outcome in ANSWERED or cited.is_cited
+    reply = joined([cited.text, reply_texts.sources_text(cited) if is_answer else ""])
+    return replace(closing, reply=reply, invented=cited.invented)

@@ -1,0 +1,46 @@
+"""All commands by name, as they are declared: the manifest, Discord's registration, `/help` and the documents need no
+running bot. `bot.app.commands` binds them to their services.
+"""
+
+from typing import Final
+
+from bot.budgets.commands import COMMAND as BUDGET_COMMAND
+from bot.budgets.commands import USAGE_COMMAND
+from bot.channels.commands import COMMAND as CHANNEL_COMMAND
+from bot.chat.commands.declaration import AnyCommand
+from bot.chat.commands.talking import ASK_COMMAND, HELP_COMMAND, NEW_COMMAND, STOP_COMMAND
+from bot.chat.panels import PanelForm
+from bot.forgetting.commands import FORGET_COMMAND
+from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
+from bot.memory.commands import COMMAND as MEMORY_COMMAND
+from bot.memory.policy_commands import POLICY_COMMAND
+from bot.models.commands import MODEL_COMMAND
+from bot.operators.commands import OPERATOR_COMMAND
+from bot.schedules.commands import COMMAND as SCHEDULES_COMMAND
+from bot.schedules.commands import REMIND_COMMAND
+from bot.tools.commands import COMMAND as TOOLS_COMMAND
+
+COMMANDS: Final[tuple[AnyCommand, ...]] = (
+    ASK_COMMAND,
+    BUDGET_COMMAND,
+    CHANNEL_COMMAND,
+    FORGET_COMMAND,
+    HELP_COMMAND,
+    KNOWLEDGE_COMMAND,
+    LEARN_COMMAND,
+    MEMORY_COMMAND,
+    MODEL_COMMAND,
+    NEW_COMMAND,
+    OPERATOR_COMMAND,
+    POLICY_COMMAND,
+    REMIND_COMMAND,
+    SCHEDULES_COMMAND,
+    STOP_COMMAND,
+    TOOLS_COMMAND,
+    USAGE_COMMAND,
+)
+
+
+def form_named(name: str) -> tuple[AnyCommand, PanelForm] | None:
+    """Return a form, with the command whose words it makes."""
+    return next(((command, form) for command in COMMANDS for form in command.forms if form.name == name), None)

@@ -1,0 +1,557 @@
+"""Forgetting, as people request it and as platforms report deleted messages, edited messages and lost places."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final, assert_never
+from unicodedata import category
+
+from agent.errors import StoreError
+from agent.incoming import Person
+from agent.jobs import Job
+from agent.memory.audience import PersonAudience, Place
+from agent.memory.forgetting_plans import (
+    EDIT,
+    AboutTopic,
+    Deleted,
+    During,
+    Everything,
+    Gone,
+    OneThread,
+    Receipt,
+    Wish,
+    post_key,
+)
+from agent.memory.periods import TimeSpan, periods_in
+from agent.ports.clock import Clock
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
+from agent.ports.preferences import Preferences
+from agent.ports.tools import Asker
+from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
+from bot.chat.access.admission import RateCounter
+from bot.chat.fair_turns import FairTurns
+from bot.chat.host import ForgetAnswer, ForgetProgress, TellProgress, untold
+from bot.chat.message_parts import shows_enclosed
+from bot.chat.texts.formatting import zone_of
+from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.retention import BATCH, DELETED, GONE, sweep_soon
+
+# The requests of `/forget`, parsed from the words after it; the same on every platform. Pure.
+#
+#     thread | everything | 2 hours | the last 3 days | today | since Monday | since 14:30 | about Apollo
+#
+# Rules. "2 days" are the last 48 hours; calendar words such as "yesterday" mean days in the person's time zone. Nothing
+# is guessed: words that cannot be parsed get one sentence that says what to write.
+
+
+# In a message; a longer one talks about forgetting. `/forget` has no such limit.
+MAX_REQUEST_WORDS: Final = 4
+MAX_ABOUT_CHARS: Final = 50  # A name or a few words, which a button has to carry
+MIN_ABOUT_CHARS: Final = 3  # In one word: fewer letters occur in nearly every text
+MIN_CJK_CHARS: Final = 2  # The same for Chinese, Japanese and Korean, where a character is a syllable or a word
+RELATED: Final = "+"  # Marks a wish in a button that includes related messages
+MAX_TOKEN_CHARS: Final = 70  # Of the 100 that a Discord button holds; the rest identifies its owner
+
+_TALK: Final = frozenset({"it", "that", "them", "this"})
+_THREAD: Final = frozenset({"thread", "this thread", "this", "here", "this conversation"})
+_EVERYTHING: Final = frozenset({"everything", "all", "everything about me"})
+_UNITS: Final = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+_NUMBERS: Final = {"": 1, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+# Whether "hours" has an s or "last" before it decides between "the last hour" and an unclear "hour".
+_LAST: Final = re.compile(
+    r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
+    r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
+)
+# A person who is asked what to forget may repeat the command in the reply.
+_COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
+# In these scripts two signs are a word, where two letters would match far too much.
+_CJK_WORD: Final = re.compile(
+    rf"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{{{MIN_CJK_CHARS}}}"
+)
+_FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
+_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)  # Since 1970: `datetime` holds no time with more digits
+_CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class UnclearForget:
+    sentence: str
+
+
+def read_forget_request(words: str, asker: Asker, now: datetime) -> Wish | UnclearForget | None:
+    """Return what these words ask to forget; None for no words."""
+    request = _COMMAND.sub("", " ".join(words.split()), count=1)
+    plain = request.casefold().strip(" .!?")
+    if not plain:
+        return None
+    if plain in _THREAD:
+        return OneThread(asker.person.id, asker.thread) if asker.thread else UnclearForget(forgetting_texts.NO_THREAD)
+    if plain in _EVERYTHING:
+        return Everything(asker.person.id)
+    if plain.startswith("about "):
+        return _about(request[len("about ") :].strip(" .!?“”\"'"), asker)
+    period = _period(plain, asker, now)
+    if period is None or period.since >= now:
+        ways = f"`thread`, {forgetting_texts.FORGET_WAYS}" if asker.thread else forgetting_texts.FORGET_WAYS
+        return UnclearForget(forgetting_texts.FORGET_UNCLEAR.format(said=_excerpt(request), ways=ways))
+    until = min(period.until, now).replace(microsecond=0) + timedelta(seconds=1)
+    return During(asker.person.id, TimeSpan(period.since.astimezone(UTC).replace(microsecond=0), until))
+
+
+def needs_zone(words: str, now: datetime) -> bool:
+    """Return whether the meaning of these words depends on a time zone: "today" does, "2 hours" and "thread" do not."""
+    in_west, in_east = (_somebody(zone) for zone in ("Pacific/Pago_Pago", "Pacific/Kiritimati"))
+    return read_forget_request(words, in_west, now) != read_forget_request(words, in_east, now)
+
+
+def _somebody(time_zone: str = "") -> Asker:
+    """Return an asker in a thread, to learn what words mean for anybody."""
+    return Asker(Person("", "", time_zone), Place(PersonAudience("")), thread=frozenset({"here"}))
+
+
+def is_request(words: str, now: datetime) -> bool:
+    """Return whether the words after "forget" in a message are a request; "it" and "about it, why?" are not."""
+    about, _, rest = words.casefold().partition(" ")
+    if "," in words or "?" in words or len(words.split()) > MAX_REQUEST_WORDS or (about == "about" and rest in _TALK):
+        return False
+    return not isinstance(read_forget_request(words, _somebody(), now), UnclearForget)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedForget:
+    """What a person agreed to erase. `name`: of the preview that they saw (see `Preview`); "" for any. `related`:
+    whether related messages, which may rest on the erased ones, are erased, too.
+    """
+
+    wish: Wish
+    name: str = ""
+    related: bool = False
+
+
+def forget_token(wish: Wish, name: str, *, related: bool = False) -> str:
+    """Encode a wish for a button, in up to `MAX_TOKEN_CHARS`. It holds neither a person nor a thread: they are those of
+    the person who presses the button, and of the place where they do.
+
+    `name`: of the preview; a different name later means that what would be erased has changed. `related`: erase the
+    related messages, too.
+    """
+    too = RELATED if related else ""
+    match wish:
+        case OneThread():
+            return f"thread{too}|{name}" if related else "thread"
+        case Everything():
+            return f"everything{too}|{name}" if related else "everything"
+        case During(_, period):
+            return f"during{too}|{name}|{period.since.timestamp():.0f}|{period.until.timestamp():.0f}"
+        case AboutTopic(_, words):
+            return f"about{too}|{name}|{words}"
+        case _:
+            assert_never(wish)
+
+
+def wish_of(token: str, asker: Asker) -> AgreedForget | None:
+    """Decode the output of `forget_token`; return None for anything else."""
+    kind, *rest = token.split("|")
+    related = kind.endswith(RELATED)
+    match [kind.removesuffix(RELATED), *rest]:
+        case ["thread", *name] if asker.thread and len(name) == int(related):
+            return AgreedForget(OneThread(asker.person.id, asker.thread), "".join(name), related)
+        case ["everything", *name] if len(name) == int(related):
+            return AgreedForget(Everything(asker.person.id), "".join(name), related)
+        case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
+            begin, end = (datetime.fromtimestamp(int(seconds), UTC) for seconds in (since, until))
+            return AgreedForget(During(asker.person.id, TimeSpan(begin, end)), name, related)
+        case ["about", name, words]:
+            return AgreedForget(AboutTopic(asker.person.id, words), name, related)
+        case _:
+            return None
+
+
+def _about(words: str, asker: Asker) -> Wish | UnclearForget:
+    if len(words) > MAX_ABOUT_CHARS:
+        return UnclearForget(forgetting_texts.ABOUT_TOO_LONG.format(limit=MAX_ABOUT_CHARS))
+    words = words.replace("|", " ")
+    if not any(char.isalnum() for char in words):
+        return UnclearForget(forgetting_texts.ABOUT_WHAT)
+    if not (_CJK_WORD.search(words) or any(map(_is_long, words.split()))):
+        return UnclearForget(forgetting_texts.ABOUT_TOO_SHORT.format(limit=MIN_ABOUT_CHARS, limit_cjk=MIN_CJK_CHARS))
+    return AboutTopic(asker.person.id, words)
+
+
+def _is_long(word: str) -> bool:
+    """Return whether a word has enough letters. Vowel signs count, too: in many scripts they are half of a word."""
+    return sum(category(char)[0] in "LMN" for char in word) >= MIN_ABOUT_CHARS
+
+
+def _period(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
+    if (last := _LAST.fullmatch(plain)) is not None and _is_span(last):
+        count = last["count"] or ""
+        number = int(count) if count.isdecimal() else _NUMBERS[count]
+        return TimeSpan(now - number * _UNITS[last["unit"]], now) if number else None
+    since, _, rest = plain.partition(" ")
+    if since == "since":
+        start = _clock(rest, asker, now) or _day(rest, asker, now)
+        return None if start is None else TimeSpan(start.since, now)
+    return _day(plain, asker, now)
+
+
+def _is_span(last: re.Match[str]) -> bool:
+    """Return whether the words mean a span up to now, as "2 hours" and "hour" do; "last week" is a calendar week."""
+    return not (last["led"] and last["unit"] == "week" and not last["count"])
+
+
+def _clock(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
+    """Return the span since this time of today; since that of yesterday, if it is still to come today."""
+    clock = _CLOCK.fullmatch(plain)
+    if clock is None:
+        return None
+    local = now.astimezone(zone_of(asker.person.time_zone))
+    start = local.replace(hour=int(clock["hour"]), minute=int(clock["minute"]), second=0, microsecond=0)
+    return TimeSpan(start if start <= local else start - timedelta(days=1), now)
+
+
+def _day(plain: str, asker: Asker, now: datetime) -> TimeSpan | None:
+    """Return the days that the words name, if each word matters: "everything but today" does not mean today."""
+    for phrase in (plain, f"on {plain}", f"in {plain}"):
+        periods = periods_in(phrase, now, asker.person.time_zone)
+        if len(periods) == 1:
+            words = phrase.split()
+            without = (words[:at] + words[at + 1 :] for at, word in enumerate(words) if word not in _FILLERS)
+            has_filler = any(periods_in(" ".join(rest), now, asker.person.time_zone) == periods for rest in without)
+            return None if has_filler else periods[0]
+    return None
+
+
+def _excerpt(text: str) -> str:
+    short = text if len(text) <= 40 else f"{text[:39]}…"
+    return short.replace("`", "")
+
+
+# The confirmation before something is forgotten.
+#
+# Rule: a person must know what they agree to. What will be erased is counted. For a choice by time or by words the
+# first lines are shown. Times are shown with their time zone: UTC where the platform reports none.
+
+
+# By then a turn whose question was deleted while it ran has ended, or its worker has.
+TAKEN_BACK = timedelta(minutes=5)
+
+AT_ONCE: Final = 2  # Concurrent searches of all people: half of the connections that read an SQLite file
+MAX_WAITING: Final = 3  # Searches of one person behind the running one: a person who reads the answers needs no more
+# Pauses before each report of progress. They are few because Slack accepts five answers to one click, and the last one
+# shows the result.
+TELL_AFTER_S: Final = (1.5, 6.0, 30.0)
+
+
+# The prefix of a person's preference that shows a long search to other processes; its start time follows.
+SEARCH: Final = "forget.search "
+LOOKING, ERASING, STOPPED = "looking", "erasing", "stopped"  # Its values, in this order; ERASING may be skipped
+LISTEN_S: Final = 1.0  # How often a long search checks whether another process stopped it
+LONGEST: Final = timedelta(hours=1)  # Of a search; an older mark was left by a process that is gone
+
+
+class _Stopped(Exception):
+    """The person stopped the search."""
+
+
+@dataclass(slots=True, eq=False)
+class _Search:
+    """The state of a running search, shared by its thread and the tasks that wait for it. Implements `Watch`."""
+
+    found: int = 0
+    erasing: bool = False
+    stopped: bool = False
+    mark: str = ""
+    """The name of its preference; "" until the person was offered to stop it."""
+    marking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __call__(self, found: int) -> None:
+        self.found = max(self.found, found)
+        if self.stopped:
+            raise _Stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetDesk:
+    """Runs `/forget`, and forgets what platforms report as edited, deleted or gone.
+
+    Rules
+      A person's data is erased only after they have seen how much it is, and agreed to exactly that.
+      Finding what would be erased takes seconds where there are many messages. So searches run in fair turns by person,
+      and each person has few at a time. The person sees how much was found so far, and may stop the search from any
+      process until something is erased.
+      Deleting or editing a message on the platform counts as agreement. No receipt is shown, so the bytes are wiped a
+      little later, for many messages at once. Each edit locks the database, so in a flood of edits only the last one of
+      each message is stored, at the rate of new messages.
+    """
+
+    forgetting: Forgetting
+    ledger: Ledger
+    jobs: Jobs
+    preferences: Preferences
+    clock: Clock
+    edits: RateCounter = field(default_factory=RateCounter)
+    """Counts edits against the rates of new messages: edits within them are stored at once, the rest later."""
+    is_exempt: Callable[[str], bool] = lambda _: False
+    """Returns whether a person may edit without a limit."""
+    take_back: Callable[[str, str | None], Awaitable[None]]
+    """Ends the running turns of a person in a conversation (None: all), and deletes the replies shown so far."""
+    withdraw: Callable[[str, str], Awaitable[bool]]
+    """Cancels the answer to a deleted message, and deletes the reply shown so far; False if the answer is complete."""
+    learn_at: Callable[[datetime], datetime | None] = lambda _: None
+    """Returns when to learn from a message that was edited now; None: do not learn."""
+    sources: Callable[[], Collection[str]] = tuple
+    """Returns the platforms that this process is connected to."""
+    grace: timedelta = timedelta(days=30)
+    """How long messages of a place are kept after the bot was removed from it, which may have been a mistake."""
+    revoke: Callable[[str], Awaitable[str]] | None = None
+    """Revokes a person's accounts at tool servers; returns a sentence about those that did not confirm it, or ""."""
+    tell_after_s: Sequence[float] = TELL_AFTER_S
+
+    _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
+    _searches: dict[str, list[_Search]] = field(default_factory=dict[str, list[_Search]], init=False)
+    """Running and waiting searches, by person."""
+
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+        """Return the question that shows what these words would erase. Raises StoreError."""
+        return await self._in_turn(asker, tell, lambda search: self._ask(asker, words, search))
+
+    async def forget(
+        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
+    ) -> ForgetAnswer:
+        """Erase what the person agreed to; ask again if it has changed since. Raises StoreError.
+
+        `replies`: whether to delete the bot's replies to it where they are shown; None if they are shown nowhere else.
+        """
+        return await self._in_turn(asker, tell, lambda search: self._forget(asker, token, search, replies=replies))
+
+    def stop(self, person: str) -> bool:
+        searches = [search for search in self._searches.get(person, ()) if not search.erasing]
+        for search in searches:
+            search.stopped = True
+        return bool(searches)
+
+    async def stop_everywhere(self, person: str) -> bool:
+        stopped, now = self.stop(person), self.clock.now()
+        for name in await self.preferences.all_of(person):
+            if not name.startswith(SEARCH):
+                continue
+            if now - datetime.fromisoformat(name.removeprefix(SEARCH)) > LONGEST:
+                await self.preferences.set(person, name, None)
+            else:
+                stopped |= await self.preferences.swap(person, name, LOOKING, STOPPED)
+        return stopped
+
+    async def _in_turn(
+        self, asker: Asker, tell: TellProgress, work: Callable[[_Search], Awaitable[ForgetAnswer]]
+    ) -> ForgetAnswer:
+        if len(self._searches.get(asker.person.id, ())) > MAX_WAITING:
+            return ForgetAnswer(forgetting_texts.FORGETTING, refused=True)
+        search = _Search()
+        self._searches.setdefault(asker.person.id, []).append(search)
+        task = asyncio.ensure_future(self._run(asker.person.id, search, work))
+        listener = asyncio.ensure_future(self._listen(asker.person.id, task, search))
+        try:
+            await self._tell(task, search, tell)
+            return await task
+        except _Stopped:
+            return ForgetAnswer(forgetting_texts.FORGET_STOPPED)
+        finally:
+            listener.cancel()
+            if not task.done():  # the caller was cancelled
+                search.stopped = True
+                task.cancel()
+                await asyncio.wait({task})
+            self._searches[asker.person.id].remove(search)
+            if not self._searches[asker.person.id]:
+                del self._searches[asker.person.id]
+            await asyncio.wait({listener})
+            with suppress(StoreError):  # a mark that stays is ignored once it is older than LONGEST
+                await self._unmark(asker.person.id, search)
+
+    async def _run(
+        self, person: str, search: _Search, work: Callable[[_Search], Awaitable[ForgetAnswer]]
+    ) -> ForgetAnswer:
+        async with self._turns.turn(person):
+            search(0)
+            return await work(search)
+
+    async def _tell(self, work: "asyncio.Future[ForgetAnswer]", search: _Search, tell: TellProgress) -> None:
+        """Report progress after each pause, until the search has ended or no report is left."""
+        for seconds in self.tell_after_s:
+            pause = asyncio.ensure_future(self.clock.sleep(seconds))
+            try:
+                await asyncio.wait({work, pause}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                pause.cancel()
+            if work.done() or search.stopped:
+                return
+            await tell(ForgetProgress(search.found, erasing=search.erasing))
+
+    async def _listen(self, person: str, work: "asyncio.Future[ForgetAnswer]", search: _Search) -> None:
+        """Once the search takes long, mark it for other processes, and stop it if one of them asks."""
+        pause_s = next(iter(self.tell_after_s), None)
+        while pause_s is not None and not (work.done() or search.erasing or search.stopped):
+            await self.clock.sleep(pause_s)
+            pause_s = LISTEN_S
+            with suppress(StoreError):  # the next pass tries again
+                async with search.marking:
+                    if not (search.mark or search.erasing):
+                        mark = f"{SEARCH}{self.clock.now().isoformat()}"
+                        await self.preferences.set(person, mark, LOOKING)
+                        search.mark = mark
+                if (await self.preferences.all_of(person)).get(search.mark) == STOPPED:
+                    search.stopped = True  # only ever set, as `stop` may have set it meanwhile
+
+    async def _begin_erasing(self, person: str, search: _Search) -> None:
+        """Start the part that can no longer be stopped, in any process. Raises _Stopped if it was stopped before."""
+        search(0)
+        search.erasing = True
+        async with search.marking:
+            if search.mark and not await self.preferences.swap(person, search.mark, LOOKING, ERASING):
+                raise _Stopped
+            await self._unmark(person, search)
+
+    async def _unmark(self, person: str, search: _Search) -> None:
+        if search.mark:
+            await self.preferences.set(person, search.mark, None)
+            search.mark = ""
+
+    async def _ask(self, asker: Asker, words: str, search: _Search) -> ForgetAnswer:
+        answer = await self._reply_to(asker, words, search)
+        return replace(answer, by_clock=not asker.person.time_zone and needs_zone(words, self.clock.now()))
+
+    async def _reply_to(self, asker: Asker, words: str, search: _Search) -> ForgetAnswer:
+        match read_forget_request(words, asker, self.clock.now()):
+            case None:
+                return ForgetAnswer(forgetting_texts.FORGET_WHICH, refused=True)
+            case UnclearForget(sentence):
+                return ForgetAnswer(sentence, refused=True)
+            case wish:
+                return await self._question(asker, wish, search)
+
+    async def _forget(self, asker: Asker, token: str, search: _Search, *, replies: bool | None) -> ForgetAnswer:
+        agreed = wish_of(token, asker)
+        if agreed is None:
+            return ForgetAnswer(forgetting_texts.FORGET_UNREADABLE, refused=True)
+        wish = agreed.wish
+        if agreed.name and (await self.forgetting.preview(wish, search)).name != agreed.name:
+            again = await self._question(asker, wish, search)
+            return replace(again, text=f"{forgetting_texts.FORGET_CHANGED} {again.text}")
+        await self._begin_erasing(asker.person.id, search)
+        for conversation in _ended_conversations(wish):
+            await self.take_back(asker.person.id, conversation)
+        receipt, unrevoked = await self.erase(wish, asker.person.id, replies=bool(replies), related=agreed.related)
+        receipt = receipt if replies is not None else replace(receipt, kept=0, ephemeral=0)
+        return ForgetAnswer(f"{forgetting_texts.receipt_text(receipt)} {unrevoked}".rstrip())
+
+    async def erase(
+        self,
+        plan: Wish | Gone,
+        person: str = "",
+        *,
+        replies: bool = False,
+        related: bool = False,
+        limit: int | None = None,
+    ) -> tuple[Receipt, str]:
+        """Erase what was agreed to, once no turn answers any of it. Return the receipt, and the sentence about accounts
+        elsewhere whose end was not confirmed. `person`: the owner's id, "" for a place. Raises StoreError.
+        """
+        titles = await self.forgetting.titles(plan, related=related)
+        unrevoked = await self.revoke(person) if self.revoke and isinstance(plan, Everything) else ""
+        receipt = await self.forgetting.forget(plan, self.clock.now(), replies=replies, related=related, limit=limit)
+        homes = [ShownPage(source, "", person, ShownReply.HOME) for source in self.sources()]
+        await self._delete_pages([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
+        return receipt, unrevoked
+
+    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
+        person, now = await self.forgetting.author(channel, message_id), self.clock.now()
+        if person is None:
+            return False
+        if alone not in (None, text) and not shows_enclosed(await self.forgetting.text(channel, message_id) or ""):
+            text = alone or text  # it is a question, or what it encloses came later: that is kept with no question
+        if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
+            return await self._store_edit(channel, message_id, text)
+        key, payload = post_key(channel, message_id), json.dumps([channel, message_id, text])
+        if not await self.jobs.replace(EDIT, key, payload=payload, person=person):
+            await self.jobs.schedule(EDIT, key, payload, self.edits.book(person, channel, now), person=person)
+        return True
+
+    async def keep_edit(self, job: Job) -> None:
+        """Run the job: store the last edit of a message that exceeded its author's rate. Raises StoreError."""
+        channel, message_id, text = json.loads(job.payload)
+        await self._store_edit(channel, message_id, text, job)
+
+    async def _store_edit(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        if await self.ledger.amend(channel, message_id, text, job):
+            return True
+        now = self.clock.now()
+        is_known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now), job)
+        if is_known:
+            await sweep_soon(self.jobs, now)
+        return is_known
+
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+        now = self.clock.now()
+        running = [message for message in messages if await self.withdraw(channel, message)]
+        for message in running:  # a job erases what the turn has stored by then
+            await self.jobs.cancel(EDIT, post_key(channel, message))
+            payload = json.dumps([channel, message])
+            await self.jobs.schedule(DELETED, f"{channel} {message}", payload, now + TAKEN_BACK)
+        if ended := frozenset(messages) - set(running):
+            plan = Deleted(channel, ended)
+            titles = await self.forgetting.titles(plan)
+            erased = await self.forgetting.retire(plan, now, BATCH)
+            if any(erased.values()):
+                await sweep_soon(self.jobs, now)
+            await self._delete_pages(titles)
+
+    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        run_at = self.clock.now() + (timedelta() if at_once else self.grace)
+        await self.jobs.schedule(GONE, name, gone.encode(), run_at)
+
+    async def cancel_erasure(self, names: Collection[str]) -> None:
+        for name in names:
+            await self.jobs.cancel(GONE, name)
+
+    async def _delete_pages(self, pages: Sequence[ShownPage]) -> None:
+        """Schedule the deletion of these pages on the platforms that this process is connected to."""
+        connected, now = self.sources(), self.clock.now()
+        for page in pages:
+            if page.source in connected:
+                await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
+
+    async def _question(self, asker: Asker, wish: Wish, search: _Search) -> ForgetAnswer:
+        preview, zone = await self.forgetting.preview(wish, search), zone_of(asker.person.time_zone)
+        if preview.is_empty and not isinstance(wish, Everything):  # Everything also erases what no preview counts
+            nothing = forgetting_texts.nothing_to_forget(wish, zone)
+            return ForgetAnswer("\n".join([nothing, *forgetting_texts.documents_left(preview.documents)]))
+        return ForgetAnswer(
+            forgetting_texts.forget_question(wish, preview, zone),
+            forget_token(wish, preview.name),
+            forget_token(wish, preview.name, related=True) if preview.related.count else "",
+        )
+
+
+def _ended_conversations(wish: Wish) -> Collection[str | None]:
+    """Return the conversations whose running turns the wish ends (None: all)."""
+    match wish:
+        case OneThread(_, conversations):
+            return conversations
+        case Everything() | During():
+            return [None]
+        case AboutTopic():
+            return []
+        case _:
+            assert_never(wish)

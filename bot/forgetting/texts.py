@@ -1,0 +1,198 @@
+"""The texts of `/forget`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from typing import assert_never
+
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, OneThread, Preview, Receipt, Sample, Wish
+from agent.memory.periods import TimeSpan
+from bot.chat.texts.formatting import counted, literal, shortened
+
+FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
+FORGET_DECLINED = "Nothing was forgotten."
+# What a person knows by name, in the order of a receipt, in singular and plural.
+_KINDS = {
+    "messages": ("message", "messages"),
+    "facts": ("fact", "facts"),
+    "profile": ("profile entry", "profile entries"),
+    "documents": ("document", "documents"),
+    "schedules": ("schedule", "schedules"),
+    "summaries": ("summary", "summaries"),
+    "accounts": ("sign-in at a tool", "sign-ins at tools"),
+}
+# As previews and receipts count those in which something falls.
+THREADS = "conversations"
+
+
+def amounts(counts: Mapping[str, int]) -> str:
+    """How much of each kind, as a person knows them, and where: "2 messages, 1 fact, in 1 thread"; "nothing"."""
+    known = [counted(counts[kind], *words) for kind, words in _KINDS.items() if counts.get(kind)]
+    if records := sum(count for kind, count in counts.items() if kind not in {*_KINDS, THREADS}):
+        known.append(counted(records, "internal record", "internal records"))
+    if threads := counts.get(THREADS, 0):
+        known.append(f"in {counted(threads, 'thread', 'threads')}")
+    return ", ".join(known) or "nothing"
+
+
+# As much as the search for proof shows: what somebody says elsewhere in words of their own is another text.
+FOUND_NOTHING = "A search afterwards finds none of these texts where they stood"
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """What was erased, and what the search for proof says. It claims no more than the receipt does."""
+    if not any(receipt.erased.values()) and not receipt.found_again:
+        return "There was nothing to forget."
+    done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
+    if receipt.related:
+        stays = counted(receipt.related, "message", "messages")
+        done = f"{done} {stays} elsewhere may say the same in other words: not forgotten."
+    if receipt.documents:
+        done = f"{done} {_documents_stay(receipt.documents)}."
+    if receipt.replies:
+        pages = counted(receipt.replies, "message", "messages")
+        done = f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
+    if receipt.kept:
+        done = f"{done} {_staying(receipt.kept)} where you see {_them(receipt.kept)}, as you chose."
+    if receipt.ephemeral:
+        staying = _staying(receipt.ephemeral, " that only you see")
+        done = f"{done} {staying} until you dismiss {_them(receipt.ephemeral)}."
+    return done
+
+
+def _staying(messages: int, which: str = "") -> str:
+    return f"{counted(messages, 'message', 'messages')} of mine{which} {'stays' if messages == 1 else 'stay'}"
+
+
+def _them(messages: int) -> str:
+    return "it" if messages == 1 else "them"
+
+
+def _proof(receipt: Receipt) -> str:
+    if receipt.found_again:
+        again = counted(receipt.found_again, "entry", "entries")
+        return f"**A search afterwards still finds {again}.** Please tell my operator."
+    if receipt.bytes_gone:
+        return f"{FOUND_NOTHING}, and their bytes are gone from the database files."
+    if receipt.kept_by_server:
+        return (
+            f"{FOUND_NOTHING}. The database server's files and backups are kept by whoever runs it: "
+            "old bytes stay there until its next vacuum, and until the backups run out."
+        )
+    return f"{FOUND_NOTHING}; old bytes may stay in the database files until the next clean-up."
+
+
+# How each wish is written, and what it does.
+FORGET_HELP: Mapping[str, str] = {
+    "/forget thread": "forget this thread: what you said in it, and what came of it",
+    "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
+    "/forget about Apollo": "forget what you said, and what I know, about something",
+    "/forget everything": "forget all that you told me",
+}
+FORGET_WAYS = "`everything`, `2 hours`, `since Monday` or `about` and a word"
+NO_THREAD = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
+FORGET_UNCLEAR = "I did not understand “{said}”: write {ways}."
+ABOUT_TOO_LONG = "Say in at most {limit} characters what it is about."
+ABOUT_WHAT = "Say what it is about, as in `/forget about Apollo`."
+ABOUT_TOO_SHORT = (
+    "Name a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean): shorter ones stand in "
+    "nearly everything."
+)
+OTHERS = "said to others, so not shown here"
+FORGET_CHANGED = "This has changed in the meantime; nothing is erased yet."
+FORGETTING = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
+FORGET_STOPPED = "I have stopped looking; nothing was forgotten."
+NOTHING_SOUGHT = "I am not looking for anything to forget here now."
+ERASING = "Erasing it, which takes a while. I say here when it is done."
+FORGET_UNREADABLE = "I no longer understand this button: please write `/forget` again."
+# No preview counts choices: whoever has asked once may have made some.
+NOTHING_BUT_CHOICES = (
+    "I keep nothing that you wrote, and know nothing about you. Shall I forget what you chose, too, such as your model?"
+)
+
+
+# Enough to recognise what was said; it stays on one or two lines of a phone.
+_LINE_CHARS = 100
+
+
+def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
+    """What will be forgotten, how much that is, and that it is for good."""
+    if preview.is_empty and isinstance(wish, Everything):
+        return NOTHING_BUT_CHOICES
+    lines = [f"I will forget {_what(wish, zone)}. That is {amounts(preview.counts)}. This cannot be undone."]
+    if preview.lines and isinstance(wish, During | AboutTopic):
+        lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
+    if preview.retold.count:
+        told = counted(preview.retold.count, "answer", "answers")
+        lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
+        lines += _listed(preview.retold.lines, preview.retold.count)
+    if preview.related.count:
+        may = counted(preview.related.count, "message", "messages")
+        lines += ["", f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:"]
+        lines += _listed(preview.related.lines, preview.related.count)
+    return "\n".join([*lines, *documents_left(preview.documents)])
+
+
+def documents_left(documents: Sample) -> list[str]:
+    """The lines about documents that the person added and that stay, because they belong to their place."""
+    if not documents.count:
+        return []
+    return ["", f"{_documents_stay(documents.count)}:", *_listed(documents.lines, documents.count)]
+
+
+def _documents_stay(count: int) -> str:
+    stays = counted(count, "document that you added stays", "documents that you added stay")
+    return f"{stays}; `/knowledge` removes {_them(count)}"
+
+
+def looking(found: int) -> str:
+    """It takes long to find what falls."""
+    return (
+        f"Looking through what you said… {counted(found, 'message', 'messages')} found so far. Nothing is erased yet."
+    )
+
+
+def _listed(lines: Sequence[str], count: int) -> list[str]:
+    """These, shortened, and how many more there are."""
+    shown = [f"- {literal(shortened(line, _LINE_CHARS))}" for line in lines]
+    more = count - len(lines)
+    return [*shown, f"- … and {more} more"] if more > 0 and lines else shown or [f"- {OTHERS}"]
+
+
+def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> str:
+    """There is nothing that it could erase."""
+    match wish:
+        case AboutTopic(_, words):
+            return f"Nothing that you said, and nothing that I know about you, speaks of “{literal(words)}”."
+        case OneThread():
+            return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
+        case During(_, period):
+            return f"I have nothing that you said {_span(period, zone)}."
+        case _:
+            assert_never(wish)
+
+
+def _what(wish: Wish, zone: tzinfo) -> str:
+    match wish:
+        case OneThread():
+            return "this thread: what you said in it, the answers to that, and what I remembered from it"
+        case Everything():
+            return "everything that you told me: all threads, and all that I remember about you"
+        case During(_, period):
+            return f"what you said {_span(period, zone)}, everywhere"
+        case AboutTopic(_, words):
+            return f"what speaks of “{literal(words)}”: what you said, the answers to that, and what I know"
+        case _:
+            assert_never(wish)
+
+
+def _things(preview: Preview) -> dict[str, int]:
+    """What falls, without where it stands."""
+    return {kind: number for kind, number in preview.counts.items() if kind != THREADS}
+
+
+def _span(period: TimeSpan, zone: tzinfo) -> str:
+    since, until = (f"{time.astimezone(zone):%A %Y-%m-%d %H:%M}" for time in (period.since, period.until))
+    return f"from {since} to {until} ({zone})"
+
+
+COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again later."

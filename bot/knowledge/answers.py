@@ -1,0 +1,39 @@
+"""What `/knowledge` shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.incoming import Attachment
+from agent.ports.tools import Asker
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDocument:
+    """A document in a list. `may_go`: whether the person who looks at the list may remove it."""
+
+    id: int
+    text: str
+    may_go: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeAnswer:
+    """The answer of `/knowledge`: Markdown, and a page of the list (from 1). `shares`: None if they may not set it."""
+
+    text: str
+    documents: tuple[ShownDocument, ...] = ()
+    page: int = 1
+    pages: int = 1
+    refused: bool = False
+    shares: bool | None = None
+
+
+class PlaceKnowledge(Protocol):
+    async def learn(
+        self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+    ) -> KnowledgeAnswer:
+        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
+        Raises StoreError.
+        """
+        ...

@@ -1,0 +1,136 @@
+"""`/knowledge` and `/learn`."""
+
+import re
+from collections.abc import Sequence
+
+from bot.chat.commands import declaration
+from bot.chat.panels import Panel, PanelAction, PanelPart, page_part
+from bot.knowledge import texts as knowledge_texts
+from bot.knowledge.answers import KnowledgeAnswer, ShownDocument
+from bot.knowledge.service import KnowledgeDesk, is_knowledge_request
+
+SHARE = PanelAction("Share what is told here", "share on", confirm=knowledge_texts.SURE_TO_SHARE)
+STOP_SHARING = PanelAction("Stop sharing", "share off")
+SURE_TO_REMOVE = "I will know it no longer, and erase it. What I said of it stays where I said it."
+KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
+
+
+async def show_knowledge(desk: KnowledgeDesk, call: declaration.CommandCall) -> Panel:
+    answer = await desk.answer(await call.caller.asker(), call.words, call.caller.announce)
+    return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
+
+
+def knowledge_panel(answer: KnowledgeAnswer, *, buttons: bool = True) -> Panel:
+    """`buttons`: whether the platform has them; if not, the syntax is shown."""
+    parts = [_document_part(document) for document in answer.documents]
+    if answer.pages > 1:
+        usage = "" if buttons else knowledge_texts.KNOWLEDGE_PAGE
+        parts.append(page_part(answer.page, answer.pages, usage))
+    if answer.documents and not buttons:
+        parts.append(PanelPart(knowledge_texts.KNOWLEDGE_USAGE))
+    switch = {None: (), True: (STOP_SHARING,), False: (SHARE,)}[answer.shares] if buttons else ()
+    return Panel(answer.text, switch, parts=tuple(parts), refused=answer.refused)
+
+
+def _document_part(document: ShownDocument) -> PanelPart:
+    actions = [PanelAction("Show", f"show {document.id}")]
+    if document.may_go:
+        actions.append(PanelAction("Remove", f"remove {document.id}", danger=True, confirm=SURE_TO_REMOVE))
+    return PanelPart(document.text, tuple(actions))
+
+
+async def _knowledge_words(*_: object) -> Sequence[str]:
+    return KNOWLEDGE_WORDS
+
+
+KNOWLEDGE_COMMAND = declaration.Command(
+    name="knowledge",
+    summary="See the documents that I know here, and who else is served by what you tell me here",
+    run=show_knowledge,
+    suggests={"words": _knowledge_words},
+    arguments=(declaration.Argument("words", "list, show 3, remove 3, share on or share off"),),
+    phrases=("show knowledge", "what do you know here", "documents", "show documents"),
+    means=lambda words, _: is_knowledge_request(words),
+    examples={
+        "show 3": "see how a document begins",
+        "remove 3": "have it removed, bytes included",
+        "share on": "for who manages a public channel: let what is told me here from now on serve others of the team",
+    },
+)
+
+
+# Adding documents.
+
+# The only words allowed beside "learn" and links in an order; any other message is a question.
+_THIS = re.compile(
+    r"(?:this|these|that|it)?(?:\s+(?:files?|documents?|pdfs?|handbook|attachments?|links?|pages?|sites?))?"
+    r"(?:\s+please)?",
+    re.IGNORECASE,
+)
+# Links as people write them, in Markdown, and as Slack and Discord send them.
+_LINK = re.compile(
+    r"\[[^\[\]\n]{0,500}\]\((?P<named>https?://[^\s<>]+?)\)(?=[,;:.!?]*(?:\s|\Z))"
+    r"|<(?P<marked>https?://[^\s<>|]+)(?:\|[^<>\n]{0,2000})?>|(?P<bare>https?://[^\s<>]+)",
+    re.IGNORECASE,
+)
+MAX_LINK_CHARS = 4_000
+_ENDS = ".,;:!?'\""
+_BETWEEN = re.compile(r"(?<![,;:.!?])[,;:.!?]+(?=\s|\Z)|\band\b")
+
+
+def links_in(words: str) -> list[str]:
+    """Return the addresses in these words, each once."""
+    addresses = (match["named"] or match["marked"] or _without_end(match["bare"]) for match in _LINK.finditer(words))
+    return list(dict.fromkeys(addresses))
+
+
+def _without_end(address: str) -> str:
+    """Remove the punctuation of the sentence around an address; one that is too long is left, and is refused later."""
+    if len(address) > MAX_LINK_CHARS:
+        return address
+    trimmed = address.rstrip(_ENDS)
+    while trimmed.endswith(")") and trimmed.count(")") > trimmed.count("("):
+        trimmed = trimmed[:-1].rstrip(_ENDS)
+    return trimmed
+
+
+async def learn(desk: KnowledgeDesk, call: declaration.CommandCall) -> Panel:
+    """Read the given files and pages, which may take a minute, and store them."""
+    pages = links_in(call.words)
+    if not (call.files or pages):
+        return Panel(knowledge_texts.NOTHING_TO_LEARN, refused=True)
+    asker = await call.caller.asker()
+    if desk.may_learn(asker):
+        await call.show(Panel(knowledge_texts.LEARNING_NOW))
+    answer = await desk.learn(asker, call.files, call.link, pages)
+    return Panel(answer.text, refused=answer.refused)
+
+
+def is_order(words: str) -> bool:
+    rest = _BETWEEN.sub(" ", _LINK.sub(" ", words))
+    return _THIS.fullmatch(" ".join(rest.split())) is not None
+
+
+LEARN_COMMAND = declaration.Command(
+    name="learn",
+    summary="Have me know a file or a page here: whoever manages this place hands in documents",
+    run=learn,
+    arguments=(
+        declaration.Argument(
+            "link",
+            "The address of a page of the web; several with blanks between them",
+            hint="[https://… | nothing: attach the file to a message to me that says “learn this”]",
+        ),
+        declaration.Argument(
+            "file",
+            "The file: text, PDF, Word, Excel, PowerPoint",
+            declaration.ArgumentKind.FILE,
+        ),
+    ),
+    bare=False,
+    means=lambda words, _: is_order(words),
+    examples={
+        "this": "with a file: know it from now on, in place of one with its name",
+        "https://example.com/handbook": "know a page of the web, which is looked at again each day",
+    },
+)

@@ -1,0 +1,112 @@
+"""`/memory`: what the bot remembers about a person, and their decisions about it. `/forget`: erases what they told it,
+after a confirmation, with a receipt.
+"""
+
+from collections.abc import Sequence
+
+from bot.chat.commands import declaration
+from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelFile, PanelForm, PanelPart, page_part
+from bot.memory import requests as view
+from bot.memory import texts as memory_texts
+from bot.memory.answers import MemoryAnswer, ShownEntry
+from bot.memory.listing import entry_line
+from bot.memory.service import FACT_CHARS, MemoryDesk
+
+FILE_NAME = "what-i-know.json"
+MAY_DECIDE = "`/memory help` says what you may decide about it."  # For platforms without buttons at each entry
+SURE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
+# Suggested while a person types.
+WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
+
+
+async def show(desk: MemoryDesk, call: declaration.CommandCall) -> Panel:
+    answer = await desk.answer(await call.caller.private_asker(), call.words)
+    return memory_panel(answer, call.caller.entry_chars, listed=not call.words)
+
+
+def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool = False) -> Panel:
+    """Return the panel of `/memory`. `chars`: see `Caller.entry_chars`; an entry that is cut off has its buttons only
+    when it is opened. `listed`: the list was asked for, and nothing else.
+    """
+    if answer.file is not None:
+        return Panel(answer.text, file=PanelFile(FILE_NAME, answer.file))
+    if answer.opened:
+        (entry,) = answer.entries
+        back = PanelAction("Back", view.page_words(answer.page))
+        return Panel(entry_line(entry), (*_entry_actions(entry), back))
+    undo = (PanelAction("Undo", view.undo_words(answer.undo)),) if answer.undo else ()
+    parts = [_entry_part(entry, chars) for entry in answer.entries]
+    if answer.pages > 1:
+        usage = memory_texts.PAGE_OF if chars is None else ""
+        parts.append(page_part(answer.page, answer.pages, usage))
+    if chars is None and listed and answer.entries:
+        parts.append(PanelPart(MAY_DECIDE))
+    return Panel(answer.text, undo, tuple(parts), page=answer.page, refused=answer.refused)
+
+
+def _entry_part(entry: ShownEntry, chars: int | None) -> PanelPart:
+    if chars is None or len(entry.text) <= chars:
+        return PanelPart(entry_line(entry), _entry_actions(entry))
+    return PanelPart(entry_line(entry, chars), (PanelAction(f"Open {entry.number}", view.show_words(entry.key)),))
+
+
+def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
+    """The buttons of an entry."""
+    key = entry.key
+    actions = [
+        PanelAction("Delete", view.delete_words(key), danger=True, confirm=SURE),
+        CORRECT.button(view.correct_words(key)),
+    ]
+    if entry.may_undo:
+        actions.append(PanelAction("Undo", view.undo_words(key)))
+    if entry.everywhere:
+        actions.append(PanelAction("Only where it was said", view.everywhere_words(key, on=False)))
+    elif entry.may_go_everywhere:
+        actions.append(PanelAction("Use everywhere", view.everywhere_words(key, on=True)))
+    return tuple(actions)
+
+
+async def _words_now(desk: MemoryDesk, call: declaration.CommandCall) -> Filled:
+    """The current text of the entry to correct."""
+    key = call.words.removeprefix(view.correct_words(""))
+    answer = await desk.answer(await call.caller.private_asker(), view.show_words(key))
+    return {"words": next((entry.plain[:FACT_CHARS] for entry in answer.entries if entry.key == key), "")}
+
+
+def _corrected(filled: Filled) -> str:
+    return filled["words"]
+
+
+CORRECT = PanelForm(
+    name="correct",
+    label="Correct",
+    title="Correct an entry",
+    submit="Correct",
+    fields=(FormField("words", "In your own words", FieldKind.LINES, max_chars=FACT_CHARS),),
+    words=_corrected,
+)
+
+
+async def _words_offered(*_: object) -> Sequence[str]:
+    return WORDS
+
+
+COMMAND = declaration.Command(
+    name="memory",
+    summary="See what I remember about you, and decide about it",
+    run=show,
+    suggests={"words": _words_offered},
+    prefills={CORRECT.name: _words_now},
+    forms=(CORRECT,),
+    arguments=(
+        declaration.Argument(
+            "words",
+            "delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, share off or help",
+        ),
+    ),
+    phrases=("show memory", "show my memory"),
+    means=lambda words, _: not isinstance(view.read_memory_request(words), view.UnclearMemory),
+    examples={
+        written.removeprefix("/memory "): what for written, what in memory_texts.MEMORY_HELP.items() if " " in written
+    },
+)

@@ -1,0 +1,105 @@
+"""Where learning pauses."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from agent.incoming import Incoming
+from agent.memory.forgetting_plans import PAUSED
+from agent.ports.clock import Clock
+from agent.ports.memory import Profiles
+from agent.ports.preferences import Preferences
+from bot.chat.access.place_rules import owner_of
+from bot.memory.learning import Learner
+from bot.memory.requests import PauseLearning
+
+# Pauses: people may stop the bot from learning from their messages.
+#
+# Rules
+#   A pause applies to a person everywhere, to a person in one channel, or to everybody in one channel; any of them is
+#   enough. Messages written during a pause are never learned from later: after a pause only messages written after
+#   its end count, and messages still unlearned when a pause begins are skipped.
+
+PAUSE: Final = "learning"  # The preference's name
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPauses:
+    preferences: Preferences
+    profiles: Profiles | None
+    clock: Clock
+
+    async def may_learn(self, incoming: Incoming) -> bool:
+        """Return whether the bot may learn from this message. Raises StoreError."""
+        of_person = await self.preferences.all_of(incoming.person.id)
+        of_channel = await self.preferences.all_of(owner_of(incoming.channel))
+        values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel.get(PAUSE))
+        return all(_allows(value, incoming.time) for value in values)
+
+    async def is_paused(self, person: str) -> bool:
+        """Return whether the person has paused learning everywhere. Raises StoreError."""
+        return (await self.preferences.all_of(person)).get(PAUSE) == PAUSED
+
+    async def among(self, people: Collection[str], channel: str) -> frozenset[str]:
+        """Return those of `people` who have paused learning, in the channel or everywhere. Raises StoreError."""
+        paused = set[str]()
+        for person in people:
+            preferences = await self.preferences.all_of(person)
+            if PAUSED in (preferences.get(PAUSE), preferences.get(name_in(channel))):
+                paused.add(person)
+        return frozenset(paused)
+
+    async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
+        """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
+        of_person = await self.preferences.all_of(person)
+        of_channel = await self.preferences.all_of(owner_of(channel))
+        candidates = (
+            (of_person.get(PAUSE), PauseLearning()),
+            (of_person.get(name_in(channel)), PauseLearning(here=True)),
+            (of_channel.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
+        )
+        return [pause for value, pause in candidates if value == PAUSED]
+
+    async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
+        """Pause or resume learning of a person (None: everybody) in a channel (None: everywhere). Raises StoreError."""
+        owner = owner_of(channel or "") if person is None else person
+        name = PAUSE if person is None or channel is None else name_in(channel)
+        if on:
+            await self.preferences.set(owner, name, PAUSED)
+            if self.profiles is not None:
+                await self.profiles.skip_learning(person=person, channel=channel)
+        elif (await self.preferences.all_of(owner)).get(name) == PAUSED:
+            await self.preferences.set(owner, name, self.clock.now().isoformat())
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSchedule:
+    """Implements `bot.chat.turns.runner.LearningRules`. `learner`: None where nothing is learned."""
+
+    learner: Learner | None = None
+    pauses: LearningPauses | None = None
+
+    def due(self, now: datetime) -> datetime | None:
+        return None if self.learner is None else self.learner.due(now)
+
+    async def may_learn(self, incoming: Incoming) -> bool:
+        return self.pauses is None or await self.pauses.may_learn(incoming)
+
+
+def name_in(channel: str) -> str:
+    """Return the name of the preference by which a person pauses learning in one channel."""
+    return f"{PAUSE} in {channel}"
+
+
+def _allows(value: str | None, written: datetime) -> bool:
+    """Return whether a preference allows learning from a message of this time.
+
+    `value`: None, PAUSED, or when a pause ended, in ISO's form.
+    """
+    if value is None:
+        return True
+    try:
+        return written > datetime.fromisoformat(value)
+    except ValueError:
+        return False

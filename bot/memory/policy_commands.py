@@ -1,0 +1,104 @@
+"""`/policy`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from agent.memory.writing import POLICY_AUTHORITY
+from bot.chat.commands import declaration
+from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
+from bot.memory import policies
+from bot.memory import texts as memory_texts
+
+NO_COLON = "Please write it without a colon."
+NUMBER = "Please write the number that stands before it in the list."
+# Suggested while a person types; the capitals are to be replaced.
+POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
+
+
+async def show_policy(desk: policies.PolicyDesk, call: declaration.CommandCall) -> Panel:
+    asker = await call.caller.policy_asker()
+    panel = await desk.answer(asker, call.words)
+    sets = not call.words and (asker.authority >= POLICY_AUTHORITY or desk.operates(asker.person.id))
+    return replace(panel, actions=policy_actions(panel.text) if sets else ())
+
+
+def policy_actions(text: str) -> tuple[PanelAction, ...]:
+    """Return the buttons below the list, for those who may set policies."""
+    return (SET_POLICY.button(),) if text == memory_texts.NO_POLICY else (SET_POLICY.button(), REMOVE_POLICY.button())
+
+
+async def _policy_words(*_: object) -> Sequence[str]:
+    return POLICY_WORDS
+
+
+def _set_policy_words(filled: Filled) -> str:
+    return f"set {filled['name']}: {filled['text']}" if filled["name"] else f"set {filled['text']}"
+
+
+def _set_policy_mistakes(filled: Filled) -> Mapping[str, str]:
+    return {"name": NO_COLON} if ":" in filled["name"] else {}
+
+
+def _remove_policy_words(filled: Filled) -> str:
+    return f"remove {filled['number']}"
+
+
+def _remove_policy_mistakes(filled: Filled) -> Mapping[str, str]:
+    return (
+        {}
+        if isinstance(policies.read_policy_request(_remove_policy_words(filled)), policies.RemovePolicy)
+        else {"number": NUMBER}
+    )
+
+
+SET_POLICY = PanelForm(
+    name="policy",
+    label="Set a policy…",
+    title="Set a policy",
+    submit="Set",
+    fields=(
+        FormField(
+            "name",
+            "Name",
+            hint="A new policy with this name takes the place of the old one.",
+            optional=True,
+            max_chars=policies.MAX_NAME_CHARS,
+        ),
+        FormField("text", "What holds", FieldKind.LINES, max_chars=policies.MAX_CHARS),
+        FormField(
+            "place",
+            "Only in this private channel",
+            FieldKind.ELSEWHERE,
+            hint="Empty: in all public channels.",
+            optional=True,
+        ),
+    ),
+    words=_set_policy_words,
+    mistakes=_set_policy_mistakes,
+)
+REMOVE_POLICY = PanelForm(
+    name="removal",
+    label="Remove a policy…",
+    title="Remove a policy",
+    submit="Remove",
+    fields=(FormField("number", "Its number in the list", max_chars=12),),
+    words=_remove_policy_words,
+    mistakes=_remove_policy_mistakes,
+)
+
+POLICY_COMMAND = declaration.Command(
+    name="policy",
+    summary="Show what holds for everybody here; managers set and remove it",
+    run=show_policy,
+    suggests={"words": _policy_words},
+    arguments=(declaration.Argument("words", "list, history, set NAME: WHAT HOLDS, or remove 3"),),
+    scope=declaration.CommandScope.SERVERS,
+    forms=(SET_POLICY, REMOVE_POLICY),
+    phrases=("show policy", "policies", "show policies"),
+    means=lambda words, _: not isinstance(policies.read_policy_request(words), policies.UnclearPolicy),
+    examples={
+        "set budget: at most 50 EUR": "set what holds; a name stands before the colon",
+        "remove 3": "take it back",
+        "history": "see what held before",
+    },
+)

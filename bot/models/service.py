@@ -1,0 +1,68 @@
+"""Answers `/model`."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from agent.errors import SettingsError
+from agent.incoming import Incoming
+from agent.ports.model import Provider
+from agent.ports.preferences import Preferences
+from bot.chat.access.acl import AccessRules, may_use
+from bot.chat.access.place_rules import PlaceRule, rules_at
+from bot.chat.askers import Requester
+from bot.chat.ports import ModelMenu
+from bot.models import texts as models_texts
+from bot.models.switch import ModelSwitch, PlaceModels, check_allowed
+
+# Showing and choosing the model that answers a person. The choice is stored in the person's preferences.
+
+MODEL = "model"  # The preference's name
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDesk:
+    switch: ModelSwitch
+    preferences: Preferences
+    access: AccessRules = field(default_factory=AccessRules)
+    """Decides which models a person may choose; for a choice that is not allowed, the default model answers."""
+
+    async def provider(self, incoming: Incoming) -> Provider:
+        """Return the provider for this message: the model chosen for it alone, if the person may still choose that."""
+        who, requested = Requester.wrote(incoming), incoming.model
+        chosen, place = await asyncio.gather(self._chosen(who), self._place_models(who))
+        selected = requested if requested in self._available(who, place) else chosen
+        return self.switch.provider_for(who.person, who.channel, selected, place)
+
+    async def menu(self, who: Requester) -> ModelMenu:
+        place = await self._place_models(who)
+        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who), place)
+        return ModelMenu(choice.name, choice.why, self._available(who, place))
+
+    async def choose(self, who: Requester, name: str) -> None:
+        """Set the person's model from the next question on; "" restores the default. Raises SettingsError."""
+        if name:
+            check_allowed(self.switch, name)
+            available = self._available(who, await self._place_models(who))
+            if name not in available:
+                raise SettingsError(models_texts.MODEL_NOT_OPEN.format(names=", ".join(available)))
+        await self.preferences.set(who.person, MODEL, name or None)
+
+    def for_everybody(self) -> tuple[str, ...]:
+        """Return the models that everybody may choose."""
+        return self._available(Requester(""))
+
+    async def _chosen(self, who: Requester) -> str:
+        chosen = (await self.preferences.all_of(who.person)).get(MODEL, "")
+        return chosen if may_use(self.access, chosen, who) else ""
+
+    async def _place_models(self, who: Requester) -> PlaceModels:
+        rules = await rules_at(self.preferences, who.channel)
+        available = self._available(who)
+        allowed = tuple(name for name in rules.models if name in available)
+        preferred = rules.text(PlaceRule.MODEL)
+        return PlaceModels(allowed, preferred if preferred in (allowed or available) else "")
+
+    def _available(self, who: Requester, place: PlaceModels | None = None) -> tuple[str, ...]:
+        usual, *others = self.switch.allowed or ("",)
+        names = [name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who))]
+        return tuple(name for name in names if place is None or not place.allowed or name in place.allowed)

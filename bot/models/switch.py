@@ -1,0 +1,188 @@
+"""The model of a conversation and of a place, and how people change it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from agent.errors import SettingsError
+from agent.ports.clock import Clock
+from agent.ports.model import KeepingProvider, Provider, WarningProvider
+from bot.chat.learning_model import LearningModel
+from bot.chat.texts import replies as reply_texts
+from bot.models import texts as models_texts
+from bot.models.choice import (
+    NO_FORMS,
+    ClosableProvider,
+    ModelChoice,
+    ModelSettings,
+    choose_model,
+    named_choice,
+    open_model,
+)
+from bot.models.forms import CheckedForms
+
+# Which model answers a person: the default model, those set for channels and people, and those chosen with /model.
+#
+# Order: the person's choice, if it is allowed; the operator's choice for the person; that of the channel's managers;
+# the operator's choice for the channel; the default model. Each is followed by the fallback models. A running turn
+# keeps its model; the next question gets the new one. Each provider stays open until the process ends.
+
+
+COMMAND = "/model"  # Named in errors instead of a setting, where a person gave the name
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceModels:
+    """The models of a channel's rules, as far as the operator's settings and the asker's roles allow them. `allowed`:
+    the models that may answer there, () for all. `preferred`: the one that answers there by default, "" for the default
+    model.
+    """
+
+    allowed: tuple[str, ...] = ()
+    preferred: str = ""
+
+
+class ModelSwitch:
+    """Opens models and finds the one for a person and a channel. Models are named as in COGENCY_MODEL,
+    "provider:model". Create it with `open`.
+    """
+
+    def __init__(self, settings: ModelSettings, choice: ModelChoice, clock: Clock, chance: Callable[[], float]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._chance = chance
+        self._choice = choice
+        self._checked = NO_FORMS
+        self._opened: dict[str, ClosableProvider] = {}
+        self._providers: dict[str, Provider] = {}
+        self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
+        self._allowed = self._choices("COGENCY_ALLOWED_MODELS", *settings.allowed_models)
+        self._channels = self._choices_by_id("COGENCY_CHANNEL_MODELS", settings.channel_models.items())
+        self._people = self._choices_by_id("COGENCY_PERSON_MODELS", settings.person_models.items())
+        self._learning = (
+            self._choices("COGENCY_LEARNING_MODEL", settings.learning_model) if settings.learning_model else []
+        )
+
+    @classmethod
+    async def open(cls, settings: ModelSettings, clock: Clock, chance: Callable[[], float]) -> Self:
+        """Choose the default model. Raises SettingsError if any setting names a model that cannot be used."""
+        return cls(settings, await choose_model(settings), clock, chance)
+
+    @property
+    def provider(self) -> Provider:
+        """The default model's provider."""
+        return self._provider_of(self._choice)
+
+    @property
+    def name(self) -> str:
+        """The default model's name."""
+        return self._choice.name
+
+    @property
+    def choice(self) -> ModelChoice:
+        """The default model."""
+        return self._choice
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether the default model is the rehearsal."""
+        return self._choice.endpoint is None
+
+    def learning_model(self) -> LearningModel:
+        """Return the model for learning and summaries."""
+        choice = self._learning[0] if self._learning else self._choice
+        is_local = choice.endpoint is not None and choice.endpoint.is_local
+        return LearningModel(self._provider_of(choice), is_local, can_learn=choice.endpoint is not None)
+
+    @property
+    def sentence(self) -> str:
+        """The default model, the reason for the choice, and its provider's warning."""
+        provider = self._open(self._choice)
+        warning = provider.warning if isinstance(provider, WarningProvider) else ""
+        return f"{self._choice.line}. {warning}" if warning else self._choice.line
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The models that people may choose, the default one first; empty if there is no choice."""
+        names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
+        return tuple(names) if self._allowed else ()
+
+    def provider_for(self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None) -> Provider:
+        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not."""
+        return self._provider_of(self.choice_for(person, channel, chosen, place))
+
+    def choice_for(
+        self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
+    ) -> ModelChoice:
+        allowed, preferred = (place.allowed, place.preferred) if place is not None else ((), "")
+        if chosen in self.allowed and (not allowed or chosen in allowed):
+            return self._among_allowed(chosen, models_texts.MODEL_CHOSEN)
+        of_person = self._people.get(person.rpartition(":")[2])
+        if of_person is not None and (not allowed or of_person.name in allowed):
+            return replace(of_person, why=models_texts.MODEL_FOR_PERSON)
+        if preferred:
+            return self._among_allowed(preferred, models_texts.MODEL_FOR_PLACE)
+        of_channel = self._channels.get(channel)
+        if of_channel is not None and (not allowed or of_channel.name in allowed):
+            return replace(of_channel, why=models_texts.MODEL_FOR_CHANNEL)
+        if allowed and self._choice.name not in allowed:
+            return self._among_allowed(allowed[0], models_texts.MODEL_FOR_PLACE)
+        # Only the log and operators see the setting that named the model, and its address.
+        by_setting = self._choice.why != models_texts.MODEL_CHOSEN
+        return replace(self._choice, why=models_texts.MODEL_AS_USUAL) if by_setting else self._choice
+
+    def _among_allowed(self, name: str, why: str) -> ModelChoice:
+        return replace(next((choice for choice in self._allowed if choice.name == name), self._choice), why=why)
+
+    async def choose(self, name: str) -> None:
+        """Make that model the default one, from the next question on. Raises SettingsError."""
+        choice = named_choice(name, self._settings, COMMAND)
+        self._provider_of(choice)
+        self._choice = replace(choice, why=models_texts.MODEL_CHOSEN)
+
+    async def forget_handles(self, model: str, handles: Sequence[str]) -> Sequence[str]:
+        """Delete these handles at the model's vendor; return those that may still exist. Raises SettingsError."""
+        provider = self._opened.get(model) or self._open(named_choice(model, self._settings, "COGENCY_MODEL"))
+        return await provider.forget_handles(handles) if isinstance(provider, KeepingProvider) else ()
+
+    async def follow(self, checked: CheckedForms) -> None:
+        """Use what checks of models found, from the next call of a model on. To be called before the first question."""
+        self._checked = checked
+        opened, self._opened, self._providers = self._opened, {}, {}
+        for provider in opened.values():
+            await provider.aclose()
+
+    async def aclose(self) -> None:
+        for provider in self._opened.values():
+            await provider.aclose()
+
+    def _provider_of(self, choice: ModelChoice) -> Provider:
+        if choice.name not in self._providers:
+            others = [other for other in self._fallbacks if other.name != choice.name]
+            providers = [self._open(candidate) for candidate in (choice, *others)]
+            self._providers[choice.name] = self._with_fallbacks(providers) if others else providers[0]
+        return self._providers[choice.name]
+
+    def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:
+        from agent.providers.factory import FallbackProvider  # noqa: PLC0415 -- see the module's docstring
+
+        return FallbackProvider(providers, self._clock)
+
+    def _open(self, choice: ModelChoice) -> ClosableProvider:
+        if choice.name not in self._opened:
+            self._opened[choice.name] = open_model(
+                choice, self._settings, clock=self._clock, chance=self._chance, checked=self._checked
+            )
+        return self._opened[choice.name]
+
+    def _choices(self, setting: str, *names: str) -> list[ModelChoice]:
+        return [named_choice(name, self._settings, setting) for name in names]
+
+    def _choices_by_id(self, setting: str, entries: Iterable[tuple[str, str]]) -> dict[str, ModelChoice]:
+        return {id_: named_choice(name, self._settings, setting) for id_, name in entries}
+
+
+def check_allowed(switch: ModelSwitch, name: str) -> None:
+    """Raise SettingsError, with the allowed names, if this model may not be chosen."""
+    if name not in switch.allowed:
+        raise SettingsError(reply_texts.model_not_allowed(switch.allowed))

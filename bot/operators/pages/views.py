@@ -1,0 +1,564 @@
+"""The views of the operators' page on the bot itself, and the statistics of this process's last hour that they show,
+without another program such as Prometheus.
+
+Rules
+  The statistics are written and read on the event loop. They hold numbers, times, and names of platforms, models and
+  kinds of work: never who asked, nor what. Each collection has a size limit.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Final, Protocol, assert_never
+
+from agent.events import CallFinished, ModelAnswered, Outcome
+from agent.incoming import platform_of
+from agent.messages import ResultStatus
+from agent.ports.clock import Clock
+from agent.ports.ledger import Ledger
+from agent.ports.shard_leases import ListedShard
+from agent.ports.tool_audit import CallEnd, ToolAudit
+from agent.ports.tools import Tool
+from agent.tool_policy import DecidedBy, PolicyRow
+from agent.toolbox.registry import UNASKED
+from agent.turn_records import Load
+from bot.chat.audit import WAITS, change_words
+from bot.chat.telemetry import (
+    AgentReported,
+    Charged,
+    ConnectionClosed,
+    ConnectionOpened,
+    JobEnd,
+    JobOver,
+    LoopWoke,
+    PageWritten,
+    PhaseBegan,
+    RateLimited,
+    Recalled,
+    ShardLeft,
+    ShardTaken,
+    SilenceSeen,
+    StoreSeen,
+    TelemetryEvent,
+    ToolDecided,
+    TurnBegan,
+    TurnOver,
+    TurnUnended,
+    WriteEnd,
+)
+from bot.chat.texts.formatting import counted, platform_name, shortened
+from bot.operators import texts as operator_texts
+from bot.operators.pages.frame import OperatorView, ViewAnswer
+from bot.settings.settings import SettingOrigin, Settings, ShownSetting
+
+HOUR: Final = timedelta(hours=1)
+MAX_TURNS: Final = 5_000  # Of the last hour: more than a process answers in that time
+MAX_FAILURES: Final = 100  # Pairs of kind and place; the one seen longest ago is dropped
+GOOD: Final = frozenset({Outcome.ANSWERED, Outcome.STOPPED, TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK})
+
+
+class FailureKind(StrEnum):
+    """The kinds of failures; `bot.operators.texts` has the remedy of each."""
+
+    MODEL_UNAVAILABLE = "ProviderUnavailable"
+    MODEL_SILENT = "ProviderSilent"
+    MODEL_REFUSED = "ProviderRefused"
+    MODEL_BROKE_OFF = "StreamBroken"
+    MODEL_OTHER = "model"
+    TURN_REFUSED = "refused"
+    TURN_CUT = "cut"
+    TURN_EXHAUSTED = "exhausted"
+    TURN_FAILED = "failed"
+    TURN_PUT_OFF = "put off"
+    TURN_LOST = "lost"
+    WRITE_FAILED = "write"
+    LIMITED = "limited"
+    TOOL_FAILED = "tool"
+    JOB_FAILED = "job"
+    JOB_GIVEN_UP = "job given up"
+
+
+_MODEL: Final = {kind.value: kind for kind in FailureKind}
+_TURN: Final[Mapping[Outcome | TurnUnended, FailureKind]] = {
+    Outcome.REFUSED: FailureKind.TURN_REFUSED,
+    Outcome.CUT: FailureKind.TURN_CUT,
+    Outcome.EXHAUSTED: FailureKind.TURN_EXHAUSTED,
+    TurnUnended.FAILED: FailureKind.TURN_FAILED,
+    TurnUnended.PUT_OFF: FailureKind.TURN_PUT_OFF,
+    TurnUnended.LOST: FailureKind.TURN_LOST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FailureSeen:
+    """A kind of failure at a place. `where`: the model, platform, tool or kind of work; `count`: since the process
+    started.
+    """
+
+    kind: FailureKind
+    where: str
+    count: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SocketsSeen:
+    """The open sockets of a platform. `oldest`: since when the oldest is open; `silent_s`: seconds since the last
+    event, None if unknown.
+    """
+
+    platform: str
+    count: int
+    oldest: datetime | None
+    silent_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HourSeen:
+    """The last hour. `turns`: the turns that ended in each minute, oldest first; `failed`: turns without a good end;
+    `first_text_s`: seconds until the first text of each reply, sorted.
+    """
+
+    turns: Sequence[int]
+    failed: int
+    first_text_s: Sequence[float]
+
+    @property
+    def ended(self) -> int:
+        return sum(self.turns)
+
+    def quantile(self, share: float) -> float | None:
+        """Return the time within which this share of first texts appeared; None without any."""
+        times = self.first_text_s
+        return times[min(len(times) - 1, int(share * len(times)))] if times else None
+
+
+@dataclass(slots=True)
+class _RunningTurn:
+    platform: str
+    at: float
+    waited_s: float
+    shown: bool
+
+
+@dataclass(slots=True, eq=False)
+class Recent:
+    """Collects statistics of the last hour. Implements `bot.chat.telemetry.Telemetry`. `since`: when it was created."""
+
+    clock: Clock
+    since: datetime = field(init=False)
+    load: Load | None = field(init=False, default=None)
+    """The latest known load of all processes."""
+    late_s: Mapping[str, float] = field(init=False, default_factory=dict[str, float])
+    _running: dict[int, _RunningTurn] = field(init=False, default_factory=dict[int, _RunningTurn])
+    _ended: deque[tuple[datetime, bool]] = field(
+        init=False, default_factory=lambda: deque[tuple[datetime, bool]](maxlen=MAX_TURNS)
+    )
+    _first_texts: deque[tuple[datetime, float]] = field(
+        init=False, default_factory=lambda: deque[tuple[datetime, float]](maxlen=MAX_TURNS)
+    )
+    _loop_delays: deque[tuple[datetime, float]] = field(
+        init=False, default_factory=lambda: deque[tuple[datetime, float]](maxlen=300)
+    )
+    _failures: dict[tuple[FailureKind, str], FailureSeen] = field(
+        init=False, default_factory=dict[tuple[FailureKind, str], FailureSeen]
+    )
+    _sockets: dict[tuple[str, int], datetime] = field(init=False, default_factory=dict[tuple[str, int], datetime])
+    _silent_s: Mapping[str, float] = field(init=False, default_factory=dict[str, float])
+
+    def __post_init__(self) -> None:
+        self.since = self.clock.now()
+
+    def record(self, event: TelemetryEvent, /) -> None:
+        match event:
+            case TurnBegan(turn, platform, _, waited_s, resumed):
+                self._running[turn] = _RunningTurn(platform, self.clock.monotonic(), waited_s, resumed)
+            case PageWritten():
+                self._page_written(event)
+            case TurnOver(turn, end):
+                self._turn_over(turn, end)
+            case AgentReported(_, ModelAnswered(model, _, failure)) if failure:
+                self._add_failure(_MODEL.get(failure, FailureKind.MODEL_OTHER), model)
+            case AgentReported(_, CallFinished(_, result)) if result.status is not ResultStatus.SUCCESS:
+                self._add_failure(FailureKind.TOOL_FAILED, result.name)
+            case RateLimited(platform):
+                self._add_failure(FailureKind.LIMITED, platform)
+            case JobOver(kind, JobEnd.FAILED):
+                self._add_failure(FailureKind.JOB_FAILED, kind)
+            case JobOver(kind, JobEnd.GIVEN_UP):
+                self._add_failure(FailureKind.JOB_GIVEN_UP, kind)
+            case StoreSeen(load, late_s):
+                self.load, self.late_s = load, late_s
+            case ConnectionOpened(platform, socket):
+                self._sockets[platform, socket] = self.clock.now()
+            case ConnectionClosed(platform, socket):
+                self._sockets.pop((platform, socket), None)
+            case SilenceSeen(silent_s):
+                self._silent_s = silent_s
+            case LoopWoke(late_s):
+                self._loop_delays.append((self.clock.now(), late_s))
+            case AgentReported() | JobOver() | PhaseBegan() | Charged() | ToolDecided() | Recalled():
+                pass
+            case ShardTaken() | ShardLeft():  # the page reads the shards of all processes from the database
+                pass
+            case _:
+                assert_never(event)
+
+    def _page_written(self, event: PageWritten) -> None:
+        if (running := self._running.get(event.turn)) is None:
+            return
+        if event.end is WriteEnd.FAILED:
+            self._add_failure(FailureKind.WRITE_FAILED, running.platform)
+        if event.has_text and event.end is WriteEnd.DONE and not running.shown:
+            running.shown = True
+            self._first_texts.append((self.clock.now(), running.waited_s + self.clock.monotonic() - running.at))
+
+    def _turn_over(self, turn: int, end: Outcome | TurnUnended) -> None:
+        if (running := self._running.pop(turn, None)) is None:
+            return
+        if end in _TURN:
+            self._add_failure(_TURN[end], running.platform)
+        if end not in {TurnUnended.PUT_ASIDE, TurnUnended.GIVEN_BACK, TurnUnended.PUT_OFF}:
+            self._ended.append((self.clock.now(), end in GOOD))
+
+    def _add_failure(self, kind: FailureKind, where: str) -> None:
+        now = self.clock.now()
+        seen = self._failures.pop((kind, where), FailureSeen(kind, where, 0, now, now))
+        self._failures[kind, where] = replace(seen, count=seen.count + 1, last=now)
+        if len(self._failures) > MAX_FAILURES:
+            del self._failures[next(iter(self._failures))]
+
+    def hour(self) -> HourSeen:
+        now = self.clock.now()
+        ended = [(int((now - at).total_seconds() // 60), is_good) for at, is_good in self._ended if now - at < HOUR]
+        turns = [0] * 60
+        for minute, _ in ended:
+            turns[59 - max(0, minute)] += 1
+        first_text_s = sorted(seconds for at, seconds in self._first_texts if now - at < HOUR)
+        return HourSeen(turns, sum(not is_good for _, is_good in ended), first_text_s)
+
+    def failures(self) -> list[FailureSeen]:
+        """Return the failures since the process started, the newest first."""
+        return [*self._failures.values()][::-1]
+
+    def latest_beat_s(self, within: timedelta) -> float:
+        """Return the largest delay of the event loop within this time."""
+        now = self.clock.now()
+        return max((late_s for at, late_s in self._loop_delays if now - at <= within), default=0.0)
+
+    def sockets(self) -> list[SocketsSeen]:
+        """Return the sockets of each platform that has one, or counts as connected."""
+        seen = list[SocketsSeen]()
+        for platform in sorted({*self._silent_s, *(name for name, _ in self._sockets)}):
+            since = [at for (name, _), at in self._sockets.items() if name == platform]
+            seen.append(SocketsSeen(platform, len(since), min(since, default=None), self._silent_s.get(platform)))
+        return seen
+
+
+# The views: the present state, failures, tools, audit, settings.
+#
+# Rule: they show numbers, times, and names, which are untrusted text. They show no content: no message, fact, or
+# argument of a tool.
+
+LATE_S: Final = 1.0  # A delay of the event loop that people notice
+LATELY: Final = timedelta(minutes=5)
+LONG_BACKLOG: Final = 100  # Waiting questions: more than a process answers in some minutes
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSources:
+    """The sources of the views. `about`: version, models, store; `served`: the names of the platforms to serve;
+    `shards`: None where this `process` is the only one on its database.
+    """
+
+    recent: Recent
+    ledger: Ledger
+    audit: ToolAudit
+    clock: Clock
+    settings: Settings
+    about: Callable[[], Mapping[str, str]]
+    platforms: "ConnectedPlatforms"
+    tools: "OfferedTools"
+    served: Sequence[str] = ()
+    shards: Callable[[datetime], Awaitable[Sequence[ListedShard]]] | None = None
+    process: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """All tools, the unreachable servers with the reason (`away`), and the policy table: the rows of its file
+    (`fixed`), then those set by command, by their numbers (`numbered`).
+    """
+
+    tools: Callable[[], Sequence[Tool]]
+    away: Callable[[], Mapping[str, str]]
+    fixed: Sequence[PolicyRow]
+    numbered: Callable[[], Mapping[int, PolicyRow]]
+
+
+class ConnectedPlatforms(Protocol):
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """The reasons why platforms are not connected, by their names."""
+        ...
+
+
+def operator_views(sources: OperatorSources) -> tuple[OperatorView, ...]:
+    views = {"/": now, "/failures": failures, "/tools": tools_and_policy, "/audit": audit, "/settings": all_settings}
+    return tuple(OperatorView(path, operator_texts.VIEWS[path], partial(show, sources)) for path, show in views.items())
+
+
+# Now.
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number, its name, and the note beside it."""
+
+    name: str
+    value: str
+    beside: str
+    is_bad: bool = False
+
+
+async def now(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    recent, moment = sources.recent, sources.clock.now()
+    hour, load = recent.hour(), await sources.ledger.load()
+    late_s = recent.latest_beat_s(LATELY)
+    troubles = sources.platforms.troubles
+    return ViewAnswer(
+        "now.html",
+        {
+            "about": sources.about(),
+            "since": span((moment - recent.since).total_seconds()),
+            "troubles": [{"name": platform_name(name), "why": why} for name, why in sorted(troubles.items())],
+            "figures": [
+                *_of_turns(hour),
+                Figure(
+                    operator_texts.BACKLOG,
+                    f"{load.waiting:,}",
+                    operator_texts.RUNNING.format(answers=counted(load.running, "answer grows", "answers grow")),
+                    is_bad=load.waiting > LONG_BACKLOG,
+                ),
+                Figure(
+                    operator_texts.LOOP_LATE, seconds(late_s), operator_texts.LOOP_LATE_SAYS, is_bad=late_s > LATE_S
+                ),
+            ],
+            "minutes": hour.turns,
+            "most": max(1, *hour.turns),
+            "minutes_say": operator_texts.MINUTES_SAY.format(most=max(hour.turns), all=hour.ended),
+            "platforms": _platforms(sources, recent.sockets(), moment),
+            "shards": [
+                _shard(sources, shard, moment) for shard in (await sources.shards(moment) if sources.shards else ())
+            ],
+            "late": [{"name": name, "by": span(late)} for name, late in sorted(recent.late_s.items()) if late > 0],
+        },
+    )
+
+
+def _of_turns(hour: HourSeen) -> list[Figure]:
+    per_minute = sum(hour.turns[-5:]) / 5
+    median, p95 = hour.quantile(0.5), hour.quantile(0.95)
+    first_text_note = (
+        operator_texts.FIRST_TEXT_SAYS.format(most=seconds(p95)) if p95 is not None else operator_texts.NONE_YET
+    )
+    return [
+        Figure(operator_texts.TURNS_A_MINUTE, f"{per_minute:.1f}", operator_texts.TURNS_SAY.format(hour=hour.ended)),
+        Figure(operator_texts.FIRST_TEXT, operator_texts.DASH if median is None else seconds(median), first_text_note),
+        Figure(
+            operator_texts.FAILED_TURNS,
+            f"{hour.failed:,}",
+            operator_texts.FAILED_SAY.format(share=hour.failed / (hour.ended or 1)),
+            is_bad=hour.failed > 0,
+        ),
+    ]
+
+
+def _platforms(sources: OperatorSources, seen: Sequence[SocketsSeen], moment: datetime) -> list[Mapping[str, object]]:
+    by_name, troubles = {sockets.platform.casefold(): sockets for sockets in seen}, sources.platforms.troubles
+    away = {name.casefold() for name in troubles}
+    rows = list[Mapping[str, object]]()
+    in_parts = {*map(platform_of, by_name)} - by_name.keys()
+    for name in sorted({*sources.served, *by_name} - in_parts):
+        sockets = by_name.get(name.casefold(), SocketsSeen(name, 0, None, None))
+        rows.append(
+            {
+                "name": platform_name(name),
+                "connected": name.casefold() not in away and (sockets.count > 0 or sockets.silent_s is not None),
+                "sockets": f"{sockets.count:,}",
+                "oldest": operator_texts.DASH
+                if sockets.oldest is None
+                else span((moment - sockets.oldest).total_seconds()),
+                "silent": operator_texts.DASH if sockets.silent_s is None else seconds(sockets.silent_s),
+            }
+        )
+    return rows
+
+
+def _shard(sources: OperatorSources, shard: ListedShard, moment: datetime) -> Mapping[str, object]:
+    process = shortened(shard.owner, NAME_CHARS) or operator_texts.NOBODY
+    return {
+        "name": f"{shard.number} of {shard.count}",
+        "process": f"{process} {operator_texts.THIS_ONE}"
+        if shard.owner and shard.owner == sources.process
+        else process,
+        "held": bool(shard.owner),
+        **{
+            name: operator_texts.DASH if at is None else span((moment - at).total_seconds())
+            for name, at in (("since", shard.since), ("seen", shard.last_renewed), ("heard", shard.heard))
+        },
+    }
+
+
+# Failures, and what to do.
+
+ONGOING_WITHIN: Final = timedelta(hours=1)  # A failure within this time counts as still going on
+
+
+async def failures(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    moment = sources.clock.now()
+    seen = [
+        {
+            "what": operator_texts.FAILURES[failure.kind.value][0],
+            "remedy": operator_texts.FAILURES[failure.kind.value][1],
+            "where": shortened(failure.where, NAME_CHARS),
+            "count": f"{failure.count:,}",
+            "last": failure.last,
+            "ago": span((moment - failure.last).total_seconds()),
+            "lasts": moment - failure.last < ONGOING_WITHIN,
+        }
+        for failure in sources.recent.failures()
+    ]
+    away = [{"name": platform_name(name), "why": why} for name, why in sorted(sources.platforms.troubles.items())]
+    servers = [{"name": name, "why": why} for name, why in sorted(sources.tools.away().items())]
+    since = span((moment - sources.recent.since).total_seconds())
+    return ViewAnswer("failures.html", {"failures": seen, "platforms": away, "servers": servers, "since": since})
+
+
+# Tools and policy.
+
+
+async def tools_and_policy(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    offered = sources.tools
+    numbered = [(operator_texts.ROW_OF_FILE, row) for row in offered.fixed]
+    numbered += [(f"{number}", row) for number, row in offered.numbered().items()]
+    tools = [
+        {
+            "name": shortened(tool.name, NAME_CHARS),
+            "does": shortened(tool.description, DOES_CHARS),
+            "effect": operator_texts.TOOL_EFFECTS.get(tool.effect, tool.effect.value),
+            "usual": operator_texts.RUNS if tool.effect in UNASKED else operator_texts.ASKS,
+            "rows": [f"{number}: {row.answer}" for number, row in numbered if fnmatchcase(tool.name, row.tools)],
+        }
+        for tool in offered.tools()
+    ]
+    rows = [
+        {"number": number, "tools": row.tools, "who": row.who, "where": row.where, "answer": row.answer.value}
+        for number, row in numbered
+    ]
+    away = [{"name": name, "why": why} for name, why in sorted(offered.away().items())]
+    return ViewAnswer("tools.html", {"tools": tools, "rows": rows, "away": away})
+
+
+# The audit.
+
+PAGE: Final = 100  # Rows of the audit on a page
+NAME_CHARS: Final = 80
+DOES_CHARS: Final = 160
+CHANGE_CHARS: Final = 400
+
+
+async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswer:
+    before = query.get("before", "")
+    is_number = before.isascii() and before.isdecimal() and len(before) <= MAX_DIGITS
+    # One more than is shown: it says whether there is an older page.
+    calls = await sources.audit.newest(PAGE + 1, int(before) if is_number else None)
+    names = await sources.audit.names_of({call.person for call in calls if call.person})
+    rows = [
+        {
+            "time": call.time,
+            "who": shortened(names.get(call.person, ""), NAME_CHARS) or call.person or operator_texts.DASH,
+            "id": call.person if names.get(call.person) else "",
+            "where": call.channel or operator_texts.DASH,
+            "kind": operator_texts.PLACES.get(call.audience.partition(":")[0], ""),
+            "tool": shortened(call.tool, NAME_CHARS),
+            "about": operator_texts.OPERATORS_ACT
+            if call.decided_by == DecidedBy.OPERATOR
+            else operator_texts.POLICY_CHANGE,
+            "change": "" if call.tool else shortened(change_words(call), CHANGE_CHARS),
+            "effect": operator_texts.TOOL_EFFECTS.get(call.effect, call.effect),
+            "decision": call.decision,
+            "by": call.decided_by,
+            "outcome": operator_texts.NO_END_YET if call.outcome == CallEnd.BEGUN else call.outcome,
+            "is_bad": call.outcome not in {CallEnd.BEGUN, ResultStatus.SUCCESS, WAITS},
+            "took": operator_texts.DASH if call.ms is None else seconds(call.ms / 1000),
+            "size": operator_texts.DASH if call.size is None else byte_size(call.size),
+        }
+        for call in calls[:PAGE]
+    ]
+    older = calls[PAGE - 1].id if len(calls) > PAGE else None
+    return ViewAnswer("audit.html", {"rows": rows, "older": older, "is_first": not is_number})
+
+
+MAX_DIGITS: Final = 18  # Of an integer that every database accepts
+
+
+# Settings.
+
+
+async def all_settings(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
+    secrets = sources.settings.secrets()
+    rows = [
+        {
+            "name": setting.name,
+            "value": _shown_value(setting, secrets),
+            "is_secret": setting.value is None,
+            "origin": operator_texts.ORIGINS[setting.origin.value].format(name=setting.name),
+            "is_set": setting.origin is not SettingOrigin.DEFAULT,
+        }
+        for setting in sources.settings.shown
+    ]
+    return ViewAnswer("settings.html", {"chosen": [row for row in rows if row["is_set"]], "rows": rows})
+
+
+def _shown_value(setting: ShownSetting, secrets: Sequence[str]) -> str:
+    if setting.value is None or any(secret in setting.value for secret in secrets):
+        return operator_texts.SECRET_SET
+    return shortened(setting.value, VALUE_CHARS) or operator_texts.NOT_SET
+
+
+VALUE_CHARS: Final = 600
+
+
+# Formatting times and sizes.
+
+
+def byte_size(count: int) -> str:
+    """Format a number of bytes: "512 B", "1.4 kB", "12 MB"."""
+    for unit, size in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"
+    return f"{count} B"
+
+
+def seconds(value: float) -> str:
+    """Format seconds: "40 ms", "2.4 s", "90 s"."""
+    if value < 1:
+        return f"{1000 * value:.0f} ms"
+    return f"{value:.1f} s" if value < 10 else f"{value:,.0f} s"
+
+
+def span(value: float) -> str:
+    """Format seconds in the two largest units: "3 d 4 h", "12 min"."""
+    minutes = int(value // 60)
+    hours, days = minutes // 60, minutes // 1440
+    if days:
+        return f"{days:,} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min" if minutes else f"{value:.0f} s"

@@ -1,0 +1,452 @@
+"""The commands `/remind` and `/schedules`.
+
+Rules
+  A time is confirmed in words, in the person's zone; an ambiguous one is asked back. UTC is never assumed silently.
+  "me" means the person alone, in their direct messages; otherwise a reminder is posted where it was asked for.
+  People see and change their own schedules. Operators see the times and places of all, without the words, and can
+  cancel them.
+  A channel's managers can forbid scheduled posts in it.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import ClassVar, Final, assert_never, cast
+from zoneinfo import ZoneInfo
+
+from agent.citations import FETCH
+from agent.errors import CogencyError, Refused
+from agent.incoming import Incoming, platform_of
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import JsonObject, Provenance, ToolCall
+from agent.ports.clock import Clock
+from agent.ports.preferences import Preferences
+from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect
+from agent.schedules.definitions import (
+    CheckKind,
+    FirstCheck,
+    NewSchedule,
+    Schedule,
+    ScheduleKind,
+    ScheduleRefused,
+    ScheduleState,
+    Timing,
+)
+from agent.schedules.ids import TERMINAL, source_of
+from agent.schedules.port import Schedules
+from agent.schedules.times import following_in_words, in_words, problem_of, zone_of
+from agent.shown_replies import Answered
+from agent.tool_policy import PolicyAnswer, PolicyRow, decide
+from agent.toolbox.registry import Toolbox
+from agent.tools.read_channel import NAME as READ_CHANNEL
+from agent.turn_setup import asker_of
+from bot.chat.notes import NO_LINE, EndedTurn, NoteLine
+from bot.chat.reply.surface import SCHEDULING
+from bot.chat.texts import replies as reply_texts
+from bot.schedules import texts as schedule_texts
+from bot.schedules.answers import ScheduleAnswer, ShownSchedule
+from bot.schedules.phrases.reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
+
+FORBIDS: Final = "schedules"  # The preference of a channel in which scheduled posts are forbidden
+OFF: Final = "off"
+PAGE: Final = 6  # Entries of a page: with their buttons they fit one message on every platform
+MAX_LISTED: Final = 50
+MAX_LINES: Final = 5  # Below an answer; the list has all
+ID_DIGITS: Final = 9
+EDIT, SHOW = "edit", "show"  # Words of `/schedules`
+EASTMOST, WESTMOST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago")
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDesk:
+    schedules: Schedules
+    preferences: Preferences
+    clock: Clock
+    operates: Callable[[str], bool] = lambda _: False
+
+    async def remind(self, asker: Asker, words: str) -> ScheduleAnswer:
+        """Run `/remind` with these words. Raises StoreError."""
+        if not words.strip():
+            return ScheduleAnswer(schedule_texts.REMIND_USAGE, refused=True)
+        return await self._create(asker, words, ScheduleKind.REMINDER)
+
+    async def answer(self, asker: Asker, words: str) -> ScheduleAnswer:
+        """Run `/schedules` with these words. Raises StoreError."""
+        word, _, rest = words.strip().partition(" ")
+        number, _, extra = rest.strip().partition(" ")
+        id_ = int(number) if number.isascii() and number.isdecimal() and len(number) <= ID_DIGITS else 0
+        match word.casefold():
+            case "" | "list" if not rest:
+                return await self._list(asker, 1)
+            case "page" if id_ and not extra:
+                return await self._list(asker, id_)
+            case "show" if id_:
+                return await self._show(asker, rest)
+            case "all" if not rest:
+                return await self._list_all(asker)
+            case "remind" if rest:
+                return await self._create(asker, rest, ScheduleKind.REMINDER, before="remind ")
+            case "ask":
+                return await self._create(asker, rest, ScheduleKind.QUESTION, before="ask ")
+            case "pause" | "resume" | "cancel" as order if id_ and not extra:
+                return await self._change_state(asker, order, id_)
+            case "edit" if id_ and extra.strip():
+                return await self._edit(asker, id_, extra.strip())
+            case "forbid" | "allow" as order if not rest:
+                return await self._set_forbidden(asker, forbids=order == "forbid")
+            case _:
+                return ScheduleAnswer(schedule_texts.USAGE, refused=True)
+
+    async def forbidden_in(self, channel: str) -> bool:
+        """Return whether scheduled posts are forbidden there. Raises StoreError."""
+        return bool(channel) and (await self.preferences.all_of(f"channel:{channel}")).get(FORBIDS) == OFF
+
+    async def created_lines(self, question: Incoming) -> str:
+        """Return the lines below an answer about the schedules that it created; "" for none."""
+        schedules, now = (
+            await self._created_by(question.person.id, question.channel, question.message_id),
+            self.clock.now(),
+        )
+        buttons = platform_of(question.source) != TERMINAL
+        template = schedule_texts.AT_A_TIME if buttons else schedule_texts.AT_A_TIME_HOW
+        zone = question.person.time_zone
+        lines = [
+            template.format(id=item.id, when=in_words(item.definition.timing.seen_from(zone), now))
+            for item in schedules
+        ]
+        return "\n".join(lines[:MAX_LINES])
+
+    async def change_words(self, answered: Answered, person: str) -> str:
+        """Return the words for `/schedules` that edit what this reply's question created; several schedules are shown.
+
+        Raises Refused for others than its asker, and if none is left.
+        """
+        ids = [str(schedule.id) for schedule in await self._created_for(answered, person)]
+        if not ids:
+            raise Refused(schedule_texts.NOT_ANY_MORE)
+        return f"{EDIT} {ids[0]}" if len(ids) == 1 else " ".join([SHOW, *ids[:MAX_LINES]])
+
+    async def take_back(self, answered: Answered, person: str) -> str:
+        """Cancel what this reply's question created, and return a confirmation. Raises Refused for anyone else."""
+        schedules = await self._created_for(answered, person)
+        cancelled = [await self.schedules.cancel(person, item.id, self.clock.now()) for item in schedules]
+        lines = [
+            schedule_texts.CANCELLED.format(words=schedule_texts.quoted(item.definition.words))
+            for item in cancelled
+            if item
+        ]
+        return "\n".join(lines) or schedule_texts.NOT_ANY_MORE
+
+    async def _created_for(self, answered: Answered, person: str) -> list[Schedule]:
+        if answered.person != person:
+            raise Refused(reply_texts.NOT_YOURS)
+        return await self._created_by(person, answered.channel, answered.message_id)
+
+    async def _created_by(self, person: str, channel: str, message: str) -> list[Schedule]:
+        schedules = await self.schedules.of_person(person)
+        return [schedule for schedule in schedules if _comes_from(schedule, channel, message)]
+
+    async def _create(self, asker: Asker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
+        now = self.clock.now()
+        read = await self._read(asker, words, before)
+        if isinstance(read, ScheduleAnswer):
+            return read
+        if not read.words:
+            is_question = kind is ScheduleKind.QUESTION
+            return ScheduleAnswer(schedule_texts.ASK_USAGE if is_question else schedule_texts.NO_WORDS, refused=True)
+        if trouble := problem_of(read.timing, now):
+            return ScheduleAnswer(trouble, refused=True)
+        own = PersonAudience(asker.person.id)
+        direct = asker.place.audience == own or read.direct is True
+        if not direct and await self.forbidden_in(asker.channel):
+            return ScheduleAnswer(schedule_texts.FORBIDDEN, refused=True)
+        new = NewSchedule(
+            person=asker.person.id,
+            source=source_of(asker.person.id),
+            channel=asker.channel,
+            place=Place(own) if direct else asker.place,
+            kind=kind,
+            words=read.words,
+            timing=read.timing,
+            created=now,
+            direct=direct,
+            own=True,
+        )
+        schedule = await self.schedules.add(new)
+        if isinstance(schedule, ScheduleRefused):
+            return ScheduleAnswer(schedule_texts.REFUSED[schedule], refused=True)
+        text = schedule_texts.KEPT[kind].format(
+            whom=schedule_texts.YOU_ALONE if direct else schedule_texts.YOU_HERE,
+            where=schedule_texts.IN_DIRECT if direct else schedule_texts.HERE,
+            when=in_words(schedule.definition.timing, now),
+            following=_following(schedule.definition.timing, now, asker),
+            words=schedule_texts.quoted(read.words),
+        )
+        return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
+
+    async def _read(self, asker: Asker, words: str, before: str) -> WhenRead | ScheduleAnswer:
+        """Return when that is, or what is asked back. `before`: the words that precede them in a repeated command."""
+        if len(words) > MAX_CHARS:
+            return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
+        now = self.clock.now()
+        zone = ZoneInfo(asker.person.time_zone) if asker.person.time_zone else ZoneInfo("UTC")
+        read = await asyncio.to_thread(read_when, words, now, zone)
+        if isinstance(read, WhenUnclear) and not read.choices:
+            return _not_understood(read, before)
+        if not asker.person.time_zone and await asyncio.to_thread(self._needs_zone, words, now):
+            return ScheduleAnswer(schedule_texts.ZONE_FIRST, by_clock=True, refused=True)
+        match read:
+            case None:
+                return ScheduleAnswer(schedule_texts.NO_TIME, refused=True)
+            case WhenUnclear(choices, passed):
+                commands = [f"{before}{choice.words}" for choice in choices]
+                labels = [schedule_texts.choice_label(choice.time, zone) for choice in choices]
+                text = schedule_texts.choices_text(labels, commands[0], passed=passed)
+                return ScheduleAnswer(text, choices=tuple(zip(labels, commands, strict=True)), refused=True)
+            case WhenRead(timing):
+                timing = timing if asker.person.time_zone else replace(timing, zone="")
+                return replace(read, timing=timing)
+
+    @staticmethod
+    def _needs_zone(words: str, now: datetime) -> bool:
+        def read_in(zone: ZoneInfo) -> When:
+            read = read_when(words, now, zone)
+            return replace(read, timing=replace(read.timing, zone="")) if isinstance(read, WhenRead) else read
+
+        return read_in(EASTMOST) != read_in(WESTMOST) or _is_by_clock(read_in(EASTMOST))
+
+    async def _edit(self, asker: Asker, id_: int, words: str) -> ScheduleAnswer:
+        """Change the time, the words behind a `|`, or both: "tomorrow at 9:00 | call Ann"."""
+        if await self._is_work(asker.person.id, id_):
+            return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
+        timing, (time_words, _, new_words) = None, words.partition("|")
+        new_words = new_words.strip()
+        if time_words.strip():
+            read = await self._read(asker, f"{time_words} | {new_words}", f"edit {id_} ")
+            if isinstance(read, ScheduleAnswer):
+                return read
+            timing = read.timing
+        now = self.clock.now()
+        if timing is not None and (trouble := problem_of(timing, now)):
+            return ScheduleAnswer(trouble, refused=True)
+        if len(new_words) > MAX_CHARS:
+            return ScheduleAnswer(schedule_texts.TOO_LONG.format(most=MAX_CHARS), refused=True)
+        changed = await self.schedules.change(asker.person.id, id_, timing=timing, words=new_words or None, now=now)
+        if changed is None:
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+        return self._confirm(schedule_texts.CHANGED, changed, asker)
+
+    async def _is_work(self, person: str, id_: int) -> bool:
+        """Return whether this is long work, which can only be stopped."""
+        schedule = await self.schedules.by_id(id_)
+        return schedule is not None and (schedule.definition.person, schedule.definition.kind) == (
+            person,
+            ScheduleKind.WORK,
+        )
+
+    async def _change_state(self, asker: Asker, order: str, id_: int) -> ScheduleAnswer:
+        now, person = self.clock.now(), asker.person.id
+        if order != "cancel" and await self._is_work(person, id_):
+            return ScheduleAnswer(schedule_texts.WORK_STAYS.format(id=id_), refused=True)
+        if order != "cancel":
+            schedule = await self.schedules.pause(person, id_, paused=order == "pause", now=now)
+            if schedule is None:
+                return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+            if schedule.state is ScheduleState.ENDED:
+                return ScheduleAnswer(
+                    schedule_texts.NEVER_AGAIN, (render_schedule(schedule, now, alone=True),), refused=True
+                )
+            return self._confirm(schedule_texts.PAUSED if order == "pause" else schedule_texts.RESUMED, schedule, asker)
+        cancelled = await self.schedules.cancel(person, id_, now)
+        if cancelled is None and self.operates(person):
+            others = {schedule.id: schedule.definition.person for schedule in await self.schedules.all(MAX_LISTED)}
+            cancelled = await self.schedules.cancel(others.get(id_, person), id_, now)
+            # Operators may end what others have scheduled, but not read it.
+            cancelled = cancelled and replace(cancelled, definition=replace(cancelled.definition, words="…"))
+        if cancelled is None:
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=id_), refused=True)
+        template = (
+            schedule_texts.WORK_STOPPED if cancelled.definition.kind is ScheduleKind.WORK else schedule_texts.CANCELLED
+        )
+        return ScheduleAnswer(template.format(words=schedule_texts.quoted(cancelled.definition.words)))
+
+    def _confirm(self, text: str, schedule: Schedule, asker: Asker) -> ScheduleAnswer:
+        now, timing = self.clock.now(), schedule.definition.timing.seen_from(asker.person.time_zone)
+        when, words = in_words(timing, now), schedule_texts.quoted(schedule.definition.words)
+        following = _following(timing, now, asker)
+        text = text.format(when=when, following=following, words=words)
+        return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
+
+    async def _list(self, asker: Asker, page: int) -> ScheduleAnswer:
+        schedules, now = await self._own(asker), self.clock.now()
+        if not schedules:
+            return ScheduleAnswer(schedule_texts.NOTHING)
+        pages = -(-len(schedules) // PAGE)
+        page = min(page, pages)
+        entries = tuple(render_schedule(schedule, now) for schedule in schedules[(page - 1) * PAGE : page * PAGE])
+        return ScheduleAnswer(schedule_texts.YOURS, entries, page=page, pages=pages)
+
+    async def _own(self, asker: Asker) -> list[Schedule]:
+        """Return the asker's schedules, with the times as seen from their zone now."""
+        zone, schedules = asker.person.time_zone, await self.schedules.of_person(asker.person.id)
+        return [
+            replace(item, definition=replace(item.definition, timing=item.definition.timing.seen_from(zone)))
+            for item in schedules
+        ]
+
+    async def _show(self, asker: Asker, numbers: str) -> ScheduleAnswer:
+        schedules, now = await self._own(asker), self.clock.now()
+        found = [render_schedule(schedule, now) for schedule in schedules if str(schedule.id) in numbers.split()]
+        if not found:
+            return ScheduleAnswer(schedule_texts.UNKNOWN.format(id=numbers), refused=True)
+        if len(found) > 1:
+            return ScheduleAnswer(schedule_texts.WHICH_OF_THEM, tuple(found[:PAGE]))
+        return ScheduleAnswer(found[0].text, (replace(found[0], text=""),))
+
+    async def _list_all(self, asker: Asker) -> ScheduleAnswer:
+        if not self.operates(asker.person.id):
+            return ScheduleAnswer(schedule_texts.OPERATORS_ONLY, refused=True)
+        schedules, now = await self.schedules.all(MAX_LISTED), self.clock.now()
+        if not schedules:
+            return ScheduleAnswer(schedule_texts.NOTHING_OF_ANYBODY)
+        lines = [f"- {render_schedule(schedule, now, whose=schedule.definition.person).text}" for schedule in schedules]
+        return ScheduleAnswer("\n".join([schedule_texts.OF_ALL.format(shown=len(lines)), "", *lines]))
+
+    async def _set_forbidden(self, asker: Asker, *, forbids: bool) -> ScheduleAnswer:
+        if not asker.channel or asker.place.audience == PersonAudience(asker.person.id):
+            return ScheduleAnswer(schedule_texts.NO_CHANNEL, refused=True)
+        if not (asker.manages or self.operates(asker.person.id)):
+            return ScheduleAnswer(schedule_texts.MANAGERS_ONLY, refused=True)
+        await self.preferences.set(f"channel:{asker.channel}", FORBIDS, OFF if forbids else None)
+        return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
+
+
+def _following(timing: Timing, now: datetime, asker: Asker) -> str:
+    """The line with the next times of a repetition, in the asker's zone; "" for one time."""
+    zone = asker.person.time_zone or timing.zone
+    times = following_in_words(timing, now, zone)
+    return schedule_texts.FOLLOWING.format(times=times, zone="" if zone == timing.zone else f" {zone}") if times else ""
+
+
+def _not_understood(read: WhenUnclear, before: str) -> ScheduleAnswer:
+    """Ask back which words belong to the time."""
+    if not read.left:
+        return ScheduleAnswer(schedule_texts.NO_TIME, refused=True)
+    understood, left = schedule_texts.quoted(read.understood), schedule_texts.quoted(read.left)
+    template = schedule_texts.PARTLY_UNDERSTOOD if understood else schedule_texts.NOT_UNDERSTOOD
+    choices = ((schedule_texts.REST_IS_TEXT, f"{before}{read.divided}"),) if read.divided else ()
+    return ScheduleAnswer(template.format(understood=understood, left=left), choices=choices, refused=True)
+
+
+def _comes_from(schedule: Schedule, channel: str, message: str) -> bool:
+    """Whether that message created it, and it has not ended. Long work is left out: it shows itself."""
+    is_open = schedule.state is not ScheduleState.ENDED and schedule.definition.kind is not ScheduleKind.WORK
+    return is_open and (schedule.definition.channel, schedule.definition.message) == (channel, message)
+
+
+def _is_by_clock(when: When) -> bool:
+    """Whether it is a rule or an hour, whose text is the same everywhere, but whose time depends on the zone."""
+    return isinstance(when, WhenUnclear) or (isinstance(when, WhenRead) and bool(when.timing.rule))
+
+
+def render_schedule(schedule: Schedule, now: datetime, *, whose: str = "", alone: bool = False) -> ShownSchedule:
+    """Return it as shown in a list. `whose`: for operators, without the words; `alone`: below a text about it."""
+    made = schedule.definition
+    state = ScheduleState.WORKING if made.kind is ScheduleKind.WORK else schedule.state
+    match state:
+        case ScheduleState.ACTIVE:
+            when = in_words(made.timing, now)
+        case ScheduleState.PAUSED:
+            when = f"{schedule_texts.REST_PAUSED} ({in_words(made.timing, now)})"
+        case ScheduleState.ENDED:
+            when = f"{schedule_texts.REST_ENDED}. {schedule.why}".strip()
+        case ScheduleState.WORKING:
+            since = made.created.astimezone(zone_of(made.timing.zone))
+            when = schedule_texts.AT_WORK.format(since=since)
+        case _:
+            assert_never(state)
+    where = (
+        schedule_texts.IN_DIRECT
+        if made.direct
+        else schedule_texts.IN_CHANNEL.format(channel=made.channel.rpartition(":")[2])
+    )
+    where = where if not whose else f"{where} ({whose})"
+    text = "" if alone else schedule_texts.entry(schedule.id, made.kind, when, where, "" if whose else made.words)
+    return ShownSchedule(schedule.id, text, state, made.words)
+
+
+# Checks before a scheduled question is asked.
+
+
+class CheckFailed(CogencyError):
+    """The content cannot be read now."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """Runs a check with the read-only tools that its person may use there without approval, but not on pages of the
+    operator's own network, which a person has to name.
+    """
+
+    toolbox: Toolbox
+    clock: Clock
+    rows: Sequence[PolicyRow] = ()
+
+    async def digest(self, check: FirstCheck, incoming: Incoming) -> str:
+        """Return a digest of the current content. Raises CheckFailed."""
+        asker, call = asker_of(incoming), call_of(check)
+        await self.toolbox.servers.prepare(asker)
+        registry = self.toolbox.registry(asker)
+        if registry.check(call) is not None or not self._may_run(registry.get(call.name), asker):
+            raise CheckFailed(schedule_texts.NOTHING_SEEN.format(tool=call.name))
+        tool = registry.get(call.name)
+        context = ToolContext(
+            incoming.person,
+            incoming.place,
+            incoming.conversation,
+            0,
+            self.clock.now(),
+            authority=incoming.authority,
+            channel=incoming.channel,
+        )
+        try:
+            async with asyncio.timeout(tool.timeout_s):
+                output = await tool.run(registry.adapt_arguments(call).args, context)
+        except TimeoutError:
+            raise CheckFailed(schedule_texts.NOTHING_SEEN.format(tool=call.name)) from None
+        text, parts = (output, ()) if isinstance(output, str) else (output.text, output.parts)
+        content = (
+            parts if check.kind is CheckKind.CHANNEL else (text, *parts)
+        )  # the head of a channel contains the time
+        return sha256(repr(content).encode()).hexdigest()
+
+    def _may_run(self, tool: Tool, asker: Asker) -> bool:
+        decided = decide(self.rows, tool.name, tool.effect, asker, Provenance.OWN)
+        return tool.effect is ToolEffect.READS and decided.answer is PolicyAnswer.YES
+
+
+def call_of(check: FirstCheck) -> ToolCall:
+    """Return the tool call that makes a check."""
+    match check.kind:
+        case CheckKind.PAGE:
+            return ToolCall(FETCH, {"url": check.target})
+        case CheckKind.CHANNEL:
+            return ToolCall(READ_CHANNEL, {"where": check.target, "last": 1})
+        case CheckKind.TOOL:
+            return ToolCall(check.target, cast("JsonObject", check.args))
+        case _:
+            assert_never(check.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleNote:
+    """The lines below an answer about the schedules that it created."""
+
+    schedules: ScheduleDesk
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:
+        text = await self.schedules.created_lines(ended.question) if ended.closing.used_tools else ""
+        return NoteLine(text, SCHEDULING) if text else NO_LINE

@@ -1,0 +1,361 @@
+"""The command line of `cogency`, and its help."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+from agent.spending import By
+from bot.chat.output import complain, write_out
+from bot.platforms.discord import options as discord
+from bot.platforms.slack.options import EVERYTHING, SlackFeature
+from bot.settings.parsers import command_prefix, database_url, one_of, slack_app, whole
+from bot.setup import texts as setup_texts
+from bot.setup.shared_modules import DISTRIBUTION, shared_modules
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+MAX_DAYS = 3_650  # Longer than bills are kept
+MAX_ROW = 2**31  # Of a row's number in the audit
+MAX_ID_CHARS = 20  # Of an id on Discord
+FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
+APP_SAYS = "what it is called in the file of COGENCY_SLACK_APPS, where several are served"
+IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"
+
+
+class Subcommand(StrEnum):
+    CHAT = "chat"
+    ASK = "ask"
+    PLAY = "play"
+    RUN = "run"
+    INIT = "init"
+    MIGRATE = "migrate"
+    BACKUP = "backup"
+    RESTORE = "restore"
+    COPY = "copy"
+    CHECK_MODEL = "check-model"
+    DOCTOR = "doctor"
+    USAGE = "usage"
+    AUDIT = "audit"
+    OPERATOR = "operator"
+    BUDGET = "budget"
+    FIND = "find"
+    EXPORT = "export"
+    ERASE = "erase"
+    CONFIRM = "confirm"
+    PLUGINS_ADD = "add"
+    PLUGINS_LIST = "list"
+    PLUGINS_CHECK = "check"
+    PLUGINS_REMOVE = "remove"
+    MANIFEST = "manifest"
+    INVITE = "invite"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return a parser whose result has a `command`; all other values are the arguments of that command."""
+    root = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
+    root.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
+    commands = _Commands(root)
+    init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
+    init.add_argument("--yes", action="store_true", help="ask nothing")
+    commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
+    _add_ask(commands)
+    _add_play(commands)
+    commands.add(Subcommand.RUN, "serve Slack and Discord: every platform that has a token", setup_texts.RUN_ENDS)
+    _add_migrate(commands)
+    _add_backups(commands)
+    commands.add(
+        Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", setup_texts.CHECK_SAYS
+    )
+    _add_doctor(commands)
+    _add_usage(commands)
+    _add_audit(commands)
+    _add_budget(commands)
+    _add_operator(commands)
+    _add_people(_Commands(commands.group("person", "see, export or erase what is kept of one person")), "person")
+    _add_people(_Commands(commands.group("place", "the same for a channel, a server or a workspace")), "place")
+    _add_plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
+    _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
+    _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
+    return root
+
+
+class _Parser(argparse.ArgumentParser):
+    """Suggests the nearest choice in the error about an unknown one."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            matches = get_close_matches(str(value), [str(choice) for choice in action.choices or ()], n=1)
+            if not matches:
+                raise
+            suggestion = setup_texts.DID_YOU_MEAN.format(meant=matches[0]).lower()
+            raise argparse.ArgumentError(action, f"{error.message}; {suggestion}") from None
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415 -- a quarter of the time that help takes
+
+        write_out(sys.stdout, f"cogency {version(DISTRIBUTION)}\n")
+        if warning := shared_modules(sys.path):
+            complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
+        parser.exit()
+
+
+class _Commands:
+    """Adds commands to a parser."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(self, command: Subcommand, summary: str, details: str = "") -> argparse.ArgumentParser:
+        parser = self.group(command.value, summary, details)
+        parser.set_defaults(command=command)
+        return parser
+
+    def group(self, name: str, summary: str, details: str = "") -> argparse.ArgumentParser:
+        description = f"{summary[:1].upper()}{summary[1:]}. {details}".strip()
+        return self._subparsers.add_parser(
+            name, help=summary, description=description, epilog=setup_texts.SETTINGS_FROM
+        )
+
+
+def _add_ask(commands: _Commands) -> None:
+    ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", setup_texts.ASK_READS)
+    ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
+    ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _add_play(commands: _Commands) -> None:
+    play = commands.add(Subcommand.PLAY, "try it on a page of this machine, as two people", setup_texts.PLAY_SAYS)
+    play.add_argument(
+        "--keep",
+        type=_argument_type(_file_to_keep),
+        metavar="FILE",
+        help="the database for what is said (else all of it goes)",
+    )
+    play.add_argument(
+        "--port", type=_argument_type(whole(1, 65_535)), metavar="N", help="of the page (8766, or a free one)"
+    )
+    play.add_argument("--no-browser", dest="browser", action="store_false", help="only print the page's address")
+
+
+def _file_to_keep(text: str) -> Path:
+    if not (file := Path(text)).absolute().parent.is_dir():
+        raise ValueError(setup_texts.PLAY_NO_FOLDER.format(file=file))
+    return file
+
+
+def _add_doctor(commands: _Commands) -> None:
+    doctor = commands.add(
+        Subcommand.DOCTOR,
+        "look at settings, database, model and platforms, and say what to change",
+        setup_texts.DOCTOR_LOOKS,
+    )
+    doctor.add_argument(
+        "--model",
+        dest="ask_model",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether to ask the model for one word, which costs a few tokens",
+    )
+    doctor.add_argument("--fix", action="store_true", help=setup_texts.FIX_SAYS)
+    doctor.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _add_usage(commands: _Commands) -> None:
+    usage = commands.add(
+        Subcommand.USAGE, "show what model calls took: tokens, and money at list prices", setup_texts.WORKS_BESIDE
+    )
+    usage.add_argument(
+        "--days",
+        type=_argument_type(whole(1, MAX_DAYS)),
+        default=30,
+        metavar="N",
+        help="today and the days before it (30)",
+    )
+    usage.add_argument(
+        "--by",
+        type=_argument_type(one_of(By)),
+        default=By.PERSON,
+        metavar=f"{{{','.join(By)}}}",
+        help="what to sum for (person)",
+    )
+    usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _add_audit(commands: _Commands) -> None:
+    audit = commands.add(
+        Subcommand.AUDIT, "show each call of a tool: who, where, what, and who allowed it", setup_texts.WORKS_BESIDE
+    )
+    audit.add_argument(
+        "--since",
+        type=_argument_type(_parse_moment),
+        metavar="DATE",
+        help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago",
+    )
+    audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
+
+
+def _add_operator(commands: _Commands) -> None:
+    operator = commands.add(
+        Subcommand.OPERATOR, "get a link that signs you in on the operators' page", setup_texts.OPERATOR_SAYS
+    )
+    instead = operator.add_mutually_exclusive_group()
+    instead.add_argument("--sessions", action="store_true", help="instead show who is signed in")
+    instead.add_argument("--sign-out-all", action="store_true", help="instead sign everybody out")
+
+
+def _add_migrate(commands: _Commands) -> None:
+    migrate = commands.add(
+        Subcommand.MIGRATE, "bring the database to the newest version, as every start does", setup_texts.MIGRATE_SAYS
+    )
+    migrate.add_argument(
+        "--back", metavar="VERSION", help="to that of an earlier release (0.1.0), or to one of its own (r0012)"
+    )
+    migrate.add_argument(
+        "--backup", dest="file", type=Path, metavar="FILE", help="of the backup (one named by version and time)"
+    )
+    migrate.add_argument("--yes", action="store_true", help="go back without what the earlier version cannot hold")
+
+
+def _add_backups(commands: _Commands) -> None:
+    backup = commands.add(Subcommand.BACKUP, "write everything that is kept to one file", setup_texts.WORKS_BESIDE)
+    restore = commands.add(Subcommand.RESTORE, "keep again what a backup holds", setup_texts.RESTORE_SAYS)
+    copy = commands.add(Subcommand.COPY, "move everything that is kept to another database", setup_texts.COPY_SAYS)
+    for command in (backup, restore):
+        command.add_argument("file", type=Path, metavar="FILE", help="of the backup")
+    copy.add_argument(
+        "--from",
+        dest="source",
+        type=_argument_type(database_url),
+        metavar="URL",
+        help="as COGENCY_DATABASE_URL, which it is else",
+    )
+    copy.add_argument(
+        "--to", dest="target", type=_argument_type(database_url), metavar="URL", required=True, help="as that"
+    )
+    for command in (backup, restore, copy):
+        command.add_argument("--replace", action="store_true", help="let go of what stands there now")
+
+
+def _parse_moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(setup_texts.NO_DATE.format(text=text)) from None
+
+
+def _add_budget(commands: _Commands) -> None:
+    budget = commands.add(Subcommand.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
+    budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+
+
+def _add_people(commands: _Commands, kind: str) -> None:
+    find = commands.add(Subcommand.FIND, f"look for the ID of a {kind}", setup_texts.WORKS_BESIDE)
+    export = commands.add(Subcommand.EXPORT, f"write all that is kept of a {kind} to a file", setup_texts.WORKS_BESIDE)
+    erase = commands.add(
+        Subcommand.ERASE, f"erase all that is kept of a {kind}, with a receipt", setup_texts.WORKS_BESIDE
+    )
+    confirm = commands.add(Subcommand.CONFIRM, "do what another operator asked for", setup_texts.CONFIRM_SAYS)
+    find.add_argument("words", nargs="?", default="", metavar="NAME", help="letters of its name or ID (all)")
+    find.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    for command in (export, erase):
+        command.add_argument("of", metavar="ID", help=f"as `cogency {kind} find` shows it")
+    confirm.add_argument(
+        "number", type=_argument_type(whole(1, MAX_ROW)), metavar="NUMBER", help="as the other was told"
+    )
+    for command in (export, confirm):
+        command.add_argument(
+            "file", nargs="?", metavar="FILE", help="for the export, readable by you alone (one named by ID and day)"
+        )
+        command.add_argument("--force", action="store_true", help="let go of a file of that name")
+    for command in (erase, confirm):
+        command.add_argument("--yes", action="store_true", help="erase without asking")
+    erase.add_argument("--replies", action="store_true", help="have the bot's answers deleted in the platform, too")
+    erase.add_argument("--related", action="store_true", help="erase what may say the same in other words, too")
+    for command in (find, export, erase, confirm):
+        command.set_defaults(kind=kind)
+    for command in (export, erase, confirm):
+        command.add_argument("--operator", metavar="NAME", help="who does it (the account's name); the audit has both")
+
+
+def _add_plugins(commands: _Commands) -> None:
+    add = commands.add(Subcommand.PLUGINS_ADD, "use the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
+    list_ = commands.add(Subcommand.PLUGINS_LIST, "show the plug-ins in use, and what they hold")
+    check = commands.add(
+        Subcommand.PLUGINS_CHECK, "look for what is wrong with a plug-in", setup_texts.PLUGINS_CHECK_SAYS
+    )
+    remove = commands.add(Subcommand.PLUGINS_REMOVE, "use a plug-in no more", setup_texts.PLUGINS_REMOVE_SAYS)
+    add.add_argument("path", type=Path, metavar="PATH", help="its folder")
+    check.add_argument("path", type=Path, nargs="?", metavar="PATH", help="its folder (all in use)")
+    check.add_argument("--connect", action="store_true", help=setup_texts.CONNECT_SAYS)
+    remove.add_argument("name", metavar="NAME", help="as `cogency plugins list` shows it")
+    for command in (list_, check):
+        command.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _add_manifest(commands: _Commands) -> None:
+    manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", setup_texts.PASTE_MANIFEST)
+    manifest.add_argument("--features", type=_members(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    manifest.add_argument(
+        "--prefix", type=_argument_type(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
+    )
+    manifest.add_argument(
+        "--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode"
+    )
+    manifest.add_argument("--app", type=_argument_type(slack_app), metavar="NAME", help=APP_SAYS)
+    manifest.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
+    manifest.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
+
+
+def _add_invite(commands: _Commands) -> None:
+    link = commands.add(
+        Subcommand.INVITE, "print the links that add the bot to a server or an account", setup_texts.INVITE_ASKS
+    )
+    link.add_argument(
+        "--features",
+        type=_members(discord.DiscordFeature),
+        default=discord.EVERYTHING,
+        metavar="NAMES",
+        help=IN_SERVERS,
+    )
+    link.add_argument("--application", type=_application_id, metavar="ID", help="the application's id")
+
+
+def _argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Turn a parser of settings into one of arguments."""
+
+    def read(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
+    """Return a parser of comma-separated members of an enumeration."""
+
+    def read(text: str) -> frozenset[E]:
+        names = {name.strip() for name in text.split(",") if name.strip()}
+        if not names <= set(kind):
+            raise argparse.ArgumentTypeError(f"must be of {', '.join(kind)}, with commas between them")
+        return frozenset(map(kind, names))
+
+    return read
+
+
+def _application_id(text: str) -> str:
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
+        raise argparse.ArgumentTypeError("must be the number on the page General Information")
+    return text

@@ -1,0 +1,602 @@
+"""The commands of `cogency`: what each does, its exit code, and one sentence for each failure.
+
+The modules that a command needs are imported when it runs.
+"""
+
+import asyncio
+import gc
+import getpass
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import aclosing, nullcontext
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+from zoneinfo import ZoneInfo
+
+from agent.errors import CogencyError, ProviderError
+from agent.incoming import Person
+from agent.machine import CLOCK
+from agent.messages import Json, ModelCall
+from agent.spending import By
+from bot.chat.exit_codes import Exit, exit_code
+from bot.chat.findings import Finding, Level, finding_lines, healthy
+from bot.chat.host import PlatformUnavailable
+from bot.chat.logs import log_to
+from bot.chat.output import OutputError, complain, printable_json, write_out
+from bot.platforms.discord import options as discord
+from bot.platforms.slack.options import SlackFeature
+from bot.settings.parsers import LogLevel, OperatorAct
+from bot.settings.settings import Settings, load_settings, moved_addresses
+from bot.setup import texts as setup_texts
+from bot.setup.arguments import Subcommand
+from bot.setup.progress import progress, waiting
+from bot.setup.shared_modules import shared_modules
+
+if TYPE_CHECKING:
+    from bot.app.subject_requests import Order
+
+Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
+
+
+def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
+    """Run one command. Each failure is one sentence on standard error and an exit code."""
+    try:
+        settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the only place that reads the environment
+        level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
+        log_to(sys.stderr, settings.log_level or level, settings.secrets(), settings.log_form)
+        if command in STARTS:
+            for sentence in moved_addresses(settings):
+                complain(f"cogency: {sentence}")
+            for name, meant in settings.misspelt:
+                complain(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?")
+        return asyncio.run(_with_frozen_imports(DO[command](settings, **options)))
+    except asyncio.CancelledError:
+        return Exit.TERMINATED
+    except (CogencyError, OutputError) as error:
+        message = error.reason.to_operator if isinstance(error, ProviderError) else error
+        complain(f"cogency: {message}")
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # the reader has closed the pipe
+        return Exit.OK
+
+
+async def _with_frozen_imports(work: Coroutine[object, None, Exit]) -> Exit:
+    """Exclude imported modules from garbage collection, which took a tenth of each start, and more time later on."""
+
+    def freeze() -> None:
+        gc.freeze()
+        gc.enable()
+
+    asyncio.get_running_loop().call_soon(freeze)
+    return await work
+
+
+def _exit_code(error: CogencyError | OutputError) -> Exit:
+    match error:
+        case PlatformUnavailable():
+            return Exit.UNAVAILABLE
+        case OutputError():
+            return Exit.FAILED
+        case _:
+            return exit_code(error)
+
+
+async def _init(_: Settings, *, yes: bool) -> Exit:
+    from bot.setup.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- the only place that reads the environment
+    if yes:
+        findings, names = await set_up_from(environ, dotenv)
+        write_out(sys.stdout, finding_lines(findings))
+        if not names:
+            why = setup_texts.INIT_NOTHING_SET if healthy(findings) else setup_texts.INIT_NOT_WRITTEN
+            complain(f"cogency init: {why}")
+            return Exit.SETTINGS
+        write_out(sys.stdout, f"{setup_texts.INIT_WRITTEN.format(file=dotenv, names=', '.join(names)).lstrip()}\n")
+        return Exit.OK
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
+    try:
+        starts = await set_up(Typed(), dotenv, environ)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        complain(f"\n{setup_texts.INIT_STOPPED}")
+        return Exit.INTERRUPTED
+    except EOFError:
+        if sys.stdin.isatty():
+            complain(f"\n{setup_texts.INIT_STOPPED}")
+            return Exit.INTERRUPTED
+        complain(f"cogency init: {setup_texts.INIT_NO_TERMINAL}")
+        return Exit.ARGUMENTS
+    finally:
+        signal.signal(signal.SIGINT, previous_handler)
+    return await _run(load_settings(environ, dotenv)) if starts else Exit.OK
+
+
+async def _chat(settings: Settings) -> Exit:
+    from bot.platforms.terminal.run import open_window  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.chat import chat_at_once  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    zone = local_time_zone(Path("/etc/localtime"))
+
+    def now() -> datetime:
+        return CLOCK.now().astimezone(ZoneInfo(zone))
+
+    task = asyncio.current_task()
+    if task is not None:  # cancelling it restores the terminal
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    user, window = user_name(), open_window()
+    log_to(window.log(), settings.log_level or LogLevel.WARNING, settings.secrets())
+    return await chat_at_once(settings, Person(f"terminal:{user}", user, zone), window, now, TOOLS_WAIT_S)
+
+
+async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
+    from bot.app.platforms import open_terminal  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.platforms.terminal.run import (  # noqa: PLC0415 -- a settings error is reported before it loads
+        answer_as_json,
+        ask_once,
+        open_window,
+        question_of,
+    )
+
+    try:
+        question, user = question_of(words, sys.stdin.read), user_name()
+    except ValueError as error:
+        complain(f"cogency ask: {error}")
+        return Exit.ARGUMENTS
+    person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
+    async with open_terminal(settings, person, tools_wait_s=TOOLS_WAIT_S, stays=False) as bot:
+        if not as_json:
+            return await ask_once(bot, open_window(), CLOCK.now, question)
+        answer, code = await answer_as_json(bot, question)
+        write_out(sys.stdout, f"{answer}\n")
+        return code
+
+
+async def _play(settings: Settings, *, keep: Path | None, port: int | None, browser: bool) -> Exit:
+    from bot.app.platforms import play  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    def show_address(address: str) -> None:
+        write_out(sys.stdout, f"{setup_texts.PLAY_AT.format(address=address)}\n")
+        if browser:
+            asyncio.get_running_loop().run_in_executor(None, open_browser, address, os.environ)  # noqa: TID251 -- the only place that reads the environment
+
+    await _until_ended(play(settings, keep, port, local_time_zone(Path("/etc/localtime")), show_address), signal.SIGINT)
+    return Exit.OK
+
+
+def open_browser(address: str, environ: Mapping[str, str]) -> bool:
+    """Return whether there was a browser with a window; one in the terminal would take it over."""
+    import webbrowser  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    has_windows = sys.platform in ("darwin", "win32") or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+    try:
+        return has_windows and webbrowser.open(address)
+    except (OSError, webbrowser.Error):
+        return False
+
+
+async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Signals) -> None:
+    """Serve until SIGTERM or one of `signals`, which end it normally."""
+    serving = asyncio.ensure_future(serve)
+    for signal_number in (signal.SIGTERM, *signals):
+        asyncio.get_running_loop().add_signal_handler(signal_number, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        if not serving.cancelled():
+            raise
+
+
+async def _run(settings: Settings) -> Exit:
+    from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    if warning := shared_modules(sys.path):
+        complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
+    await _until_ended(serve_platforms(settings))
+    return Exit.OK
+
+
+async def _migrate(settings: Settings, *, back: str | None, file: Path | None, yes: bool) -> Exit:
+    from bot.setup.operator import migrate, migrate_back  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    if back is None and (file or yes):
+        complain(f"cogency migrate: {setup_texts.BACK_ALONE}")
+        return Exit.ARGUMENTS
+    if back is None:
+        write_out(sys.stdout, f"{await migrate(settings)}\n")
+        return Exit.OK
+    with progress() as tell:
+        is_done, sentences = await migrate_back(settings, back, file, tell, lose=yes)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
+    return Exit.OK if is_done else Exit.FAILED
+
+
+async def _check_model(settings: Settings) -> Exit:
+    from agent.providers.catalog import ToolsForm  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.models import check  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator import charge, open_checking  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    verdicts: dict[ToolsForm, list[check.ProbeVerdict]] = {}
+    calls: list[ModelCall] = []
+
+    async def count(call: ModelCall) -> None:
+        calls.append(call)
+
+    async with open_checking(settings) as checking:
+        announcement = check.announcement(checking.name, checking.tools, CLOCK.now(), len(checking.providers))
+        write_out(sys.stdout, f"{checking.sentence}\n{announcement}\n\n")
+        try:
+            for form, provider in checking.providers.items():
+                if len(checking.providers) > 1:
+                    write_out(sys.stdout, f"{setup_texts.CHECK_FORM.format(form=form.value)}\n")
+                of_form = verdicts.setdefault(form, [])
+                async for verdict in check.check_model(provider, checking.tools, CLOCK, count):
+                    of_form.append(verdict)
+                    write_out(sys.stdout, f"{check.verdict_line(verdict)}\n")
+                if form is ToolsForm.NATIVE and not provider.capabilities.native_calls:
+                    write_out(sys.stdout, f"{setup_texts.NATIVE_REFUSED}\n")
+                    del verdicts[form]
+                write_out(sys.stdout, f"\n{check.conclusion(checking.name, of_form)}\n\n")
+        finally:
+            await charge(settings, f"terminal:{user_name()}", check.KIND, calls)
+        passed = {form: check.count_passed(of_form) for form, of_form in verdicts.items()}
+        compared = check.comparison(await checking.keep(settings, passed), settings.tools_form)
+    if compared:
+        write_out(sys.stdout, f"{compared}\n")
+    return Exit.OK if any(map(check.is_usable, verdicts.values())) else Exit.FAILED
+
+
+async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
+    from bot.setup.operator import examine  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    with waiting() as tell:
+        findings = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
+    rows: list[Json] = [
+        {"level": item.level.value, "where": item.where, "what": item.what, "remedy": item.remedy} for item in findings
+    ]
+    write_out(sys.stdout, f"{printable_json(rows, indent=2)}\n" if as_json else finding_lines(findings))
+    return Exit.OK if healthy(findings) else Exit.FAILED
+
+
+async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:
+    from bot.budgets.report import report_json, report_text  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator import spent  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    totals, period = await spent(settings, days, by)
+    write_out(sys.stdout, f"{report_json(totals, period, by)}\n" if as_json else report_text(totals, period, by))
+    return Exit.OK
+
+
+async def _audit(settings: Settings, *, since: datetime | None, as_json: bool) -> Exit:
+    from bot.chat.audit import as_json as call_json  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.chat.audit import as_line  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator import audited  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    is_empty = True
+    async with aclosing(audited(settings, since)) as pages:
+        async for calls in pages:
+            is_empty = False
+            write_out(sys.stdout, "".join(f"{call_json(call) if as_json else as_line(call)}\n" for call in calls))
+    if is_empty and not as_json:
+        write_out(sys.stdout, f"{setup_texts.NO_CALLS}\n")
+    return Exit.OK
+
+
+async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -> Exit:
+    from bot.setup.operator import operator_link, operator_sessions, sign_operators_out  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    if sign_out_all:
+        text = await sign_operators_out(settings)
+    else:
+        text = await (operator_sessions(settings) if sessions else operator_link(settings))
+    write_out(sys.stdout, f"{text}\n")
+    return Exit.OK
+
+
+async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> Exit:
+    from bot.app.subject_requests import Kind, find_similar, found_line  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    people = await find_similar(settings, Kind(kind), words)
+    if as_json:
+        rows: list[Json] = [
+            {"id": who.id, "name": who.name, "messages": who.messages, "last": who.last and who.last.isoformat()}
+            for who in people
+        ]
+        write_out(sys.stdout, f"{printable_json(rows, indent=2)}\n")
+    elif not people:
+        complain(f"cogency {kind}: {setup_texts.NOBODY_FOUND}")
+    else:
+        write_out(sys.stdout, "".join(f"{found_line(who)}\n" for who in people))
+    return Exit.OK if people else Exit.FAILED
+
+
+async def _export(
+    settings: Settings, *, kind: str, of: str, file: str | None, force: bool, operator: str | None
+) -> Exit:
+    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    return await _export_data(settings, Order(OperatorAct.EXPORT, Kind(kind), of), operator, file, force=force)
+
+
+async def _export_data(
+    settings: Settings, order: "Order", operator: str | None, file: str | None, *, force: bool
+) -> Exit:
+    from bot.app.subject_requests import Operator, ask, file_name, needs_another, open_export, private_file  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    requester = Operator(operator or account_name(), account_name())
+    if needs_another(settings, order):
+        return _report_request(await ask(settings, order, requester, CLOCK))
+    path = file_name(order, CLOCK) if file is None else Path(file)
+    with nullcontext(partial(write_out, sys.stdout)) if file == "-" else private_file(path, force=force) as write:
+        async with open_export(settings, order, requester, CLOCK) as (agreed, pieces):
+            async for piece in pieces:
+                write(piece)
+    if file != "-":
+        write_out(sys.stdout, f"{setup_texts.EXPORTED_TO.format(file=path, of=order.of, number=agreed.number)}\n")
+    return Exit.OK
+
+
+async def _erase(
+    settings: Settings,
+    *,
+    kind: str,
+    of: str,
+    yes: bool,
+    replies: bool,
+    related: bool,
+    operator: str | None,
+) -> Exit:
+    from bot.app.subject_requests import Kind, Order  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    order = Order(OperatorAct.ERASE, Kind(kind), of, replies, related)
+    return await _erase_data(settings, order, operator, yes=yes)
+
+
+async def _erase_data(settings: Settings, order: "Order", operator: str | None, *, yes: bool) -> Exit:
+    from bot.app.subject_requests import Operator, ask, erase, erased_text, look, needs_another, preview_text  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    requester = Operator(operator or account_name(), account_name())
+    write_out(sys.stdout, f"{preview_text(await look(settings, order.kind, order.of))}\n")
+    if not (yes or _is_confirmed(order.of)):
+        return Exit.ARGUMENTS
+    if needs_another(settings, order):
+        return _report_request(await ask(settings, order, requester, CLOCK))
+    erased = await erase(settings, order, requester, CLOCK)
+    write_out(sys.stdout, f"{erased_text(erased)}\n")
+    return Exit.OK if not erased.receipt.found_again else Exit.FAILED
+
+
+def _is_confirmed(of: str) -> bool:
+    """Whether the user types the id of what is to be erased."""
+    if not sys.stdin.isatty():
+        complain(f"cogency: {setup_texts.SAY_YES}")
+        return False
+    previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
+    try:
+        is_confirmed = input(setup_texts.TYPE_ID.format(of=of)).strip() == of
+    except EOFError:
+        is_confirmed = False
+    finally:
+        signal.signal(signal.SIGINT, previous_handler)
+    if not is_confirmed:
+        complain(f"cogency: {setup_texts.NOT_TYPED.format(of=of)}")
+    return is_confirmed
+
+
+def _report_request(order: "Order") -> Exit:
+    write_out(sys.stdout, f"{setup_texts.ASKED_NOW.format(kind=order.kind, number=order.number)}\n")
+    return Exit.OK
+
+
+async def _confirm(
+    settings: Settings, *, kind: str, number: int, file: str | None, force: bool, yes: bool, operator: str | None
+) -> Exit:
+    from bot.app.subject_requests import Kind, Operator, open_request  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    confirming = Operator(operator or account_name(), account_name())
+    order = await open_request(settings, Kind(kind), number, confirming, CLOCK)
+    if order.act is OperatorAct.EXPORT:
+        return await _export_data(settings, order, operator, file, force=force)
+    return await _erase_data(settings, order, operator, yes=yes)
+
+
+async def _budget(settings: Settings, *, words: list[str]) -> Exit:
+    from bot.setup.operator import budget  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    answer = await budget(settings, f"terminal:{user_name()}", " ".join(words))
+    if answer.refused:
+        complain(f"cogency budget: {answer.text}")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{answer.text}\n")
+    return Exit.OK
+
+
+async def _plugins_add(settings: Settings, *, path: Path) -> Exit:
+    from bot.setup.operator import add_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    is_used, sentences = add_plugin(settings, path)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
+    return Exit.OK if is_used else Exit.FAILED
+
+
+async def _plugins_list(settings: Settings, *, as_json: bool) -> Exit:
+    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.tools.plugins.plugins import as_json as plugins_json  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    plugins = plugins_in_use(settings)
+    if as_json:
+        write_out(sys.stdout, f"{printable_json(plugins_json(plugins), indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    for plugin in () if as_json else plugins:
+        write_out(sys.stdout, f"{plugin.summary}  ({plugin.root})\n")
+        write_out(sys.stdout, "".join(f"  {skill.name}\n" for skill in plugin.skills))
+    return Exit.OK
+
+
+async def _plugins_check(settings: Settings, *, path: Path | None, connect: bool, as_json: bool) -> Exit:
+    from bot.app.parts import plugins_in_use  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.operator import examine_servers  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.tools.plugins.plugins import as_json as plugins_json  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.tools.plugins.plugins import load_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    plugins = plugins_in_use(settings) if path is None else (load_plugin(path),)
+    for plugin in () if as_json else plugins:
+        write_out(sys.stdout, "".join(f"{line}\n" for line in (*plugin.sentences, plugin.summary)))
+    # The servers of a plug-in are somebody's programs: one that is only looked at is not started unasked.
+    if path is None or connect:
+        findings = await examine_servers(settings, plugins)
+    else:
+        findings = [
+            Finding(Level.NOTE, "Tools", f"{server.name!r} of {plugin.name} is {setup_texts.NOT_CONNECTED}")
+            for plugin in plugins
+            for server in plugin.servers
+        ]
+    if as_json:
+        report: dict[str, Json] = {
+            "plugins": plugins_json(plugins),
+            "servers": [{"level": finding.level.value, "what": finding.what} for finding in findings],
+        }
+        write_out(sys.stdout, f"{printable_json(report, indent=2)}\n")
+    elif not plugins:
+        write_out(sys.stdout, f"{setup_texts.NO_PLUGINS}\n")
+    else:
+        write_out(sys.stdout, finding_lines(findings))
+    is_wrong = any(finding.level in (Level.WARNING, Level.PROBLEM) for finding in findings)
+    return Exit.FAILED if is_wrong or any(plugin.faults for plugin in plugins) else Exit.OK
+
+
+async def _backup(settings: Settings, *, file: Path, replace: bool) -> Exit:
+    from bot.setup.operator import back_up  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    with progress() as tell:
+        text = await back_up(settings, file, tell, replace=replace)
+    write_out(sys.stdout, f"{text}\n")
+    return Exit.OK
+
+
+async def _restore(settings: Settings, *, file: Path, replace: bool) -> Exit:
+    from bot.setup.operator import restore_backup  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    with progress() as tell:
+        sentences = await restore_backup(settings, file, tell, replace=replace)
+    write_out(sys.stdout, "".join(f"{sentence}\n" for sentence in sentences))
+    return Exit.OK
+
+
+async def _copy(settings: Settings, *, source: str | None, target: str, replace: bool) -> Exit:
+    from bot.setup.operator import copy_database  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    with progress() as tell:
+        text = await copy_database(settings, source, target, tell, replace=replace)
+    write_out(sys.stdout, f"{text}\n")
+    return Exit.OK
+
+
+async def _plugins_remove(settings: Settings, *, name: str) -> Exit:
+    from bot.setup.operator import remove_plugin  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    is_removed, sentence = remove_plugin(settings, name)
+    if not is_removed:
+        complain(f"cogency plugins remove: {sentence}")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{sentence}\n")
+    return Exit.OK
+
+
+async def _slack_manifest(
+    settings: Settings,
+    *,
+    features: frozenset[SlackFeature],
+    prefix: str | None,
+    http: str,
+    app: str | None,
+    name: str,
+    as_json: bool,
+) -> Exit:
+    from bot.app.from_settings import manifest_text  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    write_out(sys.stdout, manifest_text(settings, features, prefix, http, app or "", name, as_json=as_json))
+    return Exit.OK
+
+
+async def _discord_invite(
+    settings: Settings, *, features: frozenset[discord.DiscordFeature], application: str | None
+) -> Exit:
+    from bot.setup.operator import discord_application  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    write_out(sys.stdout, discord.invite_text(application or await discord_application(settings), features))
+    return Exit.OK
+
+
+# How long a start at a terminal waits for MCP servers before the first question: most are ready after two or three
+# seconds, and one that is fetched from a registry for its first start after ten.
+TOOLS_WAIT_S = 20.0
+# As systems link it; people read the zone beside each time.
+NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
+
+
+def user_name() -> str:
+    """Return the user's login name; a container may not know one."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "you"
+
+
+def account_name() -> str:
+    """Return the name of the account that runs this process, whatever the environment says."""
+    try:
+        import pwd  # noqa: PLC0415 -- Windows has none
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return user_name()
+
+
+def local_time_zone(link: Path) -> str:
+    """Return the machine's time zone by name, from the file that the system links to it; UTC if there is none."""
+    parts = link.resolve().parts
+    if "zoneinfo" not in parts:
+        return "UTC"
+    name = "/".join(parts[parts.index("zoneinfo") + 1 :])
+    return "UTC" if name in NAMES_OF_UTC else name
+
+
+DO: Mapping[Subcommand, Do] = {
+    Subcommand.INIT: _init,
+    Subcommand.CHAT: _chat,
+    Subcommand.ASK: _ask,
+    Subcommand.PLAY: _play,
+    Subcommand.RUN: _run,
+    Subcommand.MIGRATE: _migrate,
+    Subcommand.BACKUP: _backup,
+    Subcommand.RESTORE: _restore,
+    Subcommand.COPY: _copy,
+    Subcommand.CHECK_MODEL: _check_model,
+    Subcommand.DOCTOR: _doctor,
+    Subcommand.USAGE: _usage,
+    Subcommand.AUDIT: _audit,
+    Subcommand.OPERATOR: _operator,
+    Subcommand.BUDGET: _budget,
+    Subcommand.FIND: _find,
+    Subcommand.EXPORT: _export,
+    Subcommand.ERASE: _erase,
+    Subcommand.CONFIRM: _confirm,
+    Subcommand.PLUGINS_ADD: _plugins_add,
+    Subcommand.PLUGINS_LIST: _plugins_list,
+    Subcommand.PLUGINS_CHECK: _plugins_check,
+    Subcommand.PLUGINS_REMOVE: _plugins_remove,
+    Subcommand.MANIFEST: _slack_manifest,
+    Subcommand.INVITE: _discord_invite,
+}
+
+# Commands that send something to models and platforms.
+STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})

@@ -1,0 +1,688 @@
+"""The operators' commands, for a bot that runs or is stopped: costs, budgets, backups, migrations, plug-ins, checks.
+
+Rules of `cogency doctor`, which changes nothing unless it is run with --fix, and sends no message
+  A check raises nothing; an error becomes its finding.
+  A finding is a problem if and only if it prevents a start or an answer: the broken set-ups in the tests are tried with
+  both the checks and a start.
+"""
+
+import asyncio
+import random
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
+from agent.machine import CLOCK, new_secret
+from agent.messages import Message, ModelCall, Role, estimate_usage
+from agent.ports.model import Provider, ResponseEnded, TokensArrived
+from agent.ports.tool_audit import AuditedCall
+from agent.providers.catalog import ENDPOINTS, ToolsForm
+from agent.spending import By, SpendingPeriod, Spent, Total
+from agent.toolbox.registry import UNASKED, Registry
+from bot.app.from_settings import (
+    discord_settings,
+    model_settings,
+    open_models,
+    operator_address,
+    policy_file,
+    slack_apps,
+    slack_distribution,
+    slack_settings,
+)
+from bot.app.parts import (
+    budget_desk,
+    connecting,
+    core_tools,
+    own_tools,
+    people_settings,
+    plugin_list,
+    plugins_in_use,
+    search_engine,
+    tool_servers,
+    web_tools,
+)
+from bot.budgets.report import cost_text
+from bot.chat.attachments.reader import missing
+from bot.chat.audit import pages
+from bot.chat.findings import Finding, Level, one_clock
+from bot.chat.panels import Panel
+from bot.chat.texts.formatting import counted
+from bot.models.check import comparison
+from bot.models.choice import ModelChoice, context_size, open_model
+from bot.models.embedding import open_embedder
+from bot.models.forms import MEASURED, UNCHECKED, Passed, read_checked_forms, store_passed
+from bot.models.speech import open_transcriber
+from bot.operators.service import LINK_LASTS, SESSION_IDLE, OperatorLinks
+from bot.settings.settings import Settings, moved_addresses
+from bot.setup import texts as setup_texts
+from bot.setup.diagnosis import (
+    Check,
+    CheckFunction,
+    asks_who_signs_in,
+    close_files,
+    disk_facts,
+    disk_findings,
+    file_findings_of,
+    kept_files,
+    migrate_after_backup,
+    no_progress,
+    run_checks,
+    shards_held,
+    trace_findings,
+    training_findings,
+    vendors_clock,
+)
+from bot.setup.shared_modules import shared_modules
+from bot.tools.mcp.config import AccountKind, HttpReach
+from bot.tools.plugins.plugins import Plugin, load_plugin, load_plugins, skills_of
+from store.backup import ReportProgress, backup, copy, go_back, look_into, restore
+from store.engine import look_at, open_audit, open_operator_sessions, open_preferences, open_spending, open_store
+from store.migrations import HEAD
+
+
+async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
+    """Return what was spent in the last `days` days, and the period. Works while the bot runs. Raises StoreError."""
+    period = SpendingPeriod.days_until(CLOCK.now(), days)
+    async with open_spending(settings.database_url) as spending:
+        return await spending.totals(period, by), period
+
+
+AUDIT_DAYS: Final = 30  # As many as `cogency usage` shows
+
+
+async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[Sequence[AuditedCall], None]:
+    """Yield the audited tool calls since that time, in batches. Works while the bot runs. Raises StoreError."""
+    start = since or CLOCK.now() - timedelta(days=AUDIT_DAYS)
+    async with open_audit(settings.database_url) as audit, aclosing(pages(audit, start)) as batches:
+        async for calls in batches:
+            yield calls
+
+
+async def budget(settings: Settings, person: str, words: str) -> Panel:
+    """Show or change a budget, as `bot.budgets.budgets` reads the words. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    try:
+        return await budget_desk(settings, store).answer(person, "terminal", words)
+    finally:
+        await store.close()
+
+
+async def operator_link(settings: Settings) -> str:
+    """Return a new link that signs an operator in to the operators' page. Raises SettingsError and StoreError."""
+    if not (address := operator_address(settings)):
+        raise SettingsError(setup_texts.OPERATOR_PAGE_OFF)
+    async with open_operator_sessions(settings.database_url) as sessions:
+        link = await OperatorLinks(sessions, CLOCK, new_secret, address).new()
+    message = setup_texts.OPERATOR_LINK.format(minutes=LINK_LASTS.seconds // 60, link=link)
+    if settings.operator_address or settings.operator_page is None:
+        return message
+    return f"{message}\n{setup_texts.OPERATOR_LINK_REMOTE.format(port=settings.operator_page[1])}"
+
+
+async def operator_sessions(settings: Settings) -> str:
+    """Return the list of sessions on the operators' page. Raises StoreError."""
+    now = CLOCK.now()
+    async with open_operator_sessions(settings.database_url) as sessions:
+        rows = await sessions.listed(now, now - SESSION_IDLE)
+    lines = [setup_texts.SESSION_LINE.format(opened=row.opened, seen=row.seen, expires=row.expires) for row in rows]
+    return "\n".join(lines) or setup_texts.NO_SESSIONS
+
+
+async def sign_operators_out(settings: Settings) -> str:
+    """End all sessions on the operators' page. Raises StoreError."""
+    async with open_operator_sessions(settings.database_url) as sessions:
+        ended = await sessions.end_all()
+    return setup_texts.SIGNED_OUT_ALL.format(sessions=counted(ended, "session", "sessions"))
+
+
+def add_plugin(settings: Settings, path: Path) -> tuple[bool, list[str]]:
+    """Add a plug-in to the list; return whether it is in use now, and the messages. Raises SettingsError."""
+    listing, new = plugin_list(settings), load_plugin(path.absolute())
+    if not new.skills and not new.servers:
+        return False, [*new.sentences, setup_texts.PLUGIN_UNUSABLE.format(root=new.root)]
+    for plugin in load_plugins(listing.folders()):
+        if plugin.root == new.root:
+            return True, [setup_texts.PLUGIN_THERE.format(root=new.root, name=plugin.name)]
+        if plugin.name == new.name:
+            refusal = setup_texts.PLUGIN_NAME_TAKEN.format(root=new.root, name=new.name, first=plugin.root)
+            return False, [refusal]
+    listing.write([*listing.listed(), new.root])
+    return True, [*new.sentences, setup_texts.PLUGIN_ADDED.format(summary=new.summary)]
+
+
+def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
+    """Remove a plug-in from the list; return whether it was removed, and the message. Raises SettingsError."""
+    listing = plugin_list(settings)
+    folders = listing.listed()
+    for plugin in load_plugins(listing.folders()):
+        if plugin.name != name:
+            continue
+        remaining = [folder for folder in folders if load_plugin(folder).root != plugin.root]
+        if len(remaining) == len(folders):
+            return False, setup_texts.PLUGIN_FROM_SETTING.format(name=name, root=plugin.root)
+        listing.write(remaining)
+        return True, setup_texts.PLUGIN_REMOVED.format(name=name, root=plugin.root)
+    return False, setup_texts.PLUGIN_UNKNOWN.format(name=name)
+
+
+async def back_up(settings: Settings, file: Path, tell: ReportProgress, *, replace: bool) -> str:
+    """Write a backup; return the message about it. Raises StoreError."""
+    holding = await backup(settings.database_url, file, CLOCK.now(), replace=replace, tell=tell)
+    return setup_texts.BACKED_UP.format(file=file, held=holding, version=holding.version)
+
+
+async def restore_backup(settings: Settings, file: Path, tell: ReportProgress, *, replace: bool) -> list[str]:
+    """Restore a backup; return the messages about it. Raises StoreError."""
+    holding = look_into(file)
+    restored = await restore(file, settings.database_url, CLOCK.now(), replace=replace, tell=tell)
+    written = "a time that it does not name" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
+    messages = [setup_texts.HOLDS.format(file=file, held=holding, made=written)]
+    if restored.again:
+        messages.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
+    elif not restored.knows:
+        messages.append(setup_texts.FORGOTTEN_UNKNOWN)
+    where = (await look_at(settings.database_url)).where
+    return [*messages, setup_texts.RESTORED.format(where=where)]
+
+
+async def copy_database(
+    settings: Settings, source: str | None, target: str, tell: ReportProgress, *, replace: bool
+) -> str:
+    """Copy one database into another; return the message about it. Raises StoreError."""
+    holding = await copy(source or settings.database_url, target, CLOCK.now(), replace=replace, tell=tell)
+    return setup_texts.COPIED.format(where=(await look_at(target)).where, held=holding)
+
+
+async def migrate(settings: Settings) -> str:
+    """Migrate the database to the newest version; return the message about it. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    await store.close()
+    match store.version_before:
+        case None:
+            return setup_texts.DATABASE_CREATED.format(where=store.database.where, version=store.version)
+        case store.version:
+            return setup_texts.DATABASE_NEWEST.format(where=store.database.where, version=store.version)
+        case before:
+            return setup_texts.DATABASE_MIGRATED.format(
+                where=store.database.where, before=before, version=store.version
+            )
+
+
+async def migrate_back(
+    settings: Settings, version: str, file: Path | None, tell: ReportProgress, *, lose: bool
+) -> tuple[bool, list[str]]:
+    """Migrate the database to an earlier version; return whether it has that version now, and the messages. Raises
+    StoreError.
+    """
+    now = CLOCK.now()
+    saved_to = file or Path(f"cogency-{HEAD}-{now:%Y%m%d-%H%M%S}.backup")
+    back = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
+    lost = "\n".join(f"{count:>9,}  {what}" for what, count in back.lost.items())
+    if back.to == HEAD:
+        return True, [setup_texts.BACK_IS_THERE.format(where=back.where, version=HEAD)]
+    if back.saved is None:
+        return False, [setup_texts.BACK_LOSES.format(where=back.where, to=back.to, lost=lost), setup_texts.BACK_REFUSED]
+    messages = [setup_texts.BACKED_UP.format(file=saved_to, held=back.saved, version=back.saved.version)]
+    messages += [setup_texts.BACK_LOST.format(lost=lost)] if lost else []
+    return True, [*messages, setup_texts.BACK_DONE.format(where=back.where, before=HEAD, to=back.to)]
+
+
+async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:
+    """Store the cost of an operator's own model calls. Works while the bot runs. Raises StoreError."""
+    if not calls:
+        return
+    await _create_database(settings)
+    async with open_spending(settings.database_url) as spending:
+        await spending.charge(person, kind, calls, CLOCK.now())
+
+
+async def _create_database(settings: Settings) -> None:
+    """Create the database if there is none. Raises StoreError."""
+    try:
+        store = await open_store(settings.database_url)
+    except StoreLocked:
+        pass
+    else:
+        await store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What `cogency check-model` asks. `providers`: the model in each form of tools to check; `sentence`: why it was
+    chosen, and what is known of it.
+    """
+
+    choice: ModelChoice
+    providers: Mapping[ToolsForm, Provider]
+    tools: Registry
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        return self.choice.name
+
+    async def keep(self, settings: Settings, passed: Passed) -> Passed:
+        """Store in which form how many probes were passed, and return all that is known of this model. Raises
+        StoreError.
+        """
+        endpoint = self.choice.endpoint
+        if endpoint is None or not endpoint.speaks_chat(self.choice.model):
+            return UNCHECKED
+        await _create_database(settings)
+        async with open_preferences(settings.database_url) as preferences:
+            return await store_passed(preferences, endpoint, self.choice.model, passed)
+
+
+@asynccontextmanager
+async def open_checking(settings: Settings) -> AsyncGenerator[Checking, None]:
+    """Open the model to check, in both forms of tools if COGENCY_TOOLS_FORM leaves that open.
+
+    Raises SettingsError where no model is configured: the rehearsal follows rules and needs no check.
+    """
+    async with AsyncExitStack() as stack:
+        store = await open_store("sqlite://")
+        stack.push_async_callback(store.close)
+        models = await stack.enter_async_context(open_models(settings))
+        if models.is_rehearsal:
+            raise SettingsError(setup_texts.NO_MODEL_TO_CHECK)
+        context = await context_findings(settings, models.provider.name)
+        lines = [models.sentence, *(f"{finding.what[:1].upper()}{finding.what[1:]}." for finding in context)]
+        providers: dict[ToolsForm, Provider] = {}
+        for form in _forms_to_check(settings, models.choice):
+            chosen = replace(model_settings(settings), tools_form=form)
+            providers[form] = opened = open_model(models.choice, chosen, clock=CLOCK, chance=random.random)
+            stack.push_async_callback(opened.aclose)
+        yield Checking(models.choice, providers, Registry(core_tools(settings, store)), "\n".join(lines))
+
+
+def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsForm]:
+    if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
+        return (ToolsForm.TEXT,)
+    return MEASURED if settings.tools_form is ToolsForm.AUTO else (settings.tools_form,)
+
+
+NOT_ASKED = Finding(
+    Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
+)
+ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
+
+
+DATABASE_S: Final = 30.0
+WEB_S: Final = 30.0
+# A platform answers in a second or two; a rate-limited request is repeated.
+PLATFORM_S: Final = 45.0
+# A tool server that is downloaded for its first start may take a minute, and some seconds to stop.
+SERVERS_S: Final = 75.0
+
+
+def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
+    """Return the checks that run concurrently, and so take no longer than the longest limit. A model has the time that
+    the settings allow for an answer, since one on this machine may load for minutes.
+    """
+    model_s = settings.first_token_timeout_s + settings.next_token_timeout_s
+    model = partial(examine_model, settings, ask_model=ask_model)
+    return [
+        Check("Web", partial(_web, settings), WEB_S),
+        Check("Database", partial(_database, settings), DATABASE_S, Level.PROBLEM),
+        Check("Model", model, model_s, Level.PROBLEM),
+        Check("Tools", partial(examine_servers, settings), SERVERS_S),
+        *(Check(name, check, PLATFORM_S, Level.PROBLEM) for name, check in _platforms(settings).items()),
+    ]
+
+
+async def examine(
+    settings: Settings,
+    *,
+    ask_model: bool,
+    dotenv: Path | None = None,
+    fix: bool = False,
+    tell: Callable[[Sequence[str]], object] = no_progress,
+) -> list[Finding]:
+    """Check settings, files, disk, database, model, and each platform that has a token.
+
+    `ask_model`: send the model a question, which costs a few tokens. `fix`: first repair what is safe to repair.
+    `tell`: receives the names of the checks that still run.
+    """
+    fixed = await mend(settings, dotenv) if fix else []
+    findings = [
+        *fixed,
+        Finding(Level.GOOD, "Settings", "all of them can be read"),
+        *(
+            Finding(
+                Level.WARNING,
+                "Settings",
+                f".env sets {name}, which nothing here reads",
+                setup_texts.DID_YOU_MEAN.format(meant=intended),
+            )
+            for name, intended in settings.misspelt
+        ),
+        *_package(),
+        *(Finding(Level.NOTE, "Settings", moved.rstrip(".")) for moved in moved_addresses(settings)),
+        *file_findings_of(kept_files(settings, dotenv)),
+        *disk_findings(disk_facts(settings)),
+        *trace_findings(settings, find_spec),
+        *_tools(settings),
+        *_policy(settings),
+        *_operators_page(settings),
+        *_plugins(settings),
+        *file_findings(office=not missing("office")),
+    ]
+    return one_clock([*findings, *await run_checks(checks(settings, ask_model=ask_model), tell)])
+
+
+async def mend(settings: Settings, dotenv: Path | None) -> list[Finding]:
+    """Make the safe repairs: restrict the rights of our own files, and migrate the database after a backup."""
+    closed = close_files(settings, kept_files(settings, dotenv))
+    return [*closed, *await migrate_after_backup(settings, CLOCK.now())]
+
+
+def _package() -> list[Finding]:
+    what = shared_modules(sys.path)
+    return [Finding(Level.WARNING, "Settings", what, setup_texts.MODULES_APART)] if what else []
+
+
+def _tools(settings: Settings) -> list[Finding]:
+    """Check the operator's own tools; no finding without them."""
+    finding = partial(Finding, where="Tools")
+    try:
+        tools = own_tools(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
+    unasked = [tool.name for tool in tools if tool.effect in UNASKED]
+    asked = [tool.name for tool in tools if tool.effect not in UNASKED]
+    return [
+        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
+        *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
+    ]
+
+
+def _policy(settings: Settings) -> list[Finding]:
+    """Check the file of tool policies; no finding without one."""
+    finding = partial(Finding, where="Tools")
+    try:
+        rows = policy_file(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="who may use them cannot be read", remedy=str(error))]
+    counted_rows = counted(len(rows), "row", "rows")
+    what = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tool_policy)
+    return [] if settings.tool_policy is None else [finding(Level.GOOD, what=what)]
+
+
+async def _web(settings: Settings) -> list[Finding]:
+    """Check web access and search; no finding where both are off."""
+    finding = partial(Finding, where="Web")
+    try:
+        tools = web_tools(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
+    networks = str(settings.networks_allowed) if tools else ""
+    return [
+        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web else []),
+        *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=networks))] if networks else []),
+        *await _search(settings),
+    ]
+
+
+async def _search(settings: Settings) -> list[Finding]:
+    """Send the search engine a query. A failure is a warning, as the bot starts without search."""
+    if (engine := search_engine(settings)) is None:
+        return []
+    started = CLOCK.monotonic()
+    try:
+        count = len(await engine.search("cogency"))
+    except CogencyError as error:
+        what = setup_texts.SEARCH_FAILS.format(name=engine.name)
+        return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
+    seconds = CLOCK.monotonic() - started
+    return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
+
+
+def _operators_page(settings: Settings) -> list[Finding]:
+    """Check the operators' page; no finding where it is off."""
+    finding = partial(Finding, where="Operators' page")
+    try:
+        address = operator_address(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="it cannot be served", remedy=str(error))]
+    return [finding(Level.GOOD, what=setup_texts.PAGE_IS_AT.format(address=address))] if address else []
+
+
+def _plugins(settings: Settings) -> list[Finding]:
+    """Check the plug-ins; no finding without them."""
+    finding = partial(Finding, where="Plug-ins")
+    try:
+        plugins = plugins_in_use(settings)
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="which are in use cannot be found out", remedy=str(error))]
+    findings = [finding(Level.GOOD, what=plugin.summary) for plugin in plugins if plugin.skills or plugin.servers]
+    findings += [
+        finding(Level.WARNING, what=f"{plugin.name}: {fault}", remedy=setup_texts.PLUGIN_REMEDY)
+        for plugin in plugins
+        for fault in plugin.faults
+    ]
+    return [*findings, *(finding(Level.NOTE, what=renamed) for renamed in skills_of(plugins)[1])]
+
+
+def file_findings(*, office: bool) -> list[Finding]:
+    """Check the readers of attached files; no finding if all are installed. `office`: the extra for office files is."""
+    return [] if office else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, where="Database")
+    try:
+        look = await look_at(settings.database_url, replica_url=settings.database_replica_url)
+    except StoreError as error:
+        return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
+    where, findings = look.where, list[Finding]()
+    if look.is_held:
+        remedy = setup_texts.HELD_WHILE_RUNNING
+        findings = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+    findings += [
+        finding(
+            Level.NOTE,
+            what=f"{index.derived.what} was made by another version, of {index.left:,} {index.derived.of}",
+            remedy=setup_texts.NEXT_START_RENEWS,
+        )
+        for index in look.outdated
+        if index.left
+    ]
+    findings += [finding(Level.NOTE, what=remark) for remark in look.remarks]
+    if look.version is None:
+        remedy = setup_texts.COMES_WITH_START
+        return [*findings, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+    if look.is_newer:
+        return [*findings, finding(Level.NOTE, what=setup_texts.NEWER_WORKS.format(where=where, found=look.version))]
+    if look.version != HEAD:
+        remedy = setup_texts.NEXT_START_MIGRATES
+        what = f"{where} is at version {look.version}, the newest is {HEAD}"
+        return [*findings, finding(Level.NOTE, what=what, remedy=remedy)]
+    findings.append(finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}"))
+    return [*findings, *await shards_held(settings, CLOCK.now())]
+
+
+async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[Finding]:
+    """Check which model answers, and whether it does."""
+    finding = partial(Finding, where="Model")
+    try:
+        async with open_models(settings) as models:
+            await _open_other_models(settings)
+            if models.is_rehearsal:
+                remedy = setup_texts.SET_REAL_MODEL
+                return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
+            chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
+            terms = [*await _form_findings(settings, models.choice), *_terms(settings, models.provider.name)]
+            if not ask_model:
+                return [chosen, NOT_ASKED, *terms]
+            name = models.provider.name
+            answer, clock, context = await asyncio.gather(
+                _ask(models.provider), _clock(settings, name), context_findings(settings, name)
+            )
+            return [chosen, answer, *context, *terms, *clock]
+    except (SettingsError, ProviderError) as error:
+        return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Finding]:
+    """Say in which form of tools the model is asked, as far as a check of it decides that, or may."""
+    if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
+        return []
+    try:
+        async with open_preferences(settings.database_url) as preferences:
+            passed = (await read_checked_forms(preferences)).passed(choice.endpoint, choice.model)
+    except StoreError:
+        passed = UNCHECKED  # The check of the database says what is wrong
+    if compared := comparison(passed, settings.tools_form):
+        return [Finding(Level.NOTE, "Model", compared[:1].lower() + compared[1:].rstrip("."))]
+    is_open = settings.tools_form is ToolsForm.AUTO and choice.endpoint.is_local
+    return [Finding(Level.NOTE, "Model", setup_texts.FORM_NOT_MEASURED, setup_texts.FORMS_UNCHECKED)] if is_open else []
+
+
+def _terms(settings: Settings, name: str) -> list[Finding]:
+    """Check whether the vendors of all configured models may train on people's messages."""
+    others = [settings.learning_model, settings.embeddings, settings.transcription]
+    chosen = [*settings.channel_models.values(), *settings.person_models.values()]
+    models = {name, *settings.fallback_models, *settings.allowed_models, *filter(None, others), *chosen}
+    endpoint = model_settings(settings).endpoint
+    return training_findings(models, endpoint, on_discord=settings.discord_token is not None)
+
+
+async def _clock(settings: Settings, name: str) -> list[Finding]:
+    """Compare the clock with that of the model's vendor, unless the model runs on this machine."""
+    provider = name.partition(":")[0]
+    endpoint = model_settings(settings).endpoint(provider) if provider in ENDPOINTS else None
+    return await vendors_clock(endpoint, CLOCK) if endpoint is not None and not endpoint.is_local else []
+
+
+PREFIX_TOKENS: Final = 2_500  # The instructions with many tools
+ANSWER_TOKENS: Final = 1_500
+
+
+async def context_findings(settings: Settings, name: str) -> list[Finding]:
+    """Compare the size of the model's context with what a question may need; no finding if the server does not say."""
+    provider, _, model = name.partition(":")
+    if provider not in ENDPOINTS:
+        return []
+    servers = model_settings(settings)
+    endpoint = servers.endpoint(provider)
+    if endpoint == ENDPOINTS[provider] and not endpoint.is_local:
+        return []  # A vendor's own models have room
+    size = await context_size(endpoint, model, servers.key(provider))
+    if size is None:
+        return []
+    needed = settings.history_tokens + settings.memory_tokens + settings.profile_tokens + PREFIX_TOKENS + ANSWER_TOKENS
+    if size >= needed:
+        return [Finding(Level.GOOD, "Model", setup_texts.CONTEXT_HOLDS.format(size=size))]
+    remedy = setup_texts.WIDEN_CONTEXT.format(widen=endpoint.widen) if endpoint.widen else setup_texts.FIT_CONTEXT
+    return [Finding(Level.WARNING, "Model", setup_texts.CONTEXT_SMALL.format(size=size, needed=needed), remedy)]
+
+
+async def _open_other_models(settings: Settings) -> None:
+    """Open the models for embeddings and transcription. Raises SettingsError where a start would."""
+    if settings.embeddings:
+        await open_embedder(settings.embeddings, model_settings(settings)).aclose()
+    if settings.transcription:
+        await open_transcriber(settings.transcription, model_settings(settings)).aclose()
+
+
+async def _ask(model: Provider) -> Finding:
+    finding, first_token_s = partial(Finding, where="Model"), 0.0
+    started = CLOCK.monotonic()
+    try:
+        async with aclosing(model.stream([ONE_WORD])) as stream:
+            async for event in stream:
+                if isinstance(event, TokensArrived) and not first_token_s:
+                    first_token_s = CLOCK.monotonic() - started
+                if isinstance(event, ResponseEnded) and first_token_s:
+                    usage = event.usage or estimate_usage([ONE_WORD], "yes")
+                    cost = cost_text(Spent.on([ModelCall(model.name, usage)]))
+                    return finding(Level.GOOD, what=f"{model.name} answers, after {first_token_s:.1f} s ({cost})")
+    except ProviderError as error:
+        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
+    remedy = setup_texts.TRY_ANOTHER_MODEL
+    return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
+
+
+async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = None) -> list[Finding]:
+    """Connect to each MCP server, or only to those of the plug-ins `only`, and list what each offers.
+
+    A server that does not answer is a warning, as the bot starts without it.
+    """
+    try:
+        configs, problems = tool_servers(settings, only)
+        people_settings(settings, configs, None)
+    except SettingsError as error:
+        return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
+    findings = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
+    by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
+    sign_in_way = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
+    personal = [config for config in configs if config.account is AccountKind.PERSON]
+    findings += [
+        Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=sign_in_way))
+        for config in personal
+    ]
+    async with connecting(settings, configs) as sources:
+        pings = [
+            asks_who_signs_in(config.name, config.reach, CLOCK)
+            for config in personal
+            if isinstance(config.reach, HttpReach)
+        ]
+        results = await asyncio.gather(*pings, *(source.examine() for source in sources))
+        return findings + [finding for result in results for finding in result]
+
+
+async def discord_application(settings: Settings) -> str:
+    """Return the id of Discord's application with the configured token. Raises SettingsError, and CogencyError if
+    Discord does not answer.
+    """
+    discord = discord_settings(settings)
+    if discord is None:
+        raise SettingsError(setup_texts.NAME_APPLICATION)
+    from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
+
+    return await application_id(discord)
+
+
+def _platforms(settings: Settings) -> dict[str, CheckFunction]:
+    """Return the checks of platforms with a token, by name; else one that returns the finding about missing tokens."""
+    try:
+        slack, discord = slack_apps(settings), discord_settings(settings)
+        distribution = slack_distribution(settings)
+    except SettingsError as error:
+        not_set = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
+        return {"Settings": partial(_return, not_set)}
+    checks_found: dict[str, CheckFunction] = {}
+    if slack:
+        from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
+
+        shared, token = slack_settings(settings), settings.slack_config_token
+        checks_found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
+    if discord is not None:
+        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- only who uses Slack loads its libraries
+
+        checks_found["Discord"] = partial(of_discord.examine, discord, CLOCK)
+    if distribution is not None:
+        text = setup_texts.DISTRIBUTED if distribution.installers else setup_texts.DISTRIBUTED_TO_NOBODY
+        level = Level.GOOD if distribution.installers else Level.WARNING
+        remedy = "" if distribution.installers else setup_texts.NAME_INSTALLERS
+        finding = Finding(level, "Slack", text.format(address=distribution.address), remedy)
+        checks_found["Slack, by its page"] = partial(_return, finding)
+    no_tokens = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
+    return checks_found or {"Settings": partial(_return, no_tokens)}
+
+
+async def _return(finding: Finding) -> list[Finding]:
+    return [finding]
+
+
+async def examine_platforms(settings: Settings) -> list[Finding]:
+    """Check the set-up of each platform that has a token."""
+    results = await asyncio.gather(*(run() for run in _platforms(settings).values()))
+    return [finding for findings in results for finding in findings]

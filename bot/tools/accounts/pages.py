@@ -1,0 +1,173 @@
+"""The HTTP server of the sign-in pages.
+
+Rules.
+- Headers forbid a page to load anything, to be framed or cached, and to send a referrer.
+- Requests are limited in size, and connections in number: a new one closes the oldest.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeAlias
+from urllib.parse import parse_qs
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from agent.errors import CogencyError, SettingsError
+from bot.chat.texts import operating as operating_texts
+from bot.tools import texts as tool_texts
+from bot.tools.mcp.source import PageAnswer, SignInBrowsing
+
+PATH: Final = "/sign-in"
+CONNECTIONS: Final = 64
+BODY_BYTES: Final = 4_096
+READ_S: Final = 5.0
+COOKIE: Final = "cogency-sign-in"
+COOKIE_S: Final = 1_200  # Twice as long as a link is valid
+MAX_FIELDS: Final = 20  # Of a form; ours has one
+MAX_COOKIE_CHARS: Final = 100
+LATER: Final = PageAnswer(503, tool_texts.PAGE.format(body=tool_texts.PAGE_LATER))
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Connection": "close",
+}
+
+log = logging.getLogger(__name__)
+
+
+# Waits until sign-ins can be served; returns None if they cannot.
+Desk: TypeAlias = Callable[[], Awaitable[SignInBrowsing | None]]
+
+
+class SignInPages:
+    """`public`: the address of the pages for browsers."""
+
+    def __init__(self, desk: Desk, public: str) -> None:
+        self._desk = desk
+        self._secure = public.startswith("https://")
+        self._cookie = f"__Host-{COOKIE}" if self._secure else COOKIE
+
+    def add_to(self, server: web.Application) -> None:
+        server.router.add_get(f"{PATH}/client/{{server}}.json", self._document)
+        server.router.add_get(f"{PATH}/callback/{{server}}", self._come_back)
+        server.router.add_get(f"{PATH}/{{link}}", self._ask)
+        server.router.add_post(f"{PATH}/{{link}}", self._agree)
+
+    async def _document(self, request: web.Request) -> web.Response:
+        async def answer(desk: SignInBrowsing) -> PageAnswer:
+            return desk.document(request.match_info["server"])
+
+        return await self._answer(answer)
+
+    async def _ask(self, request: web.Request) -> web.Response:
+        return await self._answer(lambda desk: desk.ask(request.match_info["link"], self._browser(request)))
+
+    async def _agree(self, request: web.Request) -> web.Response:
+        token = await form_field(request, "browser")
+        if token is None:
+            return web.Response(status=400, headers=HEADERS)
+        link = request.match_info["link"]
+        return await self._answer(lambda desk: desk.agree(link, self._browser(request), token))
+
+    async def _come_back(self, request: web.Request) -> web.Response:
+        server, query = request.match_info["server"], request.rel_url.raw_query_string
+        return await self._answer(lambda desk: desk.come_back(server, query, self._browser(request)))
+
+    def _browser(self, request: web.Request) -> str:
+        return cookie_value(request, self._cookie)
+
+    async def _answer(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
+        try:
+            desk = await self._desk()
+            answer = LATER if desk is None else await ask(desk)
+        except CogencyError as error:
+            log.warning("a page of a sign-in could not be shown: %s", error)
+            answer = LATER
+        return to_response(answer, self._cookie, COOKIE_S, secure=self._secure)
+
+
+async def form_field(request: web.Request, name: str) -> str | None:
+    """Return a field of the form that a browser sent, "" if it is missing; None for a request that is no such form.
+
+    A request's own charset is not used: it may name any codec of Python, or none.
+    """
+    try:
+        async with asyncio.timeout(READ_S):
+            body = await request.read()
+        fields = parse_qs(body.decode("ascii", "replace"), max_num_fields=MAX_FIELDS, keep_blank_values=True)
+    except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
+        return None
+    return fields.get(name, [""])[0]
+
+
+def cookie_value(request: web.Request, cookie: str) -> str:
+    """Return the value of a cookie; "" without one, and for a value that we cannot have set."""
+    value = request.cookies.get(cookie, "")
+    return value if len(value) <= MAX_COOKIE_CHARS and value.isascii() else ""
+
+
+def to_response(answer: PageAnswer, cookie: str, lasts_s: int, *, secure: bool) -> web.Response:
+    """Return the response with an answer. Its cookie is named `cookie` and lasts `lasts_s`. `secure`: it is sent only
+    over TLS.
+    """
+    if answer.json:
+        return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
+    response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
+    if answer.go:
+        response.headers["Location"] = answer.go
+    if answer.cookie:
+        response.set_cookie(
+            cookie, answer.cookie, max_age=lasts_s, path="/", secure=secure, httponly=True, samesite="Lax"
+        )
+    return response
+
+
+@asynccontextmanager
+async def listening(pages: SignInPages, host: str, port: int, setting: str) -> AsyncGenerator[int, None]:
+    """Serve the pages until the block ends, and yield the port. Raises SettingsError if the address cannot be used."""
+    application = web.Application(client_max_size=BODY_BYTES)
+    pages.add_to(application)
+    runner = web.AppRunner(
+        application, access_log=None, logger=_Quiet(log), shutdown_timeout=1.0, keepalive_timeout=5.0
+    )
+    await runner.setup()
+
+    def connected() -> RequestHandler:
+        assert runner.server is not None  # noqa: S101 -- it is set up
+        asyncio.get_running_loop().call_later(0, _close_oldest, runner.server)
+        return runner.server()
+
+    try:
+        server = await asyncio.get_running_loop().create_server(connected, host, port)
+    except OSError as error:
+        await runner.cleanup()
+        problem = f"{setting}: cannot listen on {host}:{port} ({error.strerror})"
+        raise SettingsError(operating_texts.CHOOSE_ADDRESS.format(problem=problem)) from error
+    try:
+        log.info("sign-ins are served at port %d, %s", server.sockets[0].getsockname()[1], PATH)
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        with suppress(OSError):
+            await runner.cleanup()
+
+
+def _close_oldest(server: web.Server) -> None:
+    for connection in server.connections[:-CONNECTIONS]:
+        connection.force_close()
+
+
+class _Quiet(logging.LoggerAdapter[logging.Logger]):
+    """Logs errors of clients without tracebacks: invalid HTTP is no error of ours, and must not fill the log."""
+
+    def error(self, msg: object, *args: object, **_: object) -> None:
+        log.debug(str(msg), *args)
+
+    def exception(self, msg: object, *args: object, **_: object) -> None:
+        log.warning(str(msg), *args)

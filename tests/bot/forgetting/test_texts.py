@@ -1,0 +1,52 @@
+"""The texts before forgetting: the numbers are right, and the sentences read well."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from agent.memory.forgetting_plans import AboutTopic, During, Everything, Preview, Receipt, Sample
+from agent.memory.periods import TimeSpan
+from bot.forgetting import texts as forgetting_texts
+
+MORNING = TimeSpan(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))
+
+
+def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
+    counts = {"messages": 4, "facts": 2, "profile": 0, "conversations": 2}
+    asked = forgetting_texts.forget_question(
+        AboutTopic("ann", "boats"), Preview(counts, ("a boat", "two boats"), "name"), UTC
+    )
+    assert "That is 4 messages, 2 facts, in 2 threads. This cannot be undone." in asked
+    assert asked.endswith("- two boats\n- … and 4 more")
+
+
+def test_nothing_more_is_named_where_everything_is_shown() -> None:
+    counts = {"messages": 1, "facts": 1, "conversations": 1}
+    asked = forgetting_texts.forget_question(
+        During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC
+    )
+    span = "from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC), everywhere."
+    assert f"{span} That is 1 message, 1 fact, in 1 thread." in asked
+    assert "more" not in asked
+
+
+def test_where_nothing_is_kept_it_says_so() -> None:
+    empty = Preview({"messages": 0, "conversations": 0}, (), "name")
+    everything = forgetting_texts.forget_question(Everything("ann"), empty, UTC)
+    assert everything.startswith("I keep nothing that you wrote")
+    assert "cannot be undone" not in everything
+    assert forgetting_texts.nothing_to_forget(During("ann", MORNING), UTC) == (
+        "I have nothing that you said from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
+    )
+
+
+def test_moments_are_those_of_the_persons_own_clock() -> None:
+    nothing = forgetting_texts.nothing_to_forget(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
+    assert "from Saturday 2026-11-21 18:00 to Saturday 2026-11-21 20:30 (Asia/Tokyo)" in nothing
+
+
+def test_documents_that_stay_are_named_before_and_counted_after() -> None:
+    preview = Preview({"messages": 1, "conversations": 1}, (), "name", documents=Sample(2, ("rules.pdf", "map.pdf")))
+    asked = forgetting_texts.forget_question(Everything("ann"), preview, UTC)
+    assert asked.endswith("2 documents that you added stay; `/knowledge` removes them:\n- rules.pdf\n- map.pdf")
+    receipt = Receipt({"messages": 1, "conversations": 1}, 0, bytes_gone=True, documents=1)
+    assert "1 document that you added stays; `/knowledge` removes it." in forgetting_texts.receipt_text(receipt)

@@ -1,0 +1,102 @@
+"""Which model answers a person in a channel."""
+
+from typing import Any
+
+import pytest
+
+from agent.errors import SettingsError
+from agent.ports.model import Provider
+from bot.chat.secret import Secret
+from bot.models import texts as models_texts
+from bot.models.choice import ModelSettings
+from bot.models.switch import ModelSwitch, check_allowed
+from tests.fakes.clock import FakeClock
+
+ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"
+USUAL = "ollama:usual"
+
+
+async def opened(**settings: Any) -> ModelSwitch:
+    known = ModelSettings(model=USUAL, **settings)
+    return await ModelSwitch.open(known, FakeClock(), lambda: 0.0)
+
+
+def names(switch: ModelSwitch, person: str, channel: str, chosen: str = "") -> tuple[str, str]:
+    choice = switch.choice_for(person, channel, chosen)
+    return choice.name, choice.why
+
+
+async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
+    switch = await opened()
+    assert names(switch, ANNA, "C1") == (USUAL, models_texts.MODEL_AS_USUAL), "settings and addresses are for operators"
+    assert switch.provider_for(ANNA, "C1").name == USUAL
+    assert switch.learning_model().provider is switch.provider
+
+
+async def test_a_choice_for_the_person_goes_before_one_for_the_channel() -> None:
+    switch = await opened(channel_models={"C1": "ollama:channel"}, person_models={"UANNA": "ollama:anna"})
+    assert names(switch, ANNA, "C1") == ("ollama:anna", models_texts.MODEL_FOR_PERSON)
+    assert names(switch, BEN, "C1") == ("ollama:channel", models_texts.MODEL_FOR_CHANNEL)
+    assert names(switch, BEN, "C2")[0] == USUAL
+
+
+async def test_what_a_person_chose_goes_before_everything_as_long_as_it_is_allowed() -> None:
+    switch = await opened(allowed_models=("ollama:small",), person_models={"UANNA": "ollama:anna"})
+    assert switch.allowed == (USUAL, "ollama:small")
+    assert names(switch, ANNA, "C1", "ollama:small") == ("ollama:small", models_texts.MODEL_CHOSEN)
+    assert names(switch, ANNA, "C1", USUAL) == (USUAL, models_texts.MODEL_CHOSEN)
+    assert names(switch, ANNA, "C1", "ollama:gone") == ("ollama:anna", models_texts.MODEL_FOR_PERSON)
+
+
+@pytest.mark.parametrize("name", ["nobody:x", "ollama:", "mistral:x", ""])
+async def test_a_wrong_name_is_blamed_on_the_command_and_not_on_a_setting(name: str) -> None:
+    switch = await opened()
+    with pytest.raises(SettingsError, match="/model ") as raised:
+        await switch.choose(name)
+    assert "COGENCY_MODEL" not in str(raised.value)
+    assert switch.provider.name == USUAL
+    await switch.choose("ollama:other")
+    assert names(switch, ANNA, "C1") == ("ollama:other", models_texts.MODEL_CHOSEN)
+    await switch.aclose()
+
+
+async def test_only_what_is_allowed_can_be_chosen() -> None:
+    check_allowed(await opened(allowed_models=("ollama:small",)), "ollama:small")
+    with pytest.raises(SettingsError, match="choose one of ollama:usual, ollama:small"):
+        check_allowed(await opened(allowed_models=("ollama:small",)), "ollama:large")
+    with pytest.raises(SettingsError, match="there is only one here"):
+        check_allowed(await opened(), "ollama:large")
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting"),
+    [
+        ({"fallback_models": ("nobody:x",)}, "COGENCY_FALLBACK_MODELS"),
+        ({"allowed_models": ("ollama:",)}, "COGENCY_ALLOWED_MODELS"),
+        ({"learning_model": "openai:x"}, "COGENCY_LEARNING_MODEL"),
+        ({"channel_models": {"C1": "x"}}, "COGENCY_CHANNEL_MODELS"),
+        ({"person_models": {"U1": "anthropic:x"}}, "COGENCY_PERSON_MODELS"),
+    ],
+)
+async def test_a_wrong_name_anywhere_is_told_at_the_start_with_its_setting(
+    settings: dict[str, object], setting: str
+) -> None:
+    with pytest.raises(SettingsError, match=setting):
+        await opened(**settings)
+
+
+async def test_the_fallback_models_stand_behind_every_choice() -> None:
+    switch = await opened(fallback_models=("rehearsal",), learning_model="ollama:cheap")
+    provider: Provider = switch.provider
+    assert provider.name == USUAL
+    assert provider.capabilities.resume  # with fallbacks, a session stays with the model that answered
+    assert switch.learning_model().provider.name == "ollama:cheap"
+    await switch.aclose()
+
+
+async def test_a_model_that_has_something_to_warn_of_says_so_at_the_start() -> None:
+    settings = ModelSettings(model="gemini-live:gemini-3.8-live", gemini_api_key=Secret("AIza-1"))
+    switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+    assert switch.sentence.startswith("Model: gemini-live:gemini-3.8-live — COGENCY_MODEL says so. ")
+    assert "audio" in switch.sentence
+    await switch.aclose()

@@ -1,0 +1,406 @@
+"""`/remind` and `/schedules`, on the real store."""
+
+import asyncio
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.admission_terms import Authority
+from agent.incoming import Incoming, Person
+from agent.memory.audience import PersonAudience, Place, TeamAudience
+from agent.messages import JsonObject
+from agent.ports.tools import Asker, ToolContext, ToolEffect, ToolOutput
+from agent.schedules.definitions import (
+    CheckKind,
+    FirstCheck,
+    NewSchedule,
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+    Timing,
+)
+from agent.tool_policy import PolicyAnswer, PolicyRow
+from agent.toolbox.registry import Toolbox
+from bot.chat.commands.declaration import CommandCall
+from bot.chat.panels import Panel
+from bot.schedules import commands as remind
+from bot.schedules import texts as schedule_texts
+from bot.schedules.service import CheckFailed, FirstLook, ScheduleDesk
+from tests.fakes.caller import FakeCaller
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.store import StoreInMemory, store_in_memory
+
+NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
+ANN = Person("slack:T1:U1", "Ann", "Europe/Berlin")
+BOB = Person("slack:T1:U2", "Bob", "Europe/Berlin")  # An operator
+GENERAL = Place(TeamAudience("slack:T1"))
+
+
+class Desk:
+    """The commands of one process, as Ann uses them in her direct messages unless a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.store: StoreInMemory = store_in_memory()
+        self.clock = FakeClock(NOW)
+        self.desk = ScheduleDesk(self.store.schedules, self.store.preferences, self.clock, BOB.id.__eq__)
+        self.ann = FakeCaller(ANN, place=Place(PersonAudience(ANN.id)), entry_chars=600)
+
+    async def remind(self, words: str, caller: FakeCaller | None = None, *, pressed: bool = False) -> Panel:
+        call = CommandCall(words=words, caller=caller or self.ann, pressed=pressed)
+        return await remind.REMIND_COMMAND.bound(self.desk).run(call)
+
+    async def show(self, words: str = "", caller: FakeCaller | None = None) -> Panel:
+        return await remind.COMMAND.bound(self.desk).run(CommandCall(words=words, caller=caller or self.ann))
+
+    async def kept(self, person: Person = ANN) -> list[Schedule]:
+        return await self.store.schedules.of_person(person.id)
+
+
+def in_general(person: Person = ANN, authority: Authority = Authority.EMPLOYEE) -> FakeCaller:
+    return FakeCaller(person, "C1", GENERAL, authority, entry_chars=600)
+
+
+def labels(panel: Panel) -> list[str]:
+    return [action.label for action in panel.actions]
+
+
+async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_buttons() -> None:
+    desk = Desk()
+    panel = await desk.remind("every Monday at 8:00 to sum up")
+    (kept,) = await desk.kept()
+    assert panel.text == (
+        "I will remind you in a direct message: **Monday 30 November, 08:00 Europe/Berlin; "
+        "then every Monday at 08:00, until 22 May 2027**.\n"
+        "Next: Mon 30 Nov 08:00, Mon 7 Dec 08:00, Mon 14 Dec 08:00.\n“sum up”"
+    )
+    assert labels(panel) == ["Change", "Cancel"]
+    assert (kept.definition.words, kept.definition.kind, kept.definition.direct) == (
+        "sum up",
+        ScheduleKind.REMINDER,
+        True,
+    )
+    assert kept.definition.place == Place(PersonAudience(ANN.id))
+    assert kept.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
+    cancelled = await desk.show(panel.actions[1].words)
+    assert cancelled.text == "Cancelled: “sum up”"
+    assert await desk.kept() == []
+
+
+async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> None:
+    desk = Desk()
+    panel = await desk.remind("tomorrow at 3 to call Ben")
+    assert panel.refused
+    assert labels(panel) == ["Tue 24 Nov 2026, 03:00", "Tue 24 Nov 2026, 15:00"]
+    assert await desk.kept() == []
+    await desk.remind(panel.actions[1].words, pressed=True)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 14, tzinfo=UTC))
+    edited = await desk.show(f"edit {kept.id} tomorrow at 4")
+    assert labels(edited) == ["Tue 24 Nov 2026, 04:00", "Tue 24 Nov 2026, 16:00"]
+    await desk.show(edited.actions[1].words)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
+
+
+async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_takes_it_as_text() -> None:
+    desk = Desk()
+    panel = await desk.remind("every Monday at 9:00 just after lunch call Ben")
+    assert panel.refused
+    assert panel.text.startswith("I understood “every Monday … at 9:00” as the time, but not “after”.")
+    assert await desk.kept() == []
+    (button,) = panel.actions
+    await desk.remind(button.words, pressed=True)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.rule) == ("just after lunch call Ben", "0 9 * * 1")
+
+
+async def test_before_a_divider_nothing_is_dropped() -> None:
+    desk = Desk()
+    for words in (
+        "ask every hour between nine and tea time | check the build",
+        "ask every hour, roughly | check the build",
+        "ask every Monday from the office | check the build",
+    ):
+        panel = await desk.show(words)
+        assert "but not" in panel.text, panel.text
+    assert await desk.kept() == []
+    panel = await desk.show("ask every hour between 9 and 17 | check the build")
+    assert "then every hour from 09:00 to 17:00, until" in panel.text
+    assert "\nNext: Mon 23 Nov 11:00, Mon 23 Nov 12:00, Mon 23 Nov 13:00.\n" in panel.text
+
+
+async def test_edit_changes_the_words_only_behind_a_divider() -> None:
+    desk = Desk()
+    await desk.remind("tomorrow at 9:00 to call Ben")
+    await desk.show("edit 1 tomorrow at 10:00 UTC")
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
+    panel = await desk.show("edit 1 tomorrow at 11:00 call Eve")
+    assert "but not “call Eve”" in panel.text
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
+    await desk.show(panel.actions[0].words)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Eve", datetime(2026, 11, 24, 10, tzinfo=UTC))
+    await desk.show("edit 1 tomorrow at 12:00 | call Zoe")
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.at) == ("call Zoe", datetime(2026, 11, 24, 11, tzinfo=UTC))
+
+
+async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_own() -> None:
+    desk = Desk()
+    panel = await desk.remind("every Monday at 9:00 New York time to call the US team")
+    assert "Monday 23 November, 09:00 America/New_York; then every Monday at 09:00" in panel.text
+    assert "\nNext Europe/Berlin: Mon 23 Nov 15:00, Mon 30 Nov 15:00, Mon 7 Dec 15:00.\n" in panel.text
+
+
+@pytest.mark.slow
+async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
+    desk = Desk()
+    answer = await desk.remind("tomorrow at 9:00 standup", in_general())
+    alone = await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
+    schedules = [one.definition for one in await desk.kept()]
+    assert [(one.direct, one.place, one.channel) for one in schedules] == [
+        (False, GENERAL, "C1"),
+        (True, Place(PersonAudience(ANN.id)), "C1"),
+    ]
+    assert schedule_texts.YOU_HERE in answer.text
+    assert schedule_texts.YOU_ALONE in alone.text
+
+
+async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> None:
+    desk = Desk()
+    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
+    asked = await desk.remind("tomorrow at 9:00 to call Ben", nobody_knows)
+    assert asked.parts[0].select is not None
+    assert await desk.kept() == []
+    chosen = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    assert nobody_knows.zone == ["Europe/Berlin"]
+    assert (
+        chosen.text == schedule_texts.ZONE_FIRST
+    )  # the caller's person comes from the platform, which has not changed
+    answer = await desk.remind("in 20 minutes the oven", nobody_knows)
+    assert "**in 20 minutes**" in answer.text
+    (kept,) = await desk.kept()
+    assert kept.definition.timing.at == NOW + timedelta(minutes=20)
+    assert "in 20 minutes" in (await desk.show("", nobody_knows)).parts[0].text
+    assert "10:40 Europe/Berlin" in (await desk.show()).parts[0].text
+    assert (await desk.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
+
+
+class CountingExecutor(ThreadPoolExecutor):
+    """Counts what runs outside of the event loop."""
+
+    count = 0
+
+    def submit(self, *args: Any, **options: Any) -> Future[Any]:
+        self.count += 1
+        return super().submit(*args, **options)
+
+
+async def test_long_words_are_read_outside_of_the_event_loop_also_to_learn_whether_a_zone_is_needed() -> None:
+    desk, executor = Desk(), CountingExecutor(1)
+    asyncio.get_running_loop().set_default_executor(executor)
+    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
+    await desk.remind("in 20 minutes to " + "paint " * 300, nobody_knows)
+    assert executor.count == len(("the time", "the zone"))
+    assert len(await desk.kept()) == 1
+
+
+async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
+    desk = Desk()
+    await desk.show("ask every Monday at 8:00 | sum up *the week* here", in_general())
+    await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
+    shown = await desk.show()
+    assert [part.text for part in shown.parts] == [
+        "**2** · reminder for you in a direct message · Tuesday 24 November, 09:00 Europe/Berlin\n“call Ben”",
+        (
+            "**1** · question in <#C1> · Monday 30 November, 08:00 Europe/Berlin; then every Monday at 08:00, "
+            "until 22 May 2027\n“sum up \\*the week\\* here”"
+        ),
+    ]
+    assert [action.label for action in shown.parts[1].actions] == ["Change", "Pause", "Cancel"]
+    paused = await desk.show("pause 1")
+    assert labels(paused) == ["Resume", "Cancel"]
+    assert [one.state for one in await desk.kept()] == [ScheduleState.ACTIVE, ScheduleState.PAUSED]
+    await desk.show("resume 1")
+    assert {one.state for one in await desk.kept()} == {ScheduleState.ACTIVE}
+    assert (await desk.show("pause 99")).refused
+    assert (await desk.show("edit 1 | sum up the month")).text.endswith("“sum up the month”")
+    (_, question) = await desk.kept()
+    assert (question.definition.kind, question.definition.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
+
+
+async def test_people_change_only_their_own_and_operators_see_times_and_places_without_words() -> None:
+    desk = Desk()
+    await desk.remind("tomorrow at 9:00 secret errand")
+    bob = FakeCaller(BOB, place=Place(PersonAudience(BOB.id)))
+    stranger = FakeCaller(replace(ANN, id="slack:T1:U3"), place=Place(PersonAudience("slack:T1:U3")))
+    for words in ("cancel 1", "pause 1", "edit 1 | mine", "all"):
+        assert (await desk.show(words, stranger)).refused
+    every = await desk.show("all", bob)
+    assert ANN.id in every.text
+    assert "Tuesday 24 November, 09:00" in every.text
+    assert "secret" not in every.text
+    assert (await desk.show("pause 1", bob)).refused
+    assert "secret" not in (await desk.show("cancel 1", bob)).text
+    assert await desk.kept() == []
+
+
+async def test_a_channels_manager_forbids_posts_there_and_nothing_else() -> None:
+    desk = Desk()
+    assert (await desk.show("forbid", in_general())).refused
+    assert (await desk.show("forbid")).refused
+    assert not (await desk.show("forbid", in_general(BOB, Authority.MANAGER))).refused
+    assert (await desk.remind("tomorrow at 9:00 standup", in_general())).text == schedule_texts.FORBIDDEN
+    assert not (await desk.remind("me tomorrow at 9:00 to call Ben", in_general())).refused
+    await desk.show("allow", in_general(BOB, Authority.MANAGER))
+    assert not (await desk.remind("tomorrow at 9:00 standup", in_general())).refused
+
+
+async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> None:
+    desk = Desk()
+    said = {
+        "call Ben": schedule_texts.NO_TIME,
+        "tomorrow at 9:00": schedule_texts.NO_WORDS,
+        "2020-01-01 09:00 call Ben": "That time is over: it is Monday 23 November 2026, 10:20 Europe/Berlin now.",
+        "every 3 minutes look": "The rule '*/3 * * * *' comes too often: leave at least 5 minutes between two times.",
+    }
+    assert {words: (await desk.remind(words)).text for words in said} == said
+    assert (await desk.remind("x" * 5_000)).text == schedule_texts.TOO_LONG.format(most=2_000)
+    assert (await desk.show("nonsense")).text == schedule_texts.USAGE
+
+
+async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None:
+    desk = Desk()
+    await desk.remind("tomorrow at 9:00 | call Ben every day")
+    filled = await remind.COMMAND.bound(desk.desk).prefill(remind.CHANGE, CommandCall(words="edit 1", caller=desk.ann))
+    assert filled == {"what": "call Ben every day"}
+    spelled = remind.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
+    await desk.show(spelled)
+    (kept,) = await desk.kept()
+    assert (kept.definition.words, kept.definition.timing.rule) == ("call Eve every Monday at 8", "")
+    new = remind.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
+    assert new == "me in 5 minutes | tea"
+
+
+async def test_without_buttons_their_words_are_shown() -> None:
+    desk = Desk()
+    plain = replace(desk.ann, entry_chars=None)
+    assert "/schedules cancel 1" in (await desk.remind("tomorrow at 9:00 tea", plain)).text
+    assert schedule_texts.USAGE in (await desk.show("", plain)).text
+
+
+@pytest.mark.slow
+async def test_a_person_has_fifty_schedules_at_most() -> None:
+    desk = Desk()
+    for _ in range(50):
+        await desk.remind("tomorrow at 9:00 tea")
+    assert (await desk.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
+    asker = Asker(BOB, Place(PersonAudience(BOB.id)))
+    assert not (await desk.desk.remind(asker, "tomorrow at 9:00 tea")).refused
+
+
+async def test_a_long_list_has_pages_that_fit_every_platform() -> None:
+    desk = Desk()
+    for number in range(8):
+        await desk.remind(f"tomorrow at 9:00 | thing {number}")
+    first, second = await desk.show(), await desk.show("page 2")
+    assert [len(panel.parts) for panel in (first, second)] == [7, 3]
+    assert "thing 7" in second.parts[1].text
+    assert [action.words for action in first.parts[-1].actions] == ["page 2"]
+    components = sum(1 + bool(part.actions) + len(part.actions) for part in first.parts)
+    assert components + 3 <= 40, "Discord shows no more"
+    assert "thing 7" in (await desk.show("show 8")).text
+
+
+async def test_words_too_long_for_a_button_have_to_be_written() -> None:
+    desk, long = Desk(), "tomorrow at 3 to " + "water " * 40
+    panel = await desk.remind(long)
+    assert panel.actions == ()
+    assert "2026-11-24 03:00 to water" in panel.text
+    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
+    asked = await desk.remind(long, nobody_knows)
+    assert asked.parts[0].select is not None
+    assert len(asked.parts[0].select.words) <= 80
+    answer = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    assert answer.text == schedule_texts.REMIND_USAGE
+
+
+# Checks before a question
+
+
+@dataclass
+class Page:
+    """A tool that reads a changing page."""
+
+    says: str = "not yet"
+    name: str = "web_fetch"
+    description: str = "Read a page."
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 5.0
+    asked: list[tuple[JsonObject, ToolContext]] = field(default_factory=list[tuple[JsonObject, ToolContext]])
+    schema: JsonObject = field(
+        default_factory=lambda: {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    )
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        self.asked.append((args, context))
+        return ToolOutput(self.says)
+
+
+async def test_a_check_has_the_same_digest_until_the_content_changes() -> None:
+    page = Page()
+    look = FirstLook(Toolbox([page]), FakeClock(NOW))
+    check, asked = FirstCheck(CheckKind.PAGE, "https://example.org/build"), replace(dm_of_ann(), text="is it done?")
+    before = await look.digest(check, asked)
+    assert await look.digest(check, asked) == before
+    page.says = "done"
+    assert await look.digest(check, asked) != before
+    args, context = page.asked[0]
+    assert args == {"url": "https://example.org/build"}
+    assert (context.person, context.place, context.own_words) == (asked.person, asked.place, ())
+
+
+async def test_a_check_uses_no_tool_that_acts_is_unknown_or_needs_approval() -> None:
+    acts = Page(name="deploy", effect=ToolEffect.ACTS_OUTWARD)
+    page, clock = Page(), FakeClock(NOW)
+    refuses = (PolicyRow("web_fetch", "*", "*", PolicyAnswer.ASK),)
+    for look, check in (
+        (FirstLook(Toolbox([page, acts]), clock), FirstCheck(CheckKind.TOOL, "deploy", {"url": "x"})),
+        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.TOOL, "unknown")),
+        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.TOOL, "web_fetch", {"link": 7})),
+        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.CHANNEL, "#general")),
+        (FirstLook(Toolbox([page]), clock, refuses), FirstCheck(CheckKind.PAGE, "https://example.org")),
+    ):
+        with pytest.raises(CheckFailed):
+            await look.digest(check, dm_of_ann())
+    assert page.asked == acts.asked == []
+
+
+def dm_of_ann() -> Incoming:
+    return replace(said("look", person=ANN.id), person=ANN, place=Place(PersonAudience(ANN.id)))
+
+
+async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() -> None:
+    desk = Desk()
+    alone = Place(PersonAudience(ANN.id))
+    timing = Timing("Europe/Berlin", at=NOW)
+    new = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)
+    one = await desk.store.schedules.add(new)
+    assert isinstance(one, Schedule)
+    shown = await desk.show()
+    (part,) = [part for part in shown.parts if part.text.startswith("**1**")]
+    assert part.text == "**1** · long work for you in a direct message · at work since 10:20\n“Make a table.”"
+    assert [(button.label, button.words) for button in part.actions] == [("Stop", "cancel 1")]
+    for words in ("pause 1", "resume 1", "edit 1 tomorrow at 9:00"):
+        assert (await desk.show(words)).text == schedule_texts.WORK_STAYS.format(id=1)
+    everybody = await desk.show("all", FakeCaller(BOB, place=Place(PersonAudience(BOB.id)), entry_chars=600))
+    assert "long work" in everybody.text
+    assert "Make a table" not in everybody.text
+    assert (await desk.show("cancel 1")).text == schedule_texts.WORK_STOPPED.format(words="Make a table.")
+    assert await desk.kept() == []

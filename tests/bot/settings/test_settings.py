@@ -1,0 +1,750 @@
+"""Settings are read once; every problem is one sentence that names the setting and never shows a value."""
+
+import grp
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from dataclasses import FrozenInstanceError, fields
+from itertools import pairwise
+from pathlib import Path
+
+import keyring
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from keyring.backend import KeyringBackend
+
+from agent.errors import SettingsError
+from agent.spending import NANO
+from bot.chat.secret import Secret
+from bot.models.choice import ModelSettings
+from bot.settings.parsers import LogLevel
+from bot.settings.settings import SOURCE, Settings, load_settings, moved_addresses, needed, setting_names
+
+HIDDEN = "hunter2hunter2"
+
+
+def refusal(environ: dict[str, str], dotenv: Path | None = None) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environ, dotenv)
+    return str(caught.value)
+
+
+def dotenv_with(folder: Path, content: str | bytes) -> Path:
+    path = folder / ".env"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_nothing_is_required(tmp_path: Path) -> None:
+    settings = load_settings({}, data_folder=tmp_path, has_static_embeddings=lambda: False)
+    assert settings == Settings(database_url=f"sqlite:///{tmp_path}/cogency.db")
+    assert settings.model is None
+    assert settings.ollama_base_url == "http://localhost:11434"
+    assert settings.language_rule == "Answer in the language that the person writes in."
+
+
+def test_the_database_lies_in_the_persons_own_data_folder_unless_named() -> None:
+    assert re.fullmatch(r"sqlite:///.*cogency/cogency\.db", load_settings({}).database_url)
+    named = {"COGENCY_DATABASE_URL": "sqlite:////srv/bot.db"}
+    assert load_settings(named).database_url == "sqlite:////srv/bot.db"
+
+
+def test_values_are_parsed_to_their_types() -> None:
+    settings = load_settings(
+        {
+            "COGENCY_MODEL": " openai:gpt-5-mini ",
+            "COGENCY_MAX_ITERATIONS": "3",
+            "COGENCY_LEARNING": "Off",
+            "COGENCY_TOOL_TIMEOUT_S": "1.5",
+            "COGENCY_LOG_LEVEL": "info",
+            "COGENCY_LANGUAGE": "Japanese",
+            "COGENCY_CHANNEL_INSTRUCTIONS": '{"C1": "Answer formally."}',
+            "OPENAI_API_KEY": HIDDEN,
+            "OPENAI_BASE_URL": "http://127.0.0.1:8080/v1/",
+            "DISCORD_GATEWAY_URL": "ws://localhost:9000",
+        }
+    )
+    assert settings.model == "openai:gpt-5-mini"
+    assert settings.max_iterations == 3
+    assert settings.learning is False
+    assert settings.tool_timeout_s == 1.5
+    assert settings.log_level is LogLevel.INFO
+    assert settings.language_rule == "Answer in Japanese."
+    assert settings.channel_instructions == {"C1": "Answer formally."}
+    assert settings.openai_api_key == Secret(HIDDEN)
+    assert settings.openai_base_url == "http://127.0.0.1:8080/v1"
+    assert settings.discord_gateway_url == "ws://localhost:9000"
+
+
+@pytest.mark.parametrize(
+    ("written", "cents"), [("5", 500), ("2.5", 250), ("0.01", 1), ("10.10", 1_010), ("0", None), ("0.00", None)]
+)
+def test_a_sum_is_read_to_the_cent_and_zero_is_no_limit(written: str, cents: int | None) -> None:
+    settings = load_settings({"COGENCY_EVERYONE_DOLLARS_PER_DAY": written})
+    assert settings.everyone_dollars == (None if cents is None else cents * NANO // 100)
+
+
+def test_a_limit_of_0_is_none() -> None:
+    assert load_settings({"COGENCY_PERSON_PER_MINUTE": "0"}).person_per_minute is None
+    assert load_settings({}).person_per_minute == 20
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        load_settings({}).max_iterations = 3  # pyright: ignore[reportAttributeAccessIssue] -- the point of the test
+
+
+def test_the_environment_overrides_the_file_and_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_MODEL=rehearsal\nCOGENCY_MAX_ITERATIONS=4\nCOGENCY_LOG_LEVEL=\n")
+    settings = load_settings({"COGENCY_MODEL": "ollama:llama3.2", "COGENCY_MAX_ITERATIONS": ""}, dotenv)
+    assert settings.model == "ollama:llama3.2"
+    assert settings.max_iterations == 4
+    assert settings.log_level is None
+
+
+def test_the_file_may_have_comments_quotes_a_byte_order_mark_and_names_of_others(tmp_path: Path) -> None:
+    content = "# ours\nexport COGENCY_LANGUAGE='Irish' # really\nPOSTGRES_USER=x\nOPENAI_API_KEY=pa$$w${HOME}rd\n"
+    settings = load_settings({"HOME": "/home/x"}, dotenv_with(tmp_path, b"\xef\xbb\xbf" + content.encode()))
+    assert settings.language == "Irish"
+    assert settings.openai_api_key == Secret("pa$$w${HOME}rd")
+
+
+ADDRESSES = {
+    "OPENAI_BASE_URL": "OPENAI_API_KEY",
+    "ANTHROPIC_BASE_URL": "ANTHROPIC_API_KEY",
+    "GEMINI_BASE_URL": "GEMINI_API_KEY",
+    "SLACK_API_BASE_URL": "SLACK_BOT_TOKEN",
+    "DISCORD_API_BASE_URL": "DISCORD_TOKEN",
+}
+TOKENS = {"SLACK_BOT_TOKEN": "xoxb-1234567890"}
+
+
+@pytest.mark.parametrize(("address", "key"), [*ADDRESSES.items(), ("DISCORD_GATEWAY_URL", "DISCORD_TOKEN")])
+@pytest.mark.parametrize("host", ["catcher.example", "localhost.catcher.example", "128.0.0.1", "192.168.0.9"])
+def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
+    tmp_path: Path, address: str, key: str, host: str
+) -> None:
+    url = f"{'wss' if 'GATEWAY' in address else 'https'}://{host}"
+    dotenv = dotenv_with(tmp_path, f"{address}={url}\n")
+    secret = TOKENS.get(key, HIDDEN)
+    said = refusal({key: secret}, dotenv)
+    assert said == (
+        f"{address} comes from {dotenv}, but {key} from the environment or another file, so the key could go "
+        f"where you did not send it: set both in the environment, or write both into {dotenv}."
+    )
+    dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
+    assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
+    assert load_settings({}, dotenv).secrets() == (secret,)
+    assert load_settings({key: secret, address: url}, dotenv).secrets() == (secret,)
+    dotenv_with(tmp_path, f"{address}={url}\n")
+    assert load_settings({}, dotenv).secrets() == (), "a server without a key may be named by the file"
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_secret_can_be_read_from_a_file(tmp_path: Path, end: str) -> None:
+    key, database = tmp_path / "key", tmp_path / "database"
+    key.write_text(f"{HIDDEN}{end}", encoding="utf-8", newline="")
+    database.write_text(f"postgresql://bot:{HIDDEN}@db/bot{end}", encoding="utf-8", newline="")
+    files = {"OPENAI_API_KEY_FILE": str(key), "COGENCY_DATABASE_URL_FILE": str(database)}
+    written = "".join(f"{name}={file}\n" for name, file in files.items())
+    for settings in (load_settings(files), load_settings({}, dotenv_with(tmp_path, written))):
+        assert settings.openai_api_key == Secret(HIDDEN)
+        assert settings.database_url == f"postgresql://bot:{HIDDEN}@db/bot"
+        assert settings.secret_files == dict(sorted(files.items()))
+    named = {"OPENAI_API_KEY_FILE": "elsewhere"}
+    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv_with(tmp_path, written)).openai_api_key == Secret(HIDDEN)
+    assert refusal({**named, "OPENAI_API_KEY": HIDDEN}).startswith(
+        "OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set"
+    )
+
+
+def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    assert f"DISCORD_TOKEN_FILE names {key}, which does not exist" in refusal({"DISCORD_TOKEN_FILE": str(key)})
+    for written, sentence in [
+        ("\n", f"DISCORD_TOKEN_FILE names {key}, which is empty: write the secret into it."),
+        (f"Bot {HIDDEN}", "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes."),
+        (
+            f"{HIDDEN}\n{HIDDEN}",
+            "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes.",
+        ),
+    ]:
+        key.write_text(written, encoding="utf-8")
+        assert refusal({"DISCORD_TOKEN_FILE": str(key)}) == sentence
+    key.chmod(0o666)
+    assert "may be written by others" in refusal({"DISCORD_TOKEN_FILE": str(key)})
+    assert "is not a setting" in refusal({"COGENCY_MODEL_FILE": str(key)}), "what is no secret is written out"
+
+
+def test_a_file_in_the_folder_sends_no_secret_of_another_file_elsewhere(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(HIDDEN, encoding="utf-8")
+    moved = "OPENAI_BASE_URL=https://catcher.example\n"
+    dotenv = dotenv_with(tmp_path, f"{moved}OPENAI_API_KEY_FILE={key}\n")
+    assert "OPENAI_API_KEY from the environment or another file" in refusal({}, dotenv)
+    assert load_settings({"OPENAI_BASE_URL": "https://gateway.example"}, dotenv).openai_api_key == Secret(HIDDEN)
+    assert "OPENAI_API_KEY from" in refusal({"OPENAI_API_KEY_FILE": str(key)}, dotenv_with(tmp_path, moved))
+
+
+class Keychain(KeyringBackend):
+    """A keychain in memory, for one service."""
+
+    priority = 1  # pyright: ignore[reportAssignmentType] -- keyring reads it as a number
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return HIDDEN if (service, username) == ("cogency", "OPENAI_API_KEY") else None
+
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+def test_a_secret_can_be_read_from_the_systems_keychain(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(Keychain())
+    try:
+        for settings in (
+            load_settings({"OPENAI_API_KEY": "keyring"}),
+            load_settings({}, dotenv_with(tmp_path, "OPENAI_API_KEY=keyring:cogency\n")),
+        ):
+            assert settings.openai_api_key == Secret(HIDDEN)
+        assert refusal({"OPENAI_API_KEY": "keyring:other"}) == (
+            "OPENAI_API_KEY is not in the keychain: `keyring set other OPENAI_API_KEY` puts it there."
+        )
+        moved = dotenv_with(tmp_path, "OPENAI_API_KEY=keyring\nOPENAI_BASE_URL=https://catcher.example\n")
+        assert "OPENAI_API_KEY from the environment or another file" in refusal({}, moved)
+    finally:
+        keyring.set_keyring(before)
+
+
+@pytest.mark.parametrize("lent", ["PGPASSWORD", "PGPASSFILE"])
+@pytest.mark.parametrize("at", ["catcher.example/db", "localhost/db?host=catcher.example"])
+def test_a_file_in_the_folder_sends_no_password_of_the_environment_to_its_database(
+    tmp_path: Path, lent: str, at: str
+) -> None:
+    url = f"postgresql://someone@{at}"
+    dotenv = dotenv_with(tmp_path, f"COGENCY_DATABASE_URL={url}\n")
+    assert refusal({lent: HIDDEN}, dotenv).startswith(f"COGENCY_DATABASE_URL comes from {dotenv}, but {lent} from")
+    assert load_settings({lent: HIDDEN, "COGENCY_DATABASE_URL": url}, dotenv).database_url == url
+    assert load_settings({}, dotenv).database_url == url
+    for here in ("127.0.0.1/db", "/db?host=/run/postgresql"):
+        dotenv_with(tmp_path, f"COGENCY_DATABASE_URL=postgresql://{here}\n")
+        assert load_settings({lent: HIDDEN}, dotenv)
+
+
+@pytest.mark.parametrize("host", ["[::1].catcher.example", "[::1]catcher.example", "[::1]:80.catcher.example"])
+def test_an_ambiguous_address_is_refused(host: str) -> None:
+    assert "is not a valid address" in refusal({"OPENAI_BASE_URL": f"http://{host}"})
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "127.9.9.9:1", "[::1]:8000"])
+def test_an_address_on_this_machine_may_come_from_the_file(tmp_path: Path, host: str) -> None:
+    dotenv = dotenv_with(tmp_path, f"OPENAI_BASE_URL=http://{host}\n")
+    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv).openai_base_url == f"http://{host}"
+
+
+def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "OPENAI_BASE_URL=http://api.openai.com/v1\n")
+    assert "so the key could go" in refusal({"OPENAI_API_KEY": HIDDEN}, dotenv)
+    dotenv_with(tmp_path, "OPENAI_BASE_URL=https://api.openai.com\n")
+    assert moved_addresses(load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv)) == []
+
+
+def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
+    sources = [part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata]
+    services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
+    databases = {"COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"}
+    assert {name for name, keys in services.items() if not keys} == {*databases, "OLLAMA_BASE_URL"}
+    assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
+
+
+BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentences"),
+    [
+        ({}, []),
+        ({"OLLAMA_BASE_URL": "http://127.0.0.1:9"}, []),
+        ({"COGENCY_DATABASE_URL": "postgresql://localhost/db"}, []),
+        (
+            {"COGENCY_DATABASE_URL": "postgresql://u:hidden@db.example/db"},
+            ["COGENCY_DATABASE_URL names db.example: what is said and remembered is kept there."],
+        ),
+        (
+            {"COGENCY_DATABASE_REPLICA_URL": "postgresql://u:hidden@near.example/db"},
+            ["COGENCY_DATABASE_REPLICA_URL names near.example: what is said and remembered is kept there."],
+        ),
+        (
+            {"OLLAMA_BASE_URL": "http://gpu.example"},
+            ["OLLAMA_BASE_URL is set to http://gpu.example: what is asked goes there."],
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
+            ["OPENAI_BASE_URL is set to http://localhost:8/v1: what is asked goes there, and so does OPENAI_API_KEY."],
+        ),
+        (
+            {"DISCORD_API_BASE_URL": "http://a.example", "DISCORD_TOKEN": HIDDEN},
+            ["DISCORD_API_BASE_URL is set to http://a.example: what is asked goes there, and so does DISCORD_TOKEN."],
+        ),
+        (
+            {"SLACK_API_BASE_URL": "http://a.io", "SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"},
+            ["SLACK_API_BASE_URL is set to http://a.io: what is asked goes there, and so do " + BOTH],
+        ),
+    ],
+)
+def test_an_address_that_is_not_the_vendors_is_reported(environ: dict[str, str], sentences: list[str]) -> None:
+    assert moved_addresses(load_settings(environ)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("OPENAI_API_KY=x", (("OPENAI_API_KY", "OPENAI_API_KEY"),)),
+        ("discord_bot_token=x", (("discord_bot_token", "DISCORD_TOKEN"),)),
+        ("DISCORD_TOKEN=x\nDISCORD_BOT_TOKEN=y", ()),  # the real one is set, so the other belongs to another program
+        ("POSTGRES_PASSWORD=x\nAWS_REGION=y", ()),
+    ],
+)
+def test_a_name_in_the_file_that_resembles_a_setting_is_reported(
+    tmp_path: Path, content: str, told: tuple[tuple[str, str], ...]
+) -> None:
+    assert load_settings({"OPENAI_API_KYE": HIDDEN}, dotenv_with(tmp_path, content)).misspelt == told
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o600, False), (0o644, False), (0o646, True), (0o666, True)])
+def test_a_file_that_others_may_write_is_refused(tmp_path: Path, mode: int, refused: bool) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
+    dotenv.chmod(mode)
+    if refused:
+        assert refusal({}, dotenv) == (
+            f"{dotenv} may be written by others, who could send your keys elsewhere: "
+            "`chmod go-w .env` makes it yours alone."
+        )
+    else:
+        assert load_settings({}, dotenv).language == "Irish"
+
+
+def test_a_group_counts_as_others_unless_it_is_the_users_own(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
+    dotenv.chmod(0o664)
+    user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(dotenv.stat().st_gid)
+    if (group.gr_name, set(group.gr_mem) - {user.pw_name}) == (user.pw_name, set()):
+        assert load_settings({}, dotenv).language == "Irish"
+    if os.geteuid() == 0:  # only root may give a file to a group that it is not in
+        os.chown(dotenv, -1, 12_345)
+        assert "may be written by others" in refusal({}, dotenv)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+def test_a_file_that_another_user_owns_is_refused(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
+    os.chown(dotenv, 12_345, -1)
+    assert "belongs to another user, who could send your keys elsewhere" in refusal({}, dotenv)
+
+
+def test_a_pipe_in_place_of_the_file_is_refused_without_blocking(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".env")
+    assert "cannot be read" in refusal({}, tmp_path / ".env")
+
+
+def test_a_missing_file_is_no_problem(tmp_path: Path) -> None:
+    assert load_settings({}, tmp_path / ".env").model is None
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("COGENCY_MODEL=x\nOPENAI_API_KEY 'x'\n", "line 2: write NAME=value, or # before a comment."),
+        ("COGENCY_MODEL\n", "line 1: write NAME=value, or # before a comment."),
+        (b"COGENCY_PERSONA=\xff\xfe", "cannot be read: make it a text file in UTF-8 that you may read."),
+    ],
+)
+def test_a_broken_file_is_named_with_the_line(tmp_path: Path, content: str | bytes, sentence: str) -> None:
+    path = dotenv_with(tmp_path, content)
+    assert refusal({}, path).removeprefix(str(path)).lstrip(", ") == sentence
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    assert "cannot be read" in refusal({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("COGENCY_MODL", "x", "COGENCY_MODL is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
+        ("cogency_model", "x", "cogency_model is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
+        ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting: .env.example lists all settings."),
+        ("COGENCY_LEARNING", "maybe", "COGENCY_LEARNING must be on or off."),
+        ("COGENCY_MAX_ITERATIONS", "-1", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "0", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "ten", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "9" * 5000, "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "³", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        (
+            "COGENCY_TOOL_TIMEOUT_S",
+            "-3",
+            "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        (
+            "COGENCY_TOOL_TIMEOUT_S",
+            "nan",
+            "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        (
+            "COGENCY_TOOL_TIMEOUT_S",
+            "soon",
+            "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        ("COGENCY_BACKLOG", "-1", "COGENCY_BACKLOG must be a whole number from 0 to 1000000."),
+        (
+            "COGENCY_PERSON_DOLLARS_PER_DAY",
+            "$5",
+            (
+                "COGENCY_PERSON_DOLLARS_PER_DAY must be a sum in US dollars without a sign, as in 5 or 2.50; "
+                "0 for no limit."
+            ),
+        ),
+        (
+            "COGENCY_ALLOW",
+            "everybody",
+            "COGENCY_ALLOW must be team:ID, channel:ID, role:ID or person:ID, with commas between them.",
+        ),
+        ("COGENCY_LOG_LEVEL", "loud", "COGENCY_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR."),
+        ("COGENCY_SLACK_STREAM", "channels", "COGENCY_SLACK_STREAM must be one of dm, everywhere, off."),
+        (
+            "COGENCY_DATABASE_URL",
+            f"mysql://bot:{HIDDEN}@db/bot",
+            (
+                "COGENCY_DATABASE_URL must name an SQLite file, "
+                "as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
+                "or a PostgreSQL database, as in postgresql://user:password@host/database."
+            ),
+        ),
+        (
+            "COGENCY_CHANNEL_INSTRUCTIONS",
+            '{"C1": 1}',
+            (
+                "COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel ids and texts, "
+                'as in {"C0123": "Answer formally."}.'
+            ),
+        ),
+        (
+            "COGENCY_CHANNEL_INSTRUCTIONS",
+            "[" * 100_000,
+            (
+                "COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel ids and texts, "
+                'as in {"C0123": "Answer formally."}.'
+            ),
+        ),
+        (
+            "SLACK_BOT_TOKEN",
+            f"xapp-{HIDDEN}",
+            'SLACK_BOT_TOKEN must begin with "xoxb-": copy it from the app\'s page, OAuth & Permissions.',
+        ),
+        (
+            "SLACK_APP_TOKEN",
+            f"xoxb-{HIDDEN}",
+            'SLACK_APP_TOKEN must begin with "xapp-": make one on the app\'s page, Basic Information.',
+        ),
+        *[
+            (
+                "COGENCY_SLACK_HTTP",
+                value,
+                "COGENCY_SLACK_HTTP must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000.",
+            )
+            for value in ("3000", "localhost", "localhost:0", "localhost:65536", "http://localhost:3000", ":3000")
+        ],
+        (
+            "COGENCY_SLACK_MANAGERS",
+            "managers",
+            "COGENCY_SLACK_MANAGERS must be ids of user groups with commas between them, as in S0123,S0456.",
+        ),
+        (
+            "COGENCY_DISCORD_MANAGERS",
+            "managers",
+            (
+                "COGENCY_DISCORD_MANAGERS must be ids of roles with commas between them, "
+                "as in 123456789012345678,234567890123456789."
+            ),
+        ),
+        (
+            "COGENCY_SLACK_CONNECTIONS",
+            "11",
+            "COGENCY_SLACK_CONNECTIONS must be a whole number from 1 to 10.",
+        ),
+        (
+            "SLACK_CONFIG_TOKEN",
+            f"xoxb-{HIDDEN}",
+            'SLACK_CONFIG_TOKEN must begin with "xoxe.xoxp-": make one on https://api.slack.com/apps.',
+        ),
+        (
+            "COGENCY_SLACK_COMMAND_PREFIX",
+            "/My-",
+            'COGENCY_SLACK_COMMAND_PREFIX must be at most 20 small letters, digits, "-" or "_", as in bot-.',
+        ),
+        (
+            "DISCORD_TOKEN",
+            f"Bot {HIDDEN}",
+            "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes.",
+        ),
+        (
+            "GEMINI_API_KEY",
+            f"{HIDDEN}\u2026",
+            "GEMINI_API_KEY holds a blank or a character that no key has: copy it again, without quotes.",
+        ),
+        (
+            "OPENAI_BASE_URL",
+            "localhost:8080",
+            "OPENAI_BASE_URL must be a whole address that begins with https:// or http://.",
+        ),
+        (
+            "OPENAI_BASE_URL",
+            "https:///v1",
+            "OPENAI_BASE_URL must be a whole address that begins with https:// or http://.",
+        ),
+        (
+            "OPENAI_BASE_URL",
+            f"https://me:{HIDDEN}@host/v1",
+            "OPENAI_BASE_URL must not hold a user name or password: keys have settings of their own.",
+        ),
+        ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must end before any "?" or "#".'),
+        ("OPENAI_BASE_URL", "https://ho st/v1", "OPENAI_BASE_URL holds a blank: write the address without any."),
+        (
+            "SLACK_API_BASE_URL",
+            "http://host:port/api",
+            "SLACK_API_BASE_URL is not a valid address; write it as in https://host.example:8080.",
+        ),
+        (
+            "DISCORD_GATEWAY_URL",
+            "https://gateway.discord.gg",
+            "DISCORD_GATEWAY_URL must be a whole address that begins with wss:// or ws://.",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_with_the_remedy(name: str, value: str, sentence: str) -> None:
+    assert refusal({name: value}) == sentence
+
+
+ANY_TEXT = {
+    "COGENCY_MODEL",
+    "COGENCY_LEARNING_MODEL",
+    "COGENCY_MCP",
+    "COGENCY_TOOL_POLICY",
+    "COGENCY_ACCOUNT_KEY_FILE",
+    "COGENCY_PERSONA",
+    "COGENCY_LANGUAGE",
+    "COGENCY_SLACK_APPS",
+}
+UNREADABLE = [name for name in setting_names() if name not in ANY_TEXT]
+
+
+@given(st.sampled_from(UNREADABLE), st.text().map(lambda text: f"\u2603{text}{HIDDEN}"))
+def test_a_refused_value_is_never_shown(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^{name} ") as caught:
+        load_settings({name: value})
+    assert HIDDEN not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://bot:a%40b@db/bot",
+        "postgres://db:6432/bot?sslmode=require",
+        "postgresql+asyncpg://bot@[::1]:5432/bot",
+        "postgresql:///bot?host=/run/postgresql",
+    ],
+)
+def test_a_postgresql_database_may_be_named(url: str) -> None:
+    assert load_settings({"COGENCY_DATABASE_URL": url}).database_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://",
+        "postgresql://db",
+        "postgresql:///bot",
+        f"postgresql://bot:{HIDDEN}/x@db/bot",
+        f"postgresql://bot:{HIDDEN} x@db/bot",
+        f"postgresql://bot:{HIDDEN}#x@db/bot",
+        "postgresql://db:port/bot",
+    ],
+)
+def test_an_invalid_postgresql_address_is_reported_with_the_remedy(url: str) -> None:
+    with pytest.raises(SettingsError, match="must have the form postgresql://user:password@host/database") as raised:
+        load_settings({"COGENCY_DATABASE_URL": url})
+    assert HIDDEN not in str(raised.value)
+
+
+def test_the_password_of_the_database_is_kept_out_of_logs() -> None:
+    settings = load_settings({"COGENCY_DATABASE_URL": "postgresql://bot:open%20sesame@db/bot"})
+    assert "sesame" not in repr(settings)
+    assert settings.secrets() == ("open sesame",)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://bot@db/bot?password=open%20sesame", "postgresql:///bot?host=/run/pg&user=bot&password=open+sesame"],
+)
+def test_so_is_one_in_the_parameters_of_its_address(url: str) -> None:
+    assert load_settings({"COGENCY_DATABASE_URL": url}).secrets() == ("open sesame",)
+
+
+def test_secrets_are_not_shown_with_the_settings_and_can_be_kept_out_of_logs() -> None:
+    settings = load_settings({"OPENAI_API_KEY": HIDDEN, "SLACK_BOT_TOKEN": f"xoxb-{HIDDEN}"})
+    assert HIDDEN not in f"{settings!r} {settings!s} {settings.openai_api_key}"
+    assert settings.secrets() == (HIDDEN, f"xoxb-{HIDDEN}")
+
+
+def test_what_a_model_needs_has_the_same_names_and_defaults_among_the_settings() -> None:
+    for part in fields(ModelSettings):
+        assert getattr(Settings(), part.name) == getattr(ModelSettings(), part.name)
+
+
+def test_equal_secrets_are_equal_and_hash_alike() -> None:
+    assert len({Secret("a"), Secret("a"), Secret("b")}) == 2
+    assert Secret("a") != "a"
+
+
+def test_a_missing_setting_is_named_where_it_is_needed() -> None:
+    assert needed(3, "COGENCY_X") == 3
+    with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is missing: set it in the environment or in \.env\.$"):
+        needed(load_settings({}).discord_token, "DISCORD_TOKEN")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("127.0.0.1:3000", ("127.0.0.1", 3000)),
+        ("[::1]:80", ("::1", 80)),
+        ("bot.example:65535", ("bot.example", 65_535)),
+    ],
+)
+def test_an_address_to_listen_at_is_a_host_and_a_port(written: str, read: tuple[str, int]) -> None:
+    assert load_settings({"COGENCY_SLACK_HTTP": written}).slack_http == read
+
+
+EXAMPLE = Path(__file__).parents[3] / ".env.example"
+SETTING = re.compile(r"# ([A-Z][A-Z_]*)=(.*)")
+
+
+def test_the_example_file_lists_every_setting_once_each_after_a_comment() -> None:
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    named = [match[1] for line in lines if (match := SETTING.fullmatch(line))]
+    assert named == list(setting_names())
+    for before, line in pairwise(lines):
+        if SETTING.fullmatch(line):
+            assert before.startswith("# ")
+            assert not SETTING.fullmatch(before)
+
+
+def test_the_example_file_groups_the_settings_under_headings() -> None:
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    headings = [line for line in lines if line.startswith("## ")]
+    first_setting = next(number for number, line in enumerate(lines) if SETTING.fullmatch(line))
+    assert len(headings) >= 5
+    assert lines.index(headings[0]) < first_setting
+    assert all(lines[lines.index(heading) - 1] == "" for heading in headings)
+
+
+def test_the_example_file_is_valid_when_every_line_is_uncommented(tmp_path: Path) -> None:
+    lines = [line[2:] for line in EXAMPLE.read_text("utf-8").splitlines() if SETTING.fullmatch(line)]
+    settings = load_settings({}, dotenv_with(tmp_path, "\n".join(lines)))
+    assert settings.channel_instructions == {"C0123": "Answer formally."}
+    assert settings.language == "Japanese"
+    assert settings.discord_gateway_url == Settings().discord_gateway_url
+    assert settings.first_token_timeout_s == Settings().first_token_timeout_s
+
+
+def test_how_discord_is_served_can_be_chosen() -> None:
+    chosen = load_settings(
+        {
+            "COGENCY_DISCORD_REPLIES": "chain",
+            "COGENCY_DISCORD_DM_IDLE_MINUTES": "30",
+            "COGENCY_DISCORD_MESSAGE_CONTENT": "off",
+            "COGENCY_DISCORD_SHARDS": "auto",
+        }
+    )
+    assert (chosen.discord_replies, chosen.discord_dm_idle_minutes) == ("chain", 30)
+    assert (chosen.discord_message_content, chosen.discord_shards) == (False, None)
+    assert load_settings({"COGENCY_DISCORD_SHARDS": "4"}).discord_shards == 4
+    assert "must be auto, or a whole number from 1 to 1000" in refusal({"COGENCY_DISCORD_SHARDS": "some"})
+
+
+@pytest.mark.parametrize(
+    ("written", "installed", "used"),
+    [
+        ("", True, "static:use-multilingual-3"),
+        ("", False, None),
+        ("off", True, None),
+        ("ollama:nomic-embed-text", True, "ollama:nomic-embed-text"),
+    ],
+)
+def test_where_the_model_for_meaning_is_installed_recall_uses_it_by_default(
+    written: str, installed: bool, used: str | None
+) -> None:
+    settings = load_settings({"COGENCY_EMBEDDINGS": written}, has_static_embeddings=lambda: installed)
+    assert settings.embeddings == used
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)  # noqa: S603, S607 -- git of this machine
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="without git nothing is cloned")
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+@pytest.mark.parametrize("folder", ["", "sub/folder"])
+def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str, folder: str) -> None:
+    repository, place = tmp_path, tmp_path / folder
+    place.mkdir(parents=True, exist_ok=True)
+    git(repository, "init", "--quiet")
+    git(repository, "config", "index.version", version)
+    dotenv = dotenv_with(place, "COGENCY_MCP=mcp.json\n")
+    assert load_settings({}, dotenv).mcp == "mcp.json"
+    for name in (".editorconfig", ".env.example", "a.txt", "z" * 200):
+        (place / name).write_text("x")
+    git(repository, "add", "--all", "--", ":!*.env")
+    assert load_settings({}, dotenv).mcp == "mcp.json", "an own file beside a repository's"
+    git(repository, "add", "--force", str(dotenv))
+    if version == "3":
+        git(repository, "update-index", "--skip-worktree", str(dotenv))  # makes entries longer
+    for setting in ("COGENCY_MCP=mcp.json", "COGENCY_PLUGINS=/srv/one", "COGENCY_TOOLS=my_tools.py"):
+        dotenv_with(place, f"{setting}\n")
+        assert "that file is part of a git repository" in refusal({}, dotenv)
+        name, _, value = setting.partition("=")
+        assert load_settings({name: value}, dotenv)
+    dotenv_with(place, "COGENCY_LANGUAGE=de\n")
+    assert load_settings({}, dotenv), "what runs no code may come with it"
+    if version == "3":
+        git(repository, "update-index", "--no-skip-worktree", str(dotenv))
+    git(repository, "rm", "--cached", "--quiet", "--force", str(dotenv))
+    dotenv_with(place, "COGENCY_MCP=mcp.json\n")
+    assert load_settings({}, dotenv).mcp == "mcp.json"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="without git nothing is cloned")
+@pytest.mark.parametrize("kind", ["longer hashes", "split index", "capitals"])
+def test_a_clone_of_another_kind_runs_nothing_either(tmp_path: Path, kind: str) -> None:
+    git(tmp_path, "init", "--quiet", *(["--object-format=sha256"] if kind == "longer hashes" else []))
+    (tmp_path / "a.txt").write_text("x")
+    dotenv = dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
+    added = dotenv.rename(tmp_path / ".ENV") if kind == "capitals" else dotenv
+    git(tmp_path, "add", "--force", "a.txt", str(added))
+    if kind == "split index":
+        git(tmp_path, "update-index", "--split-index")
+    if kind == "capitals":
+        dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
+    assert "that file is part of a git repository" in refusal({}, dotenv)
+
+
+@pytest.mark.parametrize("index", [b"", b"DIRC\0\0\0\x09\0\0\0\x01", b"DIRC\0\0\0\x02\0\0\0\x05short"])
+def test_a_repository_that_cannot_be_read_is_no_proof_that_a_file_is_ones_own(tmp_path: Path, index: bytes) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/index").write_bytes(index)
+    dotenv = dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
+    assert "that file is part of a git repository" in refusal({}, dotenv)

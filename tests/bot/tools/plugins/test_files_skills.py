@@ -1,0 +1,127 @@
+"""Valid `SKILL.md` files, and the faults of invalid ones."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import ToolError
+from bot.tools.plugins.files import PluginFault, PluginFolder, find_skills, parse_skill
+from tests.fakes.plugin_folders import SECRET, skill, write
+from tests.patience import cpu_s
+
+
+def fault(text: str, folder: str = "report") -> str:
+    with pytest.raises(PluginFault) as caught:
+        parse_skill(text, "SKILL.md", folder)
+    return str(caught.value)
+
+
+def test_a_skill_is_its_name_its_description_and_what_stands_below() -> None:
+    head = parse_skill(
+        "---\nname: report\ndescription: >-\n  Two\n  lines.\n---\n\n# Do\n---\nmore\n", "SKILL.md", "report"
+    )
+    assert (head.name, head.description, head.body) == ("report", "Two lines.", "# Do\n---\nmore")
+    assert head.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# Report", "SKILL.md:1: must begin with a line of three hyphens, and its name and description below it"),
+        ("---\nname: report\n", "SKILL.md:1: has no second line of three hyphens, which ends name and description"),
+        ("---\nname: report\n---\n", "SKILL.md:1: has no description"),
+        ("---\n# none\n---\n", "SKILL.md:2: needs a name and a description, as in `name: report`"),
+        (
+            "---\ndescription: x\nname: Report\n---",
+            "SKILL.md:3: the name may hold small letters, digits and single hyphens only",
+        ),
+        ("---\nname: a--b\n---", "SKILL.md:2: the name may neither begin nor end with a hyphen, nor have two in a row"),
+        ("---\nname: other\n---", "SKILL.md:2: the name is 'other', and must be that of its folder, 'report'"),
+        ("---\nname: ../report\n---", "SKILL.md:2: the name may hold small letters, digits and single hyphens only"),
+        ("---\nname: report\ndescription: ''\n---", "SKILL.md:3: the description is empty"),
+        ("---\nname: report\ndescription: [a]\n---", "SKILL.md:3: the description must be a text"),
+        (skill("report", "x" * 1_025), "SKILL.md:3: the description has 1,025 characters; 1,024 at most"),
+        ("---\nname: report\nname: report\n---", "SKILL.md:3: has 'name' twice"),
+        ("---\nname: report\n? [a]\n: b\n---", "SKILL.md:3: has a field whose name is no text"),
+        ("---\nname: &x report\ndescription: *x\n---", "SKILL.md:2: uses an anchor or an alias of YAML: write it out"),
+        ("---\nm: {a: {b: {c: {d: e}}}}\n---", "SKILL.md:2: has more than 4 mappings and lists in each other"),
+        (
+            "---\nname: report\ndescription: Use it when: asked\n---",
+            "SKILL.md:3: is no YAML: mapping values are not allowed here; a text with a colon in it needs quotes",
+        ),
+        ("---\n" + "a: b\n" * 9_000, "SKILL.md:1: has no second line of three hyphens within 16,000 characters"),
+        (
+            "---\nname: re\x07port\n---",
+            "SKILL.md:2: holds a sign that YAML does not allow between its two lines of hyphens",
+        ),
+    ],
+)
+def test_a_skill_that_does_not_conform_is_said_with_its_line(text: str, says: str) -> None:
+    assert fault(text) == says
+
+
+def test_what_the_form_does_not_know_and_what_is_not_obeyed_are_notes() -> None:
+    more = "allowed-tools: Bash(rm:*)\nmodel: big\nmetadata:\n  author: x\n"
+    assert [str(note) for note in parse_skill(skill("report", more=more), "S", "report").notes] == [
+        "S:4: 'allowed-tools' is not obeyed: a skill allows nothing by itself",
+        "S:5: 'model' is not known, and passed over",
+    ]
+
+
+@given(st.text(max_size=300))
+def test_no_text_makes_reading_a_skill_fail_otherwise(text: str) -> None:
+    for written in (text, f"---\n{text}\n---\n", f"---\nname: {text}\ndescription: {text}\n---\n"):
+        with suppress(PluginFault):
+            parse_skill(written, "SKILL.md", "report")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["[", "{", "- ", "a: ", "? ", "&a ", "*a ", "!", "'", "\n ", "a: b\n", "a:\n ", "|\n"])
+def test_no_head_takes_long_to_read(unit: str) -> None:
+    began = time.process_time()
+    with suppress(PluginFault):
+        parse_skill(f"---\n{unit * (15_000 // len(unit))}\n---\n", "SKILL.md", "report")
+    assert time.process_time() - began < cpu_s(5)
+
+
+async def test_a_broken_skill_leaves_the_others_usable(tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", {"SKILL.md": skill("stolen", body=SECRET)})
+    root = write(
+        tmp_path / "plug",
+        {
+            "skills/good/SKILL.md": skill("good", body="Do it well."),
+            "skills/bad/SKILL.md": "nothing",
+            "skills/empty/README.md": "no skill",
+            "skills/lower/skill.md": skill("lower"),
+            "skills/nested/deeper/SKILL.md": skill("deeper"),
+            "skills/loose.md": "no folder",
+        },
+    )
+    (root / "skills/stolen").symlink_to(outside)
+    (root / "skills/linked").mkdir()
+    (root / "skills/linked/SKILL.md").symlink_to(outside / "SKILL.md")
+    (root / "skills/folder/SKILL.md").mkdir(parents=True)
+    skills, faults, notes = find_skills(PluginFolder(root), "plug")
+    assert ([one.name for one in skills], notes) == (["good"], [])
+    assert [str(one) for one in faults] == [
+        "skills/bad/SKILL.md:1: must begin with a line of three hyphens, and its name and description below it",
+        "skills/folder/SKILL.md: is no regular file",
+        "skills/linked/SKILL.md: leads out of the plug-in's folder, so it is not read",
+        "skills/stolen: leads out of the plug-in's folder, so it is not read",
+    ]
+    assert await skills[0].read("SKILL.md") == "Do it well."
+    for path in ("../bad/SKILL.md", "/etc/passwd", "references/none.md"):
+        with pytest.raises(ToolError, match="there is no such file"):
+            await skills[0].read(path)
+
+
+async def test_a_skill_is_read_as_it_is_now(tmp_path: Path) -> None:
+    root = write(tmp_path, {"skills/good/SKILL.md": skill("good", body="Old.")})
+    ((good,), _, _) = find_skills(PluginFolder(root), "plug")
+    write(root, {"skills/good/SKILL.md": skill("good", body="New."), "skills/good/a/b.md": "More."})
+    assert (await good.read("SKILL.md"), await good.read("a/b.md")) == ("New.", "More.")
+    assert await good.files() == (["a/b.md"], True)
