@@ -69,7 +69,7 @@ from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
 from bot.chat.turns.turn_config import AgentConfig
 from bot.memory.learning import Learner, LearningLimits
-from bot.memory.policies import PolicyDesk
+from bot.memory.policies import PolicyService
 from store.engine import Store, open_store
 from tests.fakes.minds import always, speaking
 
@@ -207,7 +207,7 @@ class World:
 
     async def _decree(self, key: str, value: str, rank: Authority, audience: Audience) -> None:
         asker = Asker(Person("bench:manager", "Manager"), Place(audience), authority=rank)
-        await PolicyDesk(self.store.facts, self.clock).answer(asker, f"set {key.replace('_', ' ')}: {value}")
+        await PolicyService(self.store.facts, self.clock).answer(asker, f"set {key.replace('_', ' ')}: {value}")
 
     async def _learn(self, written: Write, value: str, scope: Scope, scope_id: str | None) -> None:
         await self.store.facts.write(

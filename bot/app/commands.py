@@ -4,26 +4,26 @@ from dataclasses import dataclass
 
 from bot.budgets import commands as budget
 from bot.budgets.commands import USAGE_COMMAND
-from bot.budgets.service import BudgetDesk
+from bot.budgets.service import BudgetService
 from bot.channels import commands as channel
 from bot.channels import texts as channels_texts
-from bot.channels.service import PlaceDesk
+from bot.channels.service import PlaceService
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommands, by_name
 from bot.chat.host import ForgetQuestions
 from bot.chat.ports import ModelChoices, RunningTurns
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
-from bot.knowledge.service import KnowledgeDesk
+from bot.knowledge.service import KnowledgeService
 from bot.memory import commands as memory
-from bot.memory.policies import PolicyDesk
+from bot.memory.policies import PolicyService
 from bot.memory.policy_commands import POLICY_COMMAND
-from bot.memory.service import MemoryDesk
+from bot.memory.service import MemoryService
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
-from bot.operators.service import OperatorDesk
+from bot.operators.service import OperatorService
 from bot.schedules import commands as remind
-from bot.schedules.service import ScheduleDesk
+from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from bot.tools.commands import ToolsService
 
@@ -32,15 +32,15 @@ from bot.tools.commands import ToolsService
 class CommandServices:
     """What the commands need. `places`: None where there are no channels."""
 
-    memories: MemoryDesk
-    policies: PolicyDesk
+    memories: MemoryService
+    policies: PolicyService
     forgetting: ForgetQuestions
-    schedules: ScheduleDesk
-    places: PlaceDesk | None
-    knowledge: KnowledgeDesk
+    schedules: ScheduleService
+    places: PlaceService | None
+    knowledge: KnowledgeService
     models: ModelChoices
-    budgets: BudgetDesk
-    operators: OperatorDesk
+    budgets: BudgetService
+    operators: OperatorService
     tools: ToolsService
     turns: RunningTurns
 

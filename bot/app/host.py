@@ -13,12 +13,12 @@ from bot.chat.feedback import ReplyFeedback
 from bot.chat.intake import AmbientIntake
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import Turns
-from bot.forgetting.service import ForgetDesk
-from bot.knowledge.service import KnowledgeDesk
-from bot.memory.service import MemoryDesk
-from bot.models.service import ModelDesk
-from bot.operators.service import OperatorDesk
-from bot.schedules.service import ScheduleDesk
+from bot.forgetting.service import ForgetService
+from bot.knowledge.service import KnowledgeService
+from bot.memory.service import MemoryService
+from bot.models.service import ModelService
+from bot.operators.service import OperatorService
+from bot.schedules.service import ScheduleService
 from bot.tools.commands import ToolsService
 
 
@@ -34,13 +34,13 @@ class BotHost:
     conversations: Conversations
     preferences: Preferences
     tools: ToolsService
-    models: ModelDesk
-    knowledge: KnowledgeDesk
-    forgetting: ForgetDesk
-    schedules: ScheduleDesk
+    models: ModelService
+    knowledge: KnowledgeService
+    forgetting: ForgetService
+    schedules: ScheduleService
     direct_messages: RollingConversations
     claims: Deduplicator
-    memories: MemoryDesk
-    reports: OperatorDesk
+    memories: MemoryService
+    reports: OperatorService
     feedback: ReplyFeedback
     ambient: AmbientIntake

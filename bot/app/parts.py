@@ -41,9 +41,9 @@ from bot.app import texts as app_texts
 from bot.app.background import Background, background
 from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
 from bot.budgets.budgets import BudgetAccount, BudgetAllowances, ModelNote
-from bot.budgets.service import BudgetDesk
-from bot.channels.ambient import AmbientDesk, ClaimOnce
-from bot.channels.service import PlaceDesk
+from bot.budgets.service import BudgetService
+from bot.channels.ambient import AmbientService, ClaimOnce
+from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl, Readers
 from bot.chat.access.place_rules import PlaceRule, rules_at
 from bot.chat.attachments.read_again import ReadAgainTool
@@ -57,23 +57,23 @@ from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import NO_BUDGETS, NO_FILES, NO_GROUPS, AgentConfig
 from bot.chat.turns.worker import Turns, TurnsLimits
 from bot.forgetting.retention import Retention
-from bot.forgetting.service import ForgetDesk
+from bot.forgetting.service import ForgetService
 from bot.knowledge.pages import LinkedPages
-from bot.knowledge.service import KnowledgeDesk, ReadPage
+from bot.knowledge.service import KnowledgeService, ReadPage
 from bot.memory import texts as memory_texts
 from bot.memory.meanings import Meanings
 from bot.memory.notices import EditedNotice, FirstNotice, KeptNotice, WithheldNotice
 from bot.memory.pauses import LearningPauses, LearningSchedule
-from bot.memory.service import MemoryDesk
+from bot.memory.service import MemoryService
 from bot.models.embedding import open_embedder
 from bot.models.forms import read_checked_forms
-from bot.models.service import ModelDesk
+from bot.models.service import ModelService
 from bot.models.speech import open_transcriber
 from bot.models.switch import ModelSwitch
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
 from bot.schedules.scheduler import schedule_kinds
-from bot.schedules.service import ScheduleDesk, ScheduleNote
+from bot.schedules.service import ScheduleNote, ScheduleService
 from bot.schedules.work import LongWork
 from bot.settings.parsers import WhileBusy
 from bot.settings.settings import TOOLS, Settings, mcp_file, tool_modules
@@ -81,7 +81,7 @@ from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
-from bot.tools.questions import QuestionDesk
+from bot.tools.questions import QuestionService
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
@@ -198,8 +198,8 @@ async def open_reader(
         yield AttachmentReader(fetchers, transcriber, charge, text_tokens=settings.file_tokens)
 
 
-def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryDesk:
-    return MemoryDesk(
+def memory_service(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryService:
+    return MemoryService(
         facts=store.facts,
         profiles=store.profiles,
         conversations=store.conversations,
@@ -212,13 +212,13 @@ def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[s
     )
 
 
-def knowledge_desk(
+def knowledge_service(
     settings: Settings,
     store: Store,
     reader: AttachmentReader,
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing,
-) -> KnowledgeDesk:
-    return KnowledgeDesk(
+) -> KnowledgeService:
+    return KnowledgeService(
         documents=store.documents,
         forgetting=store.forgetting,
         read=reader.document,
@@ -229,13 +229,15 @@ def knowledge_desk(
     )
 
 
-def place_desk(settings: Settings, store: Store, desk: ModelDesk, can_judge: Callable[[], bool]) -> PlaceDesk:
+def place_service(
+    settings: Settings, store: Store, service: ModelService, can_judge: Callable[[], bool]
+) -> PlaceService:
     """`can_judge`: whether a model can decide which open questions the bot may answer unasked."""
-    return PlaceDesk(
+    return PlaceService(
         preferences=store.preferences,
         audit=store.audit,
         pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
-        model_desk=desk,
+        model_service=service,
         clock=CLOCK,
         access=access_rules(settings),
         most_ambient=settings.ambient_per_day,
@@ -243,10 +245,10 @@ def place_desk(settings: Settings, store: Store, desk: ModelDesk, can_judge: Cal
     )
 
 
-def ambient_desk(
+def ambient_service(
     settings: Settings, store: Store, models: ModelSwitch, admission: AdmissionControl, claim_once: ClaimOnce
-) -> AmbientDesk:
-    return AmbientDesk(
+) -> AmbientService:
+    return AmbientService(
         preferences=store.preferences,
         admission=admission,
         spending=store.spending,
@@ -259,19 +261,19 @@ def ambient_desk(
     )
 
 
-def schedule_desk(store: Store, operates: Callable[[str], bool]) -> ScheduleDesk:
-    return ScheduleDesk(store.schedules, store.preferences, CLOCK, operates)
+def schedule_service(store: Store, operates: Callable[[str], bool]) -> ScheduleService:
+    return ScheduleService(store.schedules, store.preferences, CLOCK, operates)
 
 
-def forget_desk(
+def forget_service(
     settings: Settings,
     store: Store,
     turns: Turns,
     work: Background,
     sources: Callable[[], Collection[str]] = tuple,
     revoke: Callable[[str], Awaitable[str]] | None = None,
-) -> ForgetDesk:
-    return ForgetDesk(
+) -> ForgetService:
+    return ForgetService(
         forgetting=store.forgetting,
         ledger=store.ledger,
         jobs=store.jobs,
@@ -308,8 +310,8 @@ def open_turns(
     )
 
 
-def question_desk(answering: AgentConfig, store: Store) -> QuestionDesk:
-    return answering.questions or QuestionDesk(store.open_questions, CLOCK)
+def question_service(answering: AgentConfig, store: Store) -> QuestionService:
+    return answering.questions or QuestionService(store.open_questions, CLOCK)
 
 
 @asynccontextmanager
@@ -322,9 +324,9 @@ async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[Approv
         yield ApprovalPolicy(store.consents, CLOCK, table)
 
 
-def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
+def budget_service(settings: Settings, store: Store) -> BudgetService:
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
-    return BudgetDesk(access_rules(settings), allowances, CLOCK)
+    return BudgetService(access_rules(settings), allowances, CLOCK)
 
 
 def tool_servers(
@@ -533,7 +535,7 @@ async def persona_here(preferences: Preferences, usual: Callable[[Incoming], Per
 def agent_config(
     settings: Settings,
     store: Store,
-    desk: ModelDesk,
+    service: ModelService,
     work: Background,
     policy: ApprovalPolicy,
     budgets: AdmissionControl | None = None,
@@ -544,7 +546,7 @@ def agent_config(
     *,
     readers: Readers | None = None,
     long_work: LongWork | None = None,
-    ambient: AmbientDesk | None = None,
+    ambient: AmbientService | None = None,
     hands_over: bool = False,
     telemetry: Telemetry = SILENT,
     background: bool = True,
@@ -572,7 +574,7 @@ def agent_config(
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
-    scheduled = schedule_desk(store, access_rules(settings).is_operator)
+    scheduled = schedule_service(store, access_rules(settings).is_operator)
     memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, CLOCK, telemetry)
     own = own_tools(settings)
     first = [FirstNotice(store.preferences, learns, called)] if settings.first_notice else []
@@ -587,7 +589,7 @@ def agent_config(
     ]
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
-        provider=desk.provider,
+        provider=service.provider,
         persona=partial(persona_here, store.preferences, persona),
         tools=Toolbox(
             (
@@ -614,7 +616,7 @@ def agent_config(
         joins=settings.while_busy is WhileBusy.JOIN,
         summarises=True,
         telemetry=telemetry,
-        questions=QuestionDesk(store.open_questions, CLOCK),
+        questions=QuestionService(store.open_questions, CLOCK),
         policy=policy,
         audit=store.audit,
         budgets=NO_BUDGETS if budgets is None else budgets,

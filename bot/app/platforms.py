@@ -40,8 +40,8 @@ from bot.app.from_settings import (
 )
 from bot.app.host import BotHost
 from bot.budgets.budgets import BudgetAllowances
-from bot.budgets.service import BudgetDesk
-from bot.channels.ambient import AmbientDesk
+from bot.budgets.service import BudgetService
+from bot.channels.ambient import AmbientService
 from bot.chat.access.admission import AdmissionControl, RateCounter, Readers
 from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.connections import PlatformConnections, serve_all
@@ -55,13 +55,13 @@ from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.chat.texts.formatting import platform_name
 from bot.chat.turns.worker import TurnsLimits
-from bot.forgetting.service import ForgetDesk
-from bot.memory.policies import PolicyDesk
-from bot.models.service import ModelDesk
+from bot.forgetting.service import ForgetService
+from bot.memory.policies import PolicyService
+from bot.models.service import ModelService
 from bot.models.switch import ModelSwitch
 from bot.operators.health import Vitals, supervised
 from bot.operators.report import Health
-from bot.operators.service import OperatorDesk, OperatorLinks
+from bot.operators.service import OperatorLinks, OperatorService
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, SlackSettings
 from bot.platforms.terminal.attachments import fetch, files_now
@@ -72,7 +72,7 @@ from bot.schedules.service import FirstLook
 from bot.schedules.work import LongWork
 from bot.settings.parsers import WhileBusy
 from bot.settings.settings import Settings
-from bot.tools.approvals import ApprovalPolicy, ToolsDesk
+from bot.tools.approvals import ApprovalPolicy, ApprovalService
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, McpSource
 from store.engine import Store
@@ -130,7 +130,7 @@ async def serve_platforms(
                 serving |= {SLACK: partial(_serve_installed, settings, distribution, store, host, telemetry)}
             handlers = {EDIT: host.forgetting.keep_edit, OPERATOR_ERASE: partial(_erase, store, host.forgetting)}
             edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)
-            desk = host.tools.desk
+            service = host.tools.service
             scheduler = Scheduler(
                 store.schedules,
                 connections.schedules,
@@ -138,10 +138,10 @@ async def serve_platforms(
                 host.turns.wake,
                 host.admission.refusal,
                 host.admission.budget_left,
-                FirstLook(desk.toolbox, parts.CLOCK, desk.policy.rows).digest,
+                FirstLook(service.toolbox, parts.CLOCK, service.policy.rows).digest,
             )
             pages = _operator_page(
-                settings, store, recent, connections, models, desk, sorted(served), connections.replicas
+                settings, store, recent, connections, models, service, sorted(served), connections.replicas
             )
             shared = nullcontext() if connections.replicas is None else connections.replicas.serving()
             async with edits.serving(), scheduler.serving(), ambient.serving(), pages, shared:
@@ -180,7 +180,7 @@ async def _operator_page(
     recent: "Recent | None",
     connections: PlatformConnections,
     models: ModelSwitch,
-    desk: ToolsDesk,
+    service: ApprovalService,
     served: Sequence[str],
     replicas: Replicas | None,
 ) -> AsyncGenerator[None]:
@@ -206,10 +206,10 @@ async def _operator_page(
             Person(NO_PERSON, ""),
             *(Person(f"{source}:{NO_PERSON}", "") for source in sorted(connections.sources())),
         ]
-        offered = [desk.toolbox.all(Asker(person, Place(PersonAudience(person.id)), person.id)) for person in people]
+        offered = [service.toolbox.all(Asker(person, Place(PersonAudience(person.id)), person.id)) for person in people]
         return [*{tool.name: tool for some in offered for tool in some}.values()]
 
-    table = desk.policy.table
+    table = service.policy.table
     sources = OperatorSources(
         recent,
         store.ledger,
@@ -218,7 +218,7 @@ async def _operator_page(
         settings,
         about,
         connections,
-        OfferedTools(tools, desk.toolbox.servers.away, table.fixed, lambda: table.numbered),
+        OfferedTools(tools, service.toolbox.servers.away, table.fixed, lambda: table.numbered),
         served,
         store.shard_leases.listed if replicas is not None else None,
         replicas.owner if replicas is not None else "",
@@ -244,12 +244,14 @@ async def look_at(store: Store, telemetry: Telemetry, silent_s: Callable[[], Map
         telemetry.record(StoreSeen(load, {kind: delay.total_seconds() for kind, delay in late.items()}))
 
 
-async def _erase(store: Store, desk: ForgetDesk, job: Job) -> None:
+async def _erase(store: Store, service: ForgetService, job: Job) -> None:
     """Run the job: erase what an operator ordered. Raises StoreError."""
     from bot.app.subject_requests import OperatorErasing  # noqa: PLC0415 -- seldom needed
     from store.data_subjects import data_subjects_in  # noqa: PLC0415 -- seldom needed
 
-    await OperatorErasing(desk=desk, data_subjects=await data_subjects_in(store), clock=parts.CLOCK).carry_out(job)
+    await OperatorErasing(service=service, data_subjects=await data_subjects_in(store), clock=parts.CLOCK).carry_out(
+        job
+    )
 
 
 def _connected(connections: PlatformConnections) -> frozenset[str]:
@@ -287,19 +289,19 @@ def _host(
     sources: Sequence[McpSource],
     policy: ApprovalPolicy,
     telemetry: Telemetry,
-) -> tuple[BotHost, AmbientDesk]:
+) -> tuple[BotHost, AmbientService]:
     readers, access = connections.readers, access_rules(settings)
     allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
     rules, replicas = gate_rules(settings), connections.replicas
     admission = AdmissionControl(rules, allowances, parts.CLOCK, replicas)
-    model_desk = ModelDesk(models, store.preferences, access)
+    model_service = ModelService(models, store.preferences, access)
     claims = Deduplicator(store.preferences)
-    ambient = parts.ambient_desk(settings, store, models, admission, claims.claim_once)
+    ambient = parts.ambient_service(settings, store, models, admission, claims.claim_once)
     long_work = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
     answering = parts.agent_config(
         settings,
         store,
-        model_desk,
+        model_service,
         work,
         policy,
         admission,
@@ -317,19 +319,21 @@ def _host(
     limits = TurnsLimits(slots, settings.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     forgetting = replace(
-        parts.forget_desk(settings, store, turns, work, connections.sources, _revoke(sources, store)),
+        parts.forget_service(settings, store, turns, work, connections.sources, _revoke(sources, store)),
         edits=RateCounter(rules.surges.rates, "edits", replicas),
         is_exempt=access.is_operator,
     )
-    memories = replace(parts.memory_desk(store, readers.audiences), operates=access.is_operator)
-    schedules = parts.schedule_desk(store, access.is_operator)
+    memories = replace(parts.memory_service(store, readers.audiences), operates=access.is_operator)
+    schedules = parts.schedule_service(store, access.is_operator)
     tools = ToolsService(
-        ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake),
-        parts.question_desk(answering, store),
+        ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake),
+        parts.question_service(answering, store),
         sources[0] if sources else NO_MCP_SERVERS,
         access.is_operator,
     )
-    knowledge = replace(parts.knowledge_desk(settings, store, reader, readers.audiences), operates=access.is_operator)
+    knowledge = replace(
+        parts.knowledge_service(settings, store, reader, readers.audiences), operates=access.is_operator
+    )
     health = Health(
         store.ledger,
         store.replies,
@@ -339,16 +343,16 @@ def _host(
         partial(_about, store, models, connections),
         store.audit,
     )
-    operators = OperatorDesk(_links(settings, store), access.is_operator, health)
+    operators = OperatorService(_links(settings, store), access.is_operator, health)
     services = CommandServices(
         memories=memories,
-        policies=PolicyDesk(store.facts, parts.CLOCK, readers.audiences, access.is_operator),
+        policies=PolicyService(store.facts, parts.CLOCK, readers.audiences, access.is_operator),
         forgetting=forgetting,
         schedules=schedules,
-        places=parts.place_desk(settings, store, model_desk, lambda: models.learning_model().can_learn),
+        places=parts.place_service(settings, store, model_service, lambda: models.learning_model().can_learn),
         knowledge=knowledge,
-        models=model_desk,
-        budgets=BudgetDesk(access, allowances, parts.CLOCK),
+        models=model_service,
+        budgets=BudgetService(access, allowances, parts.CLOCK),
         operators=operators,
         tools=tools,
         turns=turns,
@@ -362,7 +366,7 @@ def _host(
         preferences=store.preferences,
         commands=services.commands(),
         tools=tools,
-        models=model_desk,
+        models=model_service,
         knowledge=knowledge,
         forgetting=forgetting,
         schedules=schedules,
@@ -512,13 +516,13 @@ async def open_terminal(
         surfaces = TerminalSurfaces()
         # A terminal prints one reply at a time, in the order of the questions.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
-        desk = ModelDesk(models, store.preferences, access_rules(settings))
+        service = ModelService(models, store.preferences, access_rules(settings))
         schedules = {person.id: TerminalSchedules(person, source)}
         long_work = LongWork(store.schedules, schedules, parts.CLOCK)
         answering = parts.agent_config(
             settings,
             store,
-            desk,
+            service,
             work,
             policy,
             None,
@@ -531,28 +535,28 @@ async def open_terminal(
         lease = timedelta(seconds=settings.lease_s)
         limits = TurnsLimits(max_running=1, per_person=None, max_working=None, lease=lease)
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
-        tool_desk = ToolsDesk(answering.tools, policy, parts.CLOCK, turns.wake)
-        look = FirstLook(tool_desk.toolbox, parts.CLOCK, tool_desk.policy.rows).digest
+        tool_service = ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake)
+        look = FirstLook(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest
         scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         deleted = set[str]()
-        memories = replace(parts.memory_desk(store), operates=person.id.__eq__, deleted=deleted.add)
-        forgetting = parts.forget_desk(settings, store, turns, work, revoke=_revoke(sources, store))
+        memories = replace(parts.memory_service(store), operates=person.id.__eq__, deleted=deleted.add)
+        forgetting = parts.forget_service(settings, store, turns, work, revoke=_revoke(sources, store))
         tools = ToolsService(
-            tool_desk,
-            parts.question_desk(answering, store),
+            tool_service,
+            parts.question_service(answering, store),
             sources[0] if sources else NO_MCP_SERVERS,
             person.id.__eq__,
         )
         services = CommandServices(
             memories=memories,
-            policies=PolicyDesk(store.facts, parts.CLOCK),
+            policies=PolicyService(store.facts, parts.CLOCK),
             forgetting=forgetting,
-            schedules=parts.schedule_desk(store, person.id.__eq__),
+            schedules=parts.schedule_service(store, person.id.__eq__),
             places=None,
-            knowledge=parts.knowledge_desk(settings, store, reader),
+            knowledge=parts.knowledge_service(settings, store, reader),
             models=TerminalModels(models),
-            budgets=parts.budget_desk(settings, store),
-            operators=OperatorDesk(None, access_rules(settings).is_operator),
+            budgets=parts.budget_service(settings, store),
+            operators=OperatorService(None, access_rules(settings).is_operator),
             tools=tools,
             turns=turns,
         )

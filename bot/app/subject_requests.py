@@ -31,7 +31,7 @@ from bot.chat.audit import OPERATOR, WAITS, operator_act
 from bot.chat.output import OutputError, printable_json, printable_line
 from bot.chat.texts.formatting import counted
 from bot.forgetting import texts as forgetting_texts
-from bot.forgetting.service import ForgetDesk
+from bot.forgetting.service import ForgetService
 from bot.settings.parsers import OperatorAct
 from bot.settings.settings import Settings
 from bot.tools.mcp.source import NO_MCP_SERVERS
@@ -379,7 +379,7 @@ def file_name(order: Order, clock: Clock) -> Path:
 class OperatorErasing:
     """Erases, in the process that serves from the database or in one with exclusive use of it."""
 
-    desk: ForgetDesk
+    service: ForgetService
     data_subjects: SqlDataSubjects
     clock: Clock
 
@@ -406,19 +406,19 @@ class OperatorErasing:
 
     async def _erase_person(self, order: Order) -> tuple[Receipt, str]:
         person = PersonSubject(order.of)
-        await self.desk.take_back(person.id, None)
-        return await self.desk.erase(person.plan, person.id, replies=order.replies, related=order.related)
+        await self.service.take_back(person.id, None)
+        return await self.service.erase(person.plan, person.id, replies=order.replies, related=order.related)
 
     async def _erase_place(self, place: PlaceSubject, order: Order) -> tuple[Receipt, str]:
         deadline = self.clock.monotonic() + ENDS_S
         posts = await self.data_subjects.running_posts(place)
-        withdrawn = [post for post in posts if await self.desk.withdraw(*post)]
+        withdrawn = [post for post in posts if await self.service.withdraw(*post)]
         while withdrawn and self.clock.monotonic() < deadline:
             await self.clock.sleep(POLL_S)
             withdrawn = [post for post in await self.data_subjects.running_posts(place) if post in withdrawn]
 
         async def erase_batch() -> Receipt:
-            return (await self.desk.erase(place.plan, replies=order.replies, related=order.related, limit=BATCH))[0]
+            return (await self.service.erase(place.plan, replies=order.replies, related=order.related, limit=BATCH))[0]
 
         total = receipt = await erase_batch()
         while any(receipt.erased.values()):
@@ -514,7 +514,7 @@ async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> Async
             )
             revoke = partial((sources[0] if sources else NO_MCP_SERVERS).revoke, store.tool_accounts)
         yield OperatorErasing(
-            desk=_desk(store, clock, order.of, revoke), data_subjects=await data_subjects_in(store), clock=clock
+            service=_service(store, clock, order.of, revoke), data_subjects=await data_subjects_in(store), clock=clock
         )
 
 
@@ -527,9 +527,9 @@ async def _no_question(*_: object) -> bool:
     return False
 
 
-def _desk(store: Store, clock: Clock, of: str, revoke: Callable[[str], Awaitable[str]] | None) -> ForgetDesk:
+def _service(store: Store, clock: Clock, of: str, revoke: Callable[[str], Awaitable[str]] | None) -> ForgetService:
     """Return a desk for one person or place. The next process that connects to the platforms deletes what they show."""
-    return ForgetDesk(
+    return ForgetService(
         forgetting=store.forgetting,
         ledger=store.ledger,
         jobs=store.jobs,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.budgets.report import account_text
-from bot.budgets.service import BudgetDesk, read_budget_request
+from bot.budgets.service import BudgetService, read_budget_request
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
 from bot.chat.commands.declaration import Command, CommandCall
@@ -14,16 +14,16 @@ CHOOSE = "Please choose whose budget it is."
 AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
 
 
-async def show(desk: BudgetDesk, call: declaration.CommandCall) -> Panel:
+async def show(service: BudgetService, call: declaration.CommandCall) -> Panel:
     person = call.caller.person.id
-    panel = await desk.answer(person, call.caller.channel, call.words)
-    may_change = not call.words and desk.access.is_operator(person)
+    panel = await service.answer(person, call.caller.channel, call.words)
+    may_change = not call.words and service.access.is_operator(person)
     text = await call.caller.with_names(panel.text)
     return replace(panel, text=text, actions=(CHANGE.button(),) if may_change else ())
 
 
-async def _whose(desk: BudgetDesk, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return ("channel", "everyone") if desk.access.is_operator(requester.person) else ()
+async def _whose(service: BudgetService, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return ("channel", "everyone") if service.access.is_operator(requester.person) else ()
 
 
 def _words(filled: Filled) -> str:
@@ -85,7 +85,7 @@ COMMAND = declaration.Command(
 )
 
 
-async def usage(budgets: BudgetDesk, call: CommandCall) -> Panel:
+async def usage(budgets: BudgetService, call: CommandCall) -> Panel:
     return Panel(account_text(await budgets.usage(call.caller.person.id)))
 
 

@@ -116,7 +116,7 @@ _REQUEST: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetDesk:
+class BudgetService:
     access: AccessRules
     allowances: BudgetAllowances
     clock: Clock

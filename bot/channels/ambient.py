@@ -97,7 +97,7 @@ class RecentTalk:
 
 
 @dataclass(slots=True, eq=False)
-class AmbientDesk:
+class AmbientService:
     """Implements `bot.chat.intake.AmbientIntake`.
 
     Rules

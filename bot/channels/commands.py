@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.channels import texts as channels_texts
 from bot.channels.rules import PlaceAnswer
-from bot.channels.service import MAX_INSTRUCTIONS, MAX_LANGUAGE, PlaceDesk, is_place_request
+from bot.channels.service import MAX_INSTRUCTIONS, MAX_LANGUAGE, PlaceService, is_place_request
 from bot.chat.access.place_rules import OFF, PlaceRule
 from bot.chat.commands import declaration
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelPart, PanelSelect
@@ -32,12 +32,12 @@ WORDS = (
 BOUNDS = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
 
-async def show(desk: PlaceDesk, call: declaration.CommandCall) -> Panel:
+async def show(service: PlaceService, call: declaration.CommandCall) -> Panel:
     asker = await call.caller.asker()
-    answer = await desk.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
+    answer = await service.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
     if answer.chosen is None or call.caller.entry_chars is None:
         return Panel(answer.text, refused=answer.refused)
-    return channel_panel(answer, answer.chosen, desk.models)
+    return channel_panel(answer, answer.chosen, service.models)
 
 
 def channel_panel(answer: PlaceAnswer, chosen: Mapping[str, str], models: Sequence[str]) -> Panel:
@@ -66,14 +66,14 @@ def channel_panel(answer: PlaceAnswer, chosen: Mapping[str, str], models: Sequen
     return Panel(answer.text, tuple(actions), tuple(parts))
 
 
-async def _prefilled(desk: PlaceDesk, call: declaration.CommandCall) -> Filled:
+async def _prefilled(service: PlaceService, call: declaration.CommandCall) -> Filled:
     """The form starts with the current values."""
-    chosen = await desk.chosen(call.caller.channel)
+    chosen = await service.chosen(call.caller.channel)
     return {rule.value: chosen.get(rule, "") for rule in PlaceRule}
 
 
-async def _with_models(desk: PlaceDesk, _: declaration.CommandCall) -> PanelForm:
-    choices = {name: name for name in desk.models}
+async def _with_models(service: PlaceService, _: declaration.CommandCall) -> PanelForm:
+    choices = {name: name for name in service.models}
     return replace(MODELS, fields=(replace(MODELS.fields[0], choices=choices),))
 
 

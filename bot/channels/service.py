@@ -25,7 +25,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
 from bot.memory import texts as memory_texts
 from bot.memory.pauses import LearningPauses
-from bot.models.service import ModelDesk
+from bot.models.service import ModelService
 
 log = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ Say: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceDesk:
+class PlaceService:
     """Answers `/channel`.
 
     Rules
@@ -203,7 +203,7 @@ class PlaceDesk:
     preferences: Preferences
     audit: ToolAudit
     pauses: LearningPauses
-    model_desk: ModelDesk
+    model_service: ModelService
     clock: Clock
     access: AccessRules
     most_ambient: int = 0
@@ -214,7 +214,7 @@ class PlaceDesk:
     @property
     def models(self) -> tuple[str, ...]:
         """The models that may be chosen for a channel."""
-        return self.model_desk.for_everybody()
+        return self.model_service.for_everybody()
 
     async def chosen(self, channel: str) -> Mapping[str, str]:
         """Return a channel's values by the names of the rules; a missing one means the default. Raises StoreError."""

@@ -183,7 +183,7 @@ class ForgetQuestions(Protocol):
         ...
 
 
-class ForgettingDesk(ForgetQuestions, Protocol):
+class Forgetting(ForgetQuestions, Protocol):
     """Forgetting on request, and what follows when messages and places are edited or deleted."""
 
     async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
@@ -351,7 +351,7 @@ class Host(Protocol):
     @property
     def preferences(self) -> Choices: ...
     @property
-    def forgetting(self) -> ForgettingDesk: ...
+    def forgetting(self) -> Forgetting: ...
     @property
     def direct_messages(self) -> DirectMessages: ...
     @property

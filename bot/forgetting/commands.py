@@ -28,7 +28,7 @@ async def _forget_words(_: ForgetQuestions, __: Requester, given: Mapping[str, s
     return {"": FORGET_WORDS, "time": TIMES}.get(given.get("scope", ""), ())
 
 
-async def forget(desk: ForgetQuestions, call: declaration.CommandCall) -> Panel:
+async def forget(service: ForgetQuestions, call: declaration.CommandCall) -> Panel:
     """Ask for confirmation of what they named; or carry out a button of that question."""
     words, keeps = call.words.strip(), bool(call.options.get(KEEP_REPLIES))
     # The time zone was asked for in between: the subject travels in the button, and the question is asked again.
@@ -48,15 +48,15 @@ async def forget(desk: ForgetQuestions, call: declaration.CommandCall) -> Panel:
         if words == STOP.words:
             return Panel(
                 forgetting_texts.FORGET_STOPPED
-                if await desk.stop_everywhere(asker.person.id)
+                if await service.stop_everywhere(asker.person.id)
                 else forgetting_texts.NOTHING_SOUGHT
             )
-        return _question(await desk.forget(asker, words, replies=not keeps, tell=show_progress), keeps=keeps)
+        return _question(await service.forget(asker, words, replies=not keeps, tell=show_progress), keeps=keeps)
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
         text = forgetting_texts.FORGET_WHICH if asker.thread else f"{forgetting_texts.FORGET_WHICH} {NO_THREAD_HERE}"
         return Panel(text, (*choices(thread=bool(asker.thread)), KEEP))
-    answer = await desk.ask(asker, subject, show_progress)
+    answer = await service.ask(asker, subject, show_progress)
     zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None
     return replace(_question(answer, keeps=keeps), parts=(zone,) if zone else ())
 

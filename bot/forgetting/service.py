@@ -283,7 +283,7 @@ class _Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetDesk:
+class ForgetService:
     """Runs `/forget`, and forgets what platforms report as edited, deleted or gone.
 
     Rules

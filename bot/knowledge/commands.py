@@ -7,7 +7,7 @@ from bot.chat.commands import declaration
 from bot.chat.panels import Panel, PanelAction, PanelPart, page_part
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.answers import KnowledgeAnswer, ShownDocument
-from bot.knowledge.service import KnowledgeDesk, is_knowledge_request
+from bot.knowledge.service import KnowledgeService, is_knowledge_request
 
 SHARE = PanelAction("Share what is told here", "share on", confirm=knowledge_texts.SURE_TO_SHARE)
 STOP_SHARING = PanelAction("Stop sharing", "share off")
@@ -15,8 +15,8 @@ SURE_TO_REMOVE = "I will know it no longer, and erase it. What I said of it stay
 KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
 
 
-async def show_knowledge(desk: KnowledgeDesk, call: declaration.CommandCall) -> Panel:
-    answer = await desk.answer(await call.caller.asker(), call.words, call.caller.announce)
+async def show_knowledge(service: KnowledgeService, call: declaration.CommandCall) -> Panel:
+    answer = await service.answer(await call.caller.asker(), call.words, call.caller.announce)
     return knowledge_panel(answer, buttons=call.caller.entry_chars is not None)
 
 
@@ -94,15 +94,15 @@ def _without_end(address: str) -> str:
     return trimmed
 
 
-async def learn(desk: KnowledgeDesk, call: declaration.CommandCall) -> Panel:
+async def learn(service: KnowledgeService, call: declaration.CommandCall) -> Panel:
     """Read the given files and pages, which may take a minute, and store them."""
     pages = links_in(call.words)
     if not (call.files or pages):
         return Panel(knowledge_texts.NOTHING_TO_LEARN, refused=True)
     asker = await call.caller.asker()
-    if desk.may_learn(asker):
+    if service.may_learn(asker):
         await call.show(Panel(knowledge_texts.LEARNING_NOW))
-    answer = await desk.learn(asker, call.files, call.link, pages)
+    answer = await service.learn(asker, call.files, call.link, pages)
     return Panel(answer.text, refused=answer.refused)
 
 

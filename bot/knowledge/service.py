@@ -90,7 +90,7 @@ def _source_of(asker: Asker) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnowledgeDesk:
+class KnowledgeService:
     """Answers `/learn` and `/knowledge`.
 
     Rules

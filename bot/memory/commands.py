@@ -10,7 +10,7 @@ from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.listing import entry_line
-from bot.memory.service import FACT_CHARS, MemoryDesk
+from bot.memory.service import FACT_CHARS, MemoryService
 
 FILE_NAME = "what-i-know.json"
 MAY_DECIDE = "`/memory help` says what you may decide about it."  # For platforms without buttons at each entry
@@ -19,8 +19,8 @@ SURE = "I will erase this after a minute in which you can undo it, and not learn
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
 
 
-async def show(desk: MemoryDesk, call: declaration.CommandCall) -> Panel:
-    answer = await desk.answer(await call.caller.private_asker(), call.words)
+async def show(service: MemoryService, call: declaration.CommandCall) -> Panel:
+    answer = await service.answer(await call.caller.private_asker(), call.words)
     return memory_panel(answer, call.caller.entry_chars, listed=not call.words)
 
 
@@ -66,10 +66,10 @@ def _entry_actions(entry: ShownEntry) -> tuple[PanelAction, ...]:
     return tuple(actions)
 
 
-async def _words_now(desk: MemoryDesk, call: declaration.CommandCall) -> Filled:
+async def _words_now(service: MemoryService, call: declaration.CommandCall) -> Filled:
     """The current text of the entry to correct."""
     key = call.words.removeprefix(view.correct_words(""))
-    answer = await desk.answer(await call.caller.private_asker(), view.show_words(key))
+    answer = await service.answer(await call.caller.private_asker(), view.show_words(key))
     return {"words": next((entry.plain[:FACT_CHARS] for entry in answer.entries if entry.key == key), "")}
 
 

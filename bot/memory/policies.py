@@ -100,7 +100,7 @@ NOT_A_MANAGER: Final = str(Refusal.NOT_A_MANAGER)
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyDesk:
+class PolicyService:
     """Answers `/policy`.
 
     Rules

@@ -15,10 +15,10 @@ NUMBER = "Please write the number that stands before it in the list."
 POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
 
 
-async def show_policy(desk: policies.PolicyDesk, call: declaration.CommandCall) -> Panel:
+async def show_policy(service: policies.PolicyService, call: declaration.CommandCall) -> Panel:
     asker = await call.caller.policy_asker()
-    panel = await desk.answer(asker, call.words)
-    sets = not call.words and (asker.authority >= POLICY_AUTHORITY or desk.operates(asker.person.id))
+    panel = await service.answer(asker, call.words)
+    sets = not call.words and (asker.authority >= POLICY_AUTHORITY or service.operates(asker.person.id))
     return replace(panel, actions=policy_actions(panel.text) if sets else ())
 
 

@@ -58,7 +58,7 @@ MAX_THREADS: Final = 10_000  # In an export: more than any person starts, in a f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDesk:
+class MemoryService:
     """Answers `/memory`.
 
     Rules

@@ -20,7 +20,7 @@ MODEL = "model"  # The preference's name
 
 
 @dataclass(frozen=True, slots=True)
-class ModelDesk:
+class ModelService:
     switch: ModelSwitch
     preferences: Preferences
     access: AccessRules = field(default_factory=AccessRules)

@@ -2,11 +2,11 @@
 
 from bot.chat.commands import declaration
 from bot.chat.panels import Panel
-from bot.operators.service import OperatorDesk
+from bot.operators.service import OperatorService
 
 
-async def open_page(desk: OperatorDesk, call: declaration.CommandCall) -> Panel:
-    return await desk.link(call.caller.person.id)
+async def open_page(service: OperatorService, call: declaration.CommandCall) -> Panel:
+    return await service.link(call.caller.person.id)
 
 
 OPERATOR_COMMAND = declaration.Command(

@@ -38,7 +38,7 @@ class OperatorLinks:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorDesk:
+class OperatorService:
     """Answers `/operator`. `links`: None if the page is off, or another process serves it."""
 
     links: OperatorLinks | None

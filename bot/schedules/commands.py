@@ -9,7 +9,7 @@ from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, Pa
 from bot.schedules import texts as schedule_texts
 from bot.schedules.answers import ScheduleAnswer, ShownSchedule
 from bot.schedules.phrases.reading import MAX_CHARS
-from bot.schedules.service import ScheduleDesk
+from bot.schedules.service import ScheduleService
 
 ZONE = "zone "  # Begins the words of a choice of a time zone; the command follows, and then the zone
 BUTTON_CHARS = 80  # The limit for the words of a button; Discord's is the smallest
@@ -37,21 +37,21 @@ async def _store_zone(call: declaration.CommandCall) -> tuple[str, str]:
     return words, await call.caller.keep_zone(zone)
 
 
-async def remind(desk: ScheduleDesk, call: declaration.CommandCall) -> Panel:
+async def remind(service: ScheduleService, call: declaration.CommandCall) -> Panel:
     words, problem = await _store_zone(call)
     if problem:
         return Panel(problem, refused=True)
     if not words:
         return Panel(schedule_texts.REMIND_USAGE, (NEW.button(),))
-    answer = await desk.remind(await call.caller.asker(), words)
+    answer = await service.remind(await call.caller.asker(), words)
     return await _panel(call, answer, words)
 
 
-async def show(desk: ScheduleDesk, call: declaration.CommandCall) -> Panel:
+async def show(service: ScheduleService, call: declaration.CommandCall) -> Panel:
     words, problem = await _store_zone(call)
     if problem:
         return Panel(problem, refused=True)
-    return await _panel(call, await desk.answer(await call.caller.asker(), words), words)
+    return await _panel(call, await service.answer(await call.caller.asker(), words), words)
 
 
 async def _panel(call: declaration.CommandCall, answer: ScheduleAnswer, words: str) -> Panel:
@@ -100,13 +100,13 @@ def entry_actions(schedule: ShownSchedule) -> tuple[PanelAction, ...]:
             return (PanelAction("Stop", cancel.words),)
 
 
-async def _offered(desk: ScheduleDesk, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
-    return (*WORDS, *OF_OPERATORS) if desk.operates(requester.person) else WORDS
+async def _offered(service: ScheduleService, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
+    return (*WORDS, *OF_OPERATORS) if service.operates(requester.person) else WORDS
 
 
-async def _words_now(desk: ScheduleDesk, call: declaration.CommandCall) -> Filled:
+async def _words_now(service: ScheduleService, call: declaration.CommandCall) -> Filled:
     """The current words of the schedule to change."""
-    answer = await desk.answer(await call.caller.asker(), f"show {call.words.removeprefix(CHANGES)}")
+    answer = await service.answer(await call.caller.asker(), f"show {call.words.removeprefix(CHANGES)}")
     return {"what": next((entry.words for entry in answer.entries), "")}
 
 

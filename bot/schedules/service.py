@@ -60,7 +60,7 @@ EASTMOST, WESTMOST = ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Pago_Pago
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleDesk:
+class ScheduleService:
     schedules: Schedules
     preferences: Preferences
     clock: Clock
@@ -444,7 +444,7 @@ def call_of(check: FirstCheck) -> ToolCall:
 class ScheduleNote:
     """The lines below an answer about the schedules that it created."""
 
-    schedules: ScheduleDesk
+    schedules: ScheduleService
     is_private: ClassVar[bool] = False
 
     async def line(self, ended: EndedTurn) -> NoteLine:

@@ -37,7 +37,7 @@ from bot.app.from_settings import (
     slack_settings,
 )
 from bot.app.parts import (
-    budget_desk,
+    budget_service,
     connecting,
     core_tools,
     own_tools,
@@ -109,7 +109,7 @@ async def budget(settings: Settings, person: str, words: str) -> Panel:
     """Show or change a budget, as `bot.budgets.budgets` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
-        return await budget_desk(settings, store).answer(person, "terminal", words)
+        return await budget_service(settings, store).answer(person, "terminal", words)
     finally:
         await store.close()
 

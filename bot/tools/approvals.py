@@ -343,7 +343,7 @@ INLINE_CHARS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ToolsDesk:
+class ApprovalService:
     """Answers `/tools`. `wake`: called when a waiting turn may continue."""
 
     toolbox: Toolbox

@@ -14,10 +14,10 @@ from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, Pa
 from bot.chat.texts.formatting import shortened
 from bot.tools import texts as tool_texts
 from bot.tools.answers import QuestionAnswer, ToolsAnswer
-from bot.tools.approvals import ToolsDesk
+from bot.tools.approvals import ApprovalService
 from bot.tools.mcp.questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 from bot.tools.mcp.source import ToolSignIns
-from bot.tools.questions import QuestionDesk
+from bot.tools.questions import QuestionService
 
 ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # The decisions about a waiting call; its name follows
 WORDS = ("sign in SERVER", "sign out SERVER")
@@ -43,13 +43,13 @@ def show_words(turn: int) -> str:
 class ToolsService:
     """What `/tools` needs: the tools and the calls that wait, the questions that tools ask, and people's accounts."""
 
-    desk: ToolsDesk
-    questions: QuestionDesk
+    service: ApprovalService
+    questions: QuestionService
     sign_ins: ToolSignIns
     operates: Callable[[str], bool]
 
     async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
-        return await self.desk.answer(asker, words, operates=self.operates(asker.person.id))
+        return await self.service.answer(asker, words, operates=self.operates(asker.person.id))
 
     async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:
         """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.

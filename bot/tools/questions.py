@@ -48,7 +48,7 @@ MAX_FILLED_CHARS: Final = 50_000  # Of the values as JSON: enough for each field
 
 
 @dataclass(slots=True, eq=False)
-class QuestionDesk:
+class QuestionService:
     """A tool's call waits in `ask`; the others are the asker's answers. Every method raises StoreError."""
 
     questions: OpenQuestions

@@ -36,10 +36,10 @@ from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.policy_commands import POLICY_COMMAND
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
-from bot.operators.service import OperatorDesk
+from bot.operators.service import OperatorService
 from bot.platforms.terminal.surface import ToolQuestions, UnfinishedTurn
 from bot.schedules import commands as remind
-from bot.schedules.service import ScheduleDesk
+from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import fact
@@ -154,7 +154,9 @@ class FakeChatBot:
 
     @property
     def commands(self) -> BoundCommands:
-        schedules = ScheduleDesk(self.store.schedules, self.store.preferences, FakeClock(TIME), self.person.id.__eq__)
+        schedules = ScheduleService(
+            self.store.schedules, self.store.preferences, FakeClock(TIME), self.person.id.__eq__
+        )
         return by_name(
             (
                 talking.ASK_COMMAND.bound(self),
@@ -164,7 +166,7 @@ class FakeChatBot:
                 talking.STOP_COMMAND.bound(self),
                 BoundCommand(USAGE_COMMAND, self._usage),
                 BoundCommand(budget.COMMAND, self._budget),
-                OPERATOR_COMMAND.bound(OperatorDesk(None, self.person.id.__eq__)),
+                OPERATOR_COMMAND.bound(OperatorService(None, self.person.id.__eq__)),
                 channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE),
                 BoundCommand(POLICY_COMMAND, self._policy),
                 BoundCommand(memory.COMMAND, self._memory),

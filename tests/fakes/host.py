@@ -38,16 +38,16 @@ from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
-from bot.knowledge.service import KnowledgeDesk
+from bot.knowledge.service import KnowledgeService
 from bot.memory import commands as memory
 from bot.memory import requests as view
 from bot.memory.answers import MemoryAnswer
 from bot.memory.policy_commands import POLICY_COMMAND, policy_actions
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
-from bot.operators.service import OperatorDesk, OperatorLinks
+from bot.operators.service import OperatorLinks, OperatorService
 from bot.schedules import commands as remind
-from bot.schedules.service import ScheduleDesk
+from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from bot.tools.answers import ToolsAnswer
 from tests.fakes.clock import FakeClock
@@ -160,9 +160,9 @@ class FakeHost:
         return self
 
     @property
-    def knowledge(self) -> KnowledgeDesk:
+    def knowledge(self) -> KnowledgeService:
         store = self.store
-        return KnowledgeDesk(
+        return KnowledgeService(
             documents=store.documents,
             forgetting=store.forgetting,
             read=AttachmentReader({}).document,
@@ -262,7 +262,7 @@ class FakeHost:
     @property
     def commands(self) -> BoundCommands:
         """The real commands; `/memory`, `/policy`, `/budget` and `/tools` record what was asked, and answer as set."""
-        schedules = ScheduleDesk(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
+        schedules = ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
         return by_name(
             (
                 talking.ASK_COMMAND.bound(self),
@@ -272,7 +272,7 @@ class FakeHost:
                 talking.STOP_COMMAND.bound(self),
                 BoundCommand(USAGE_COMMAND, self._usage),
                 BoundCommand(budget.COMMAND, self._budget),
-                OPERATOR_COMMAND.bound(OperatorDesk(self.operator_links, self.operates)),
+                OPERATOR_COMMAND.bound(OperatorService(self.operator_links, self.operates)),
                 channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE),
                 BoundCommand(POLICY_COMMAND, self._policy),
                 KNOWLEDGE_COMMAND.bound(self.knowledge),

@@ -23,9 +23,9 @@ from agent.toolbox.registry import Toolbox
 from bot.app.commands import CommandServices
 from bot.app.host import BotHost
 from bot.budgets.budgets import BudgetAllowances, Budgets
-from bot.budgets.service import BudgetDesk
-from bot.channels.ambient import AmbientDesk
-from bot.channels.service import PlaceDesk
+from bot.budgets.service import BudgetService
+from bot.channels.ambient import AmbientService
+from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl, AdmissionRules, Readers
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import AttachmentReader
@@ -36,21 +36,21 @@ from bot.chat.feedback import ReplyFeedback
 from bot.chat.learning_model import LearningModel
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import Turns
-from bot.forgetting.service import ForgetDesk
-from bot.knowledge.service import KnowledgeDesk
+from bot.forgetting.service import ForgetService
+from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
-from bot.memory.policies import PolicyDesk
-from bot.memory.service import MemoryDesk
+from bot.memory.policies import PolicyService
+from bot.memory.service import MemoryService
 from bot.models.choice import ModelChoice, ModelSettings
-from bot.models.service import ModelDesk
+from bot.models.service import ModelService
 from bot.models.switch import ModelSwitch
 from bot.operators.report import Health
-from bot.operators.service import OperatorDesk, OperatorLinks
-from bot.schedules.service import ScheduleDesk
-from bot.tools.approvals import ApprovalPolicy, PolicyTable, ToolsDesk
+from bot.operators.service import OperatorLinks, OperatorService
+from bot.schedules.service import ScheduleService
+from bot.tools.approvals import ApprovalPolicy, ApprovalService, PolicyTable
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, ToolSignIns
-from bot.tools.questions import QuestionDesk
+from bot.tools.questions import QuestionService
 from tests.patience import PATIENCE_S
 
 MOST_AMBIENT = 20
@@ -101,10 +101,10 @@ def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
     return PlatformConnections(Readers(store.conversations.groups, clock))
 
 
-def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: AdmissionRules) -> AmbientDesk:
+def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: AdmissionRules) -> AmbientService:
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
     chooses = model or RehearsalProvider(sleep=clock.sleep)
-    return AmbientDesk(
+    return AmbientService(
         preferences=store.preferences,
         admission=AdmissionControl(rules, allowances, clock),
         spending=store.spending,
@@ -125,7 +125,7 @@ def host_on(
     rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen
     sign_ins: ToolSignIns = NO_MCP_SERVERS,
     toolbox: Toolbox | None = None,
-    questions: QuestionDesk | None = None,
+    questions: QuestionService | None = None,
     policy: ApprovalPolicy | None = None,
     model: Provider | None = None,
 ) -> BotHost:
@@ -135,9 +135,9 @@ def host_on(
     policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     ambient = ambient_on(store, model, clock, rules)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
-    models = ModelDesk(rehearsal, store.preferences, rules.access)
+    models = ModelService(rehearsal, store.preferences, rules.access)
     operates = rules.access.is_operator
-    forgetting = ForgetDesk(
+    forgetting = ForgetService(
         forgetting=store.forgetting,
         ledger=store.ledger,
         jobs=store.jobs,
@@ -148,7 +148,7 @@ def host_on(
         withdraw=turns.withdraw,
         tell_after_s=(),  # its clock may be fast, and its machine slow
     )
-    knowledge = KnowledgeDesk(
+    knowledge = KnowledgeService(
         documents=store.documents,
         forgetting=store.forgetting,
         read=AttachmentReader(connections.fetchers, read_s=PATIENCE_S, reader=patient_reader()).document,
@@ -156,7 +156,7 @@ def host_on(
         preferences=store.preferences,
         audiences=audiences,
     )
-    memories = MemoryDesk(
+    memories = MemoryService(
         facts=store.facts,
         profiles=store.profiles,
         forgetting=store.forgetting,
@@ -168,34 +168,34 @@ def host_on(
         audiences=audiences,
         operates=operates,
     )
-    schedules = ScheduleDesk(store.schedules, store.preferences, clock, operates)
+    schedules = ScheduleService(store.schedules, store.preferences, clock, operates)
     tools = ToolsService(
-        ToolsDesk(toolbox or Toolbox(()), policy, clock, turns.wake),
-        questions or QuestionDesk(store.open_questions, clock),
+        ApprovalService(toolbox or Toolbox(()), policy, clock, turns.wake),
+        questions or QuestionService(store.open_questions, clock),
         sign_ins,
         operates,
     )
     links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
     health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
-    operators = OperatorDesk(links, operates, health)
+    operators = OperatorService(links, operates, health)
     admission = AdmissionControl(rules, allowances, clock)
     services = CommandServices(
         memories=memories,
-        policies=PolicyDesk(store.facts, clock, audiences, operates),
+        policies=PolicyService(store.facts, clock, audiences, operates),
         forgetting=forgetting,
         schedules=schedules,
-        places=PlaceDesk(
+        places=PlaceService(
             preferences=store.preferences,
             audit=store.audit,
             pauses=LearningPauses(store.preferences, store.profiles, clock),
-            model_desk=models,
+            model_service=models,
             clock=clock,
             access=rules.access,
             most_ambient=MOST_AMBIENT,
         ),
         knowledge=knowledge,
         models=models,
-        budgets=BudgetDesk(rules.access, allowances, clock),
+        budgets=BudgetService(rules.access, allowances, clock),
         operators=operators,
         tools=tools,
         turns=turns,

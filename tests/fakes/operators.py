@@ -8,7 +8,7 @@ import pytest
 from agent.memory.forgetting_plans import Everything, Receipt
 from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, receipt_of
 from bot.chat.audit import operator_act
-from bot.forgetting.service import ForgetDesk
+from bot.forgetting.service import ForgetService
 from bot.settings.parsers import OperatorAct
 from store.data_subjects import data_subjects_in
 from store.engine import Store
@@ -43,7 +43,7 @@ async def erasing_on(store: Store) -> OperatorErasing:
     async def withdraw(channel: str, message: str) -> bool:
         return await store.ledger.withdraw(channel, message, START)
 
-    desk = ForgetDesk(
+    service = ForgetService(
         forgetting=store.forgetting,
         ledger=store.ledger,
         jobs=store.jobs,
@@ -52,7 +52,7 @@ async def erasing_on(store: Store) -> OperatorErasing:
         take_back=take_back,
         withdraw=withdraw,
     )
-    return OperatorErasing(desk=desk, data_subjects=await data_subjects_in(store), clock=desk.clock)
+    return OperatorErasing(service=service, data_subjects=await data_subjects_in(store), clock=service.clock)
 
 
 # The guarantees of a person's own forgetting hold for an operator's, too.

@@ -17,7 +17,7 @@ from agent.memory.audience import PersonAudience, Place
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
 from bot.tools.accounts.sealing import SealingKeys
-from bot.tools.accounts.sign_in import SignInDesk
+from bot.tools.accounts.sign_in import OAuthSignInService
 from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig
 from bot.tools.mcp.people import PersonServers
 from bot.tools.mcp.source import McpSource, PeopleSettings, open_mcp
@@ -85,13 +85,13 @@ class Browser:
 class SignInWorld:
     source: McpSource
     people: PersonServers
-    desk: SignInDesk
+    service: OAuthSignInService
     store: Store
     clock: MovedClock
     public: str
 
     async def link(self, person: Person, server: str = "wiki") -> str:
-        reply = (await self.desk.answer(person, f"sign in {server}")).text
+        reply = (await self.service.answer(person, f"sign in {server}")).text
         found = re.search(r"\]\(([^)]*)\)", reply)
         assert found is not None, reply
         return found[1]
@@ -152,8 +152,8 @@ async def sign_ins(
         source = await stack.enter_async_context(opening)
         await source.loaded.wait()
         assert isinstance(source.people, PersonServers)
-        assert isinstance(source.desk, SignInDesk)
-        yield SignInWorld(source, source.people, source.desk, store, moved, public)
+        assert isinstance(source.service, OAuthSignInService)
+        yield SignInWorld(source, source.people, source.service, store, moved, public)
 
 
 def path_of(url: str) -> str:

@@ -33,7 +33,7 @@ from bot.memory.notices import EditedNotice, WithheldNotice
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
-from bot.tools.questions import QuestionDesk
+from bot.tools.questions import QuestionService
 from store.databases.database import LocalNotifier
 from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
 from tests.fakes.minds import WORDED, always
@@ -72,7 +72,7 @@ def turns_host(
     spending = AdmissionControl(AdmissionRules(), allowances, clock)
     longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
-    questions = QuestionDesk(store.open_questions, clock)
+    questions = QuestionService(store.open_questions, clock)
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
     core = (RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), ShareFileTool(), again)

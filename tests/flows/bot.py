@@ -25,7 +25,7 @@ from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import Turns, TurnsLimits
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.schedules.scheduler import schedule_kinds
-from bot.schedules.service import ScheduleDesk, ScheduleNote
+from bot.schedules.service import ScheduleNote, ScheduleService
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import WORDED, always, speaking
@@ -99,7 +99,7 @@ async def serving_host(
     connections = connections_of(store, clock)
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock)
     withheld = WithheldNotice(store.memories, connections.readers, clock)
-    scheduled = ScheduleNote(ScheduleDesk(store.schedules, store.preferences, clock))
+    scheduled = ScheduleNote(ScheduleService(store.schedules, store.preferences, clock))
     features = [
         Feature(name="budgets", notes=[ModelNote(footer)]),
         Feature(name="memory", notes=[kept, withheld]),

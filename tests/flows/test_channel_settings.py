@@ -10,7 +10,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.texts import NOTHING_TO_REPORT
 from bot.app.host import BotHost
 from bot.channels import texts as channels_texts
-from bot.channels.ambient import AmbientDesk
+from bot.channels.ambient import AmbientService
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
@@ -49,7 +49,7 @@ def knowing(seen: list[str]) -> ScriptedProvider:
 
 
 async def considered(host: BotHost) -> None:
-    assert isinstance(host.ambient, AmbientDesk)
+    assert isinstance(host.ambient, AmbientService)
     await host.ambient.idle()
 
 

@@ -16,7 +16,7 @@ from bot.chat.commands.declaration import by_name
 from bot.chat.exit_codes import Exit
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
-from bot.knowledge.service import KnowledgeDesk
+from bot.knowledge.service import KnowledgeService
 from bot.memory import texts as memory_texts
 from bot.web.fetching import Fetcher
 from bot.web.guard import WebGuard
@@ -57,7 +57,7 @@ Served = TypeVar("Served", bound=BotHost)
 def with_the_web(host: Served, world: WebWorld) -> Served:
     """The same, for whose places pages of the web are read."""
     fetcher = Fetcher(WebGuard(), "Test/1", host.messages.clock, world.resolve, world.dial)
-    assert isinstance(host.knowledge, KnowledgeDesk)
+    assert isinstance(host.knowledge, KnowledgeService)
     reads = LinkReader(fetcher, PageReader(patient_reader())).read
     knowledge = replace(host.knowledge, read_page=reads)
     bound = by_name((KNOWLEDGE_COMMAND.bound(knowledge), LEARN_COMMAND.bound(knowledge)))

@@ -40,7 +40,7 @@ UNLIMITED, NO_USAGE = Budgets(), Usage()
 
 
 @dataclass
-class Desk:
+class Working:
     slack: FakeSlack
     clock: MovedClock
     host: AnsweringHost
@@ -74,12 +74,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(
+async def service(
     worker: Worker | None = None,
     budgets: Budgets = UNLIMITED,
     usage: Usage = NO_USAGE,
     effect: ToolEffect = ToolEffect.READS,
-) -> AsyncGenerator[Desk]:
+) -> AsyncGenerator[Working]:
     clock, store, worker, tool = MovedClock(speed=20.0), store_in_memory(), worker or Worker(), CountingTool()
     tool.effect = effect
     model = ScriptedProvider(worker, usage=usage)
@@ -92,11 +92,11 @@ async def desk(
         await stack.enter_async_context(host.answering())
         await stack.enter_async_context(serving(slack, host, clock))
         scheduler = await stack.enter_async_context(doing(host, store))
-        yield Desk(slack, clock, host, scheduler, model, worker, tool)
+        yield Working(slack, clock, host, scheduler, model, worker, tool)
 
 
 async def test_work_is_answered_at_once_and_goes_on_while_the_next_question_is_answered() -> None:
-    async with desk() as here:
+    async with service() as here:
         await here.ask()
         assert here.said()[0] == ON_IT
         assert "Harbour 1 is next." in here.work.text
@@ -117,7 +117,7 @@ async def test_work_is_answered_at_once_and_goes_on_while_the_next_question_is_a
 
 
 async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> None:
-    async with desk(Worker(mention=True, silent=True)) as here:
+    async with service(Worker(mention=True, silent=True)) as here:
         await here.ask()
         here.tool.gate.set()
         await here.slack.until(here.calls)
@@ -131,7 +131,7 @@ async def test_who_asked_to_be_called_is_called_below_the_result_and_once() -> N
 async def test_what_was_asked_privately_in_a_channel_is_done_in_direct_messages_and_stopped_where_it_was_asked() -> (
     None
 ):
-    async with desk() as here:
+    async with service() as here:
         await here.slack.command(ANN, GENERAL, "/ask", f"privately {ASKED}")
         await here.slack.until(lambda: here.tool.counted and here.slack.state.answers(DM))
         (work,) = here.slack.state.answers(DM)
@@ -142,7 +142,7 @@ async def test_what_was_asked_privately_in_a_channel_is_done_in_direct_messages_
 
 
 async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> None:
-    async with desk() as here:
+    async with service() as here:
         here.tool.gate.set()
         asked = await here.slack.say(ANN, DM, ASKED)
         await here.slack.until(lambda: any(one.text.endswith(RESULT) for one in here.slack.state.answers(DM)))
@@ -152,7 +152,7 @@ async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> Non
 
 
 async def test_what_acts_is_asked_for_again_once_a_tool_has_said_something_also_where_it_is_allowed_for_good() -> None:
-    async with desk(effect=ToolEffect.ACTS_OUTWARD) as here:
+    async with service(effect=ToolEffect.ACTS_OUTWARD) as here:
         here.question = await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> {ASKED}")
         await here.slack.until(lambda: here.slack.state.whispers)
         assert reply_texts.WAITS_FOR_CONSENT.format(tools=f"`{here.tool.name}`") in here.work.text
@@ -170,19 +170,19 @@ async def test_what_acts_is_asked_for_again_once_a_tool_has_said_something_also_
         assert standing == {here.tool.name}
 
 
-async def say_stop(here: Desk) -> None:
+async def say_stop(here: Working) -> None:
     await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> stop", here.question.ts)
 
 
-async def press_stop(here: Desk) -> None:
+async def press_stop(here: Working) -> None:
     await here.slack.click(ANN, here.work, "Stop")
 
 
-async def use_the_command(here: Desk) -> None:
+async def use_the_command(here: Working) -> None:
     await here.slack.command(ANN, GENERAL, "/stop")
 
 
-async def cancel_it(here: Desk) -> None:
+async def cancel_it(here: Working) -> None:
     await here.slack.command(ANN, GENERAL, "/schedules", "")
     await here.slack.until(lambda: here.slack.state.whispers)
     (shown,) = here.slack.state.whispers
@@ -191,8 +191,8 @@ async def cancel_it(here: Desk) -> None:
 
 
 @pytest.mark.parametrize("stop", [say_stop, press_stop, use_the_command, cancel_it])
-async def test_work_is_stopped_with_what_it_has_said(stop: Callable[[Desk], Awaitable[None]]) -> None:
-    async with desk(Worker(mention=True)) as here:
+async def test_work_is_stopped_with_what_it_has_said(stop: Callable[[Working], Awaitable[None]]) -> None:
+    async with service(Worker(mention=True)) as here:
         await here.ask()
         await stop(here)
         await here.slack.until(lambda: reply_texts.STOPPED in here.work.text)
@@ -203,7 +203,7 @@ async def test_work_is_stopped_with_what_it_has_said(stop: Callable[[Desk], Awai
 
 
 async def test_the_button_of_another_answer_stops_no_work() -> None:
-    async with desk() as here:
+    async with service() as here:
         await here.ask()
         await here.host.turns.stop_conversation(f"{SOURCE}:{GENERAL}:{here.question.ts}", alone=True)
         here.tool.gate.set()
@@ -212,7 +212,7 @@ async def test_the_button_of_another_answer_stops_no_work() -> None:
 
 async def test_work_ends_with_what_it_has_when_the_budget_is_used_up() -> None:
     spent = Usage(input_uncached=600, output=10)
-    async with desk(Worker(rounds=9, mention=True), Budgets(person=Budget(tokens=2_000)), spent) as here:
+    async with service(Worker(rounds=9, mention=True), Budgets(person=Budget(tokens=2_000)), spent) as here:
         await here.ask()
         here.tool.gate.set()
         await here.slack.until(here.calls)
@@ -228,7 +228,7 @@ async def test_work_ends_with_what_it_has_when_the_budget_is_used_up() -> None:
 
 
 async def test_who_has_left_the_channel_meanwhile_reads_nothing_more_there_and_learns_why_alone() -> None:
-    async with desk() as here:
+    async with service() as here:
         await here.ask()
         here.slack.state.channels[GENERAL].members.discard(ANN)
         here.clock.ahead_s += ASK_AGAIN_S + 1
@@ -241,23 +241,23 @@ async def test_who_has_left_the_channel_meanwhile_reads_nothing_more_there_and_l
         assert here.tool.counted == [1]
 
 
-async def forget_everything(here: Desk) -> None:
+async def forget_everything(here: Working) -> None:
     await here.slack.command(ANN, GENERAL, "/forget", "everything")
     await here.slack.until(lambda: here.slack.state.whispers)
     await here.slack.click(ANN, here.slack.state.whispers[-1], "Forget")
     await here.slack.until(lambda: "forgot" in here.slack.state.whispers[-1].text.lower())
 
 
-async def delete_the_question(here: Desk) -> None:
+async def delete_the_question(here: Working) -> None:
     event = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "deleted_ts": here.question.ts}
     await here.slack.deliver(here.slack.envelope(event))
 
 
 @pytest.mark.parametrize("forget", [forget_everything, delete_the_question])
 async def test_work_falls_with_its_question_and_so_does_what_it_has_shown(
-    forget: Callable[[Desk], Awaitable[None]],
+    forget: Callable[[Working], Awaitable[None]],
 ) -> None:
-    async with desk(Worker(mention=True)) as here:
+    async with service(Worker(mention=True)) as here:
         await here.ask()
         work = here.work
         await forget(here)

@@ -19,7 +19,7 @@ from bot.chat.feature import Feature
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.turn_events import HandleNotes
 from bot.tools.approvals import ApprovalPolicy
-from bot.tools.questions import QuestionDesk
+from bot.tools.questions import QuestionService
 
 
 class BudgetChecks(Protocol):
@@ -111,7 +111,7 @@ class AgentConfig:
     policy: ApprovalPolicy | None = None
     """Which calls run without confirmation; None: all that `tools` offers."""
     audit: ToolAudit | None = None
-    questions: QuestionDesk | None = None
+    questions: QuestionService | None = None
     """Where a tool asks the person something during a call."""
     budgets: BudgetChecks = NO_BUDGETS
     readers: GroupReaders = NO_GROUPS

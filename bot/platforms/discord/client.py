@@ -19,7 +19,7 @@ from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateL
 from bot.chat.turns.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, places, pressing
-from bot.platforms.discord.commands import CommandDesk, CommandTree
+from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.http_client import BoundedClient
@@ -214,8 +214,8 @@ class DiscordClient(BoundedClient):
         )
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, self._connections, connection.telemetry)
-        self._desk = CommandDesk(self.tree, host, connection, surroundings, members, conversations)
-        self.tree.admits = self._desk.admits
+        self._service = CommandHandler(self.tree, host, connection, surroundings, members, conversations)
+        self.tree.admits = self._service.admits
 
     def refuses(self, server: int | None) -> bool:
         """Return whether the bot does not answer in this server."""
@@ -249,7 +249,7 @@ class DiscordClient(BoundedClient):
         """Runs after the login, before the first connection."""
         self._servers.set_application(self.application)
         self.connection.log_in(Rest(self))
-        await self._desk.sync_commands(self)
+        await self._service.sync_commands(self)
 
     # The connection
 
@@ -345,7 +345,7 @@ class DiscordClient(BoundedClient):
         return self._servers.refuses(payload.guild_id)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        await self._desk.handle(interaction)
+        await self._service.handle(interaction)
 
     # Servers and channels: deleted, joined, restricted
 

@@ -50,7 +50,7 @@ class CommandTree(app_commands.CommandTree[discord.Client]):
         return await self.admits(interaction)
 
 
-class CommandDesk:
+class CommandHandler:
     def __init__(
         self,
         tree: Tree,

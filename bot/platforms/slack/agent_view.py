@@ -422,7 +422,7 @@ MESSAGES = "messages"  # The tab in which people write to the agent
 
 
 @dataclass(frozen=True, slots=True)
-class AgentDesk:
+class AgentEventHandler:
     """Handles agent events: a tab is opened, another entity viewed, a session stopped or renamed."""
 
     host: Host

@@ -55,7 +55,7 @@ STATE: Final = TypeAdapter(tuple[datetime, str])  # When it expires, and a rando
 log = logging.getLogger(__name__)
 
 
-class InstallDesk:
+class InstallService:
     """The logic of the pages. `changed` is called after an installation is stored."""
 
     def __init__(
@@ -199,9 +199,9 @@ def _single_values(query: str) -> dict[str, str]:
 class InstallPages:
     """The pages over HTTP, on the server for Slack's requests."""
 
-    def __init__(self, desk: InstallDesk, distribution: Distribution) -> None:
+    def __init__(self, service: InstallService, distribution: Distribution) -> None:
         self.delivery = distribution.delivery
-        self._desk = desk
+        self._service = service
         self._secure = distribution.address.startswith("https://")
         self._cookie = f"__Host-{COOKIE}" if self._secure else COOKIE
 
@@ -211,7 +211,7 @@ class InstallPages:
         server.router.add_get(REDIRECT_PATH, self._finish)
 
     async def _show(self, request: web.Request) -> web.Response:
-        return self._response(self._desk.show(self._browser(request)))
+        return self._response(self._service.show(self._browser(request)))
 
     async def _start(self, request: web.Request) -> web.Response:
         if (request.content_length or 0) > MAX_QUERY_CHARS:
@@ -219,11 +219,11 @@ class InstallPages:
         form_value = await form_field(request, "browser")
         if form_value is None:
             return web.Response(status=400, headers=HEADERS)
-        return self._response(self._desk.start(self._browser(request), form_value))
+        return self._response(self._service.start(self._browser(request), form_value))
 
     async def _finish(self, request: web.Request) -> web.Response:
         try:
-            answer = await self._desk.finish(request.rel_url.raw_query_string, self._browser(request))
+            answer = await self._service.finish(request.rel_url.raw_query_string, self._browser(request))
         except CogencyError as error:
             log.warning("an installation could not be kept: %s", error)
             answer = PageAnswer(503, _page(tool_texts.PAGE_LATER))
@@ -244,8 +244,8 @@ async def installing(
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         oauth = SlackOAuth(distributed.distribution, api_base_url, session, clock)
         installed = InstalledApps(distributed, oauth, apps, host, clock)
-        desk = InstallDesk(distributed, oauth, host, clock, installed.changed)
-        await apps.listener.serve_pages(InstallPages(desk, distributed.distribution))
+        service = InstallService(distributed, oauth, host, clock, installed.changed)
+        await apps.listener.serve_pages(InstallPages(service, distributed.distribution))
         log.info("workspaces can install the app at %s%s", distributed.distribution.address, INSTALL_PATH)
         try:
             yield installed

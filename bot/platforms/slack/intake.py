@@ -25,7 +25,7 @@ from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
 from bot.chat.message_parts import NOT_IN_TIME
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
-from bot.platforms.slack.agent_view import AgentDesk
+from bot.platforms.slack.agent_view import AgentEventHandler
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
 from bot.platforms.slack.home import read_home_opened
@@ -139,9 +139,9 @@ class SlackIntake:
     people: People
     places: Places
     threads: Threads
-    desk: PersonalCommands
+    service: PersonalCommands
     control: AnswerCommands
-    agent: AgentDesk
+    agent: AgentEventHandler
     uninstalled: asyncio.Event  # Set once the app is uninstalled, or its token revoked
     our_bots: OurBots
 
@@ -209,7 +209,7 @@ class SlackIntake:
     async def _handle_notice(self, body: JsonObject) -> None:
         """Handle an event that is not a message."""
         if (home := read_home_opened(body)) is not None:
-            self.desk.home.open(home)
+            self.service.home.open(home)
         elif (event := inbound.read_agent_event(body)) is not None:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
                 await self.agent.handle(event)
@@ -224,7 +224,7 @@ class SlackIntake:
         elif (change := inbound.read_change(body, self.me)) is not None:
             await self._change(change)
         elif (reaction := inbound.read_reaction(body, self.me)) is not None:
-            await self.desk.replies.handle_reaction(reaction)
+            await self.service.replies.handle_reaction(reaction)
 
     def _facts(
         self, message: SlackMessage, participants: frozenset[str] | None, *, orders_something: bool, late: bool
@@ -293,17 +293,17 @@ class SlackIntake:
         try:
             match order:
                 case CommandMeant(command, words):
-                    thread = await self.desk.direct.thread_of(message) if command.name == "forget" else ()
+                    thread = await self.service.direct.thread_of(message) if command.name == "forget" else ()
                     link = inbound.permalink(self.me, message.channel, message.ts, message.thread_ts) or ""
-                    await self.desk.run(command, to, words, thread, (message.files, link))
+                    await self.service.run(command, to, words, thread, (message.files, link))
                 case AskPrivately(words):
-                    await self.desk.asking.ask_privately(message, words)
+                    await self.service.asking.ask_privately(message, words)
                 case MistypedOrder(name, near):
-                    await self.desk.suggest_command(to, name, near)
+                    await self.service.suggest_command(to, name, near)
                 case _:
                     assert_never(order)
         except (SettingsError, Refused) as error:
-            await self.desk.send_error(to, error)
+            await self.service.send_error(to, error)
 
     async def _change(self, change: inbound.Changed) -> None:
         """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""
@@ -313,7 +313,7 @@ class SlackIntake:
             private = inbound.private_message_id(f"{change.channel}:{change.ts}")
             await self.host.forgetting.deleted(change.channel, {change.ts, private, *repeats, *repeats_of(private)})
             if change.ours:
-                await self.desk.replies.page_deleted(change.channel, change.ts)
+                await self.service.replies.page_deleted(change.channel, change.ts)
             return
         whole = alone = (await self._parse_question(change.text))[1]
         if change.alone is not None:

@@ -39,7 +39,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import block_kit, home, panels
 from bot.platforms.slack.agent_view import (
     BEGINS_PER_MINUTE,
-    AgentDesk,
+    AgentEventHandler,
     AgentSessions,
     BestEffortCalls,
     Prompts,
@@ -226,19 +226,19 @@ def _build_parts(
     direct = Direct(host, me, clock)
     home = Home(host, api, me, people, clock, partial(SlackCaller, me, api, people, places, membership, direct))
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
-    desk = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
+    service = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
     control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
     viewed = ViewedEntities(me, places, threads, clock)
-    agent = AgentDesk(host, me, sessions, Prompts(host, me, people, best_effort, clock), viewed)
+    agent = AgentEventHandler(host, me, sessions, Prompts(host, me, people, best_effort, clock), viewed)
 
     our_bots, uninstalled = OurBots(host, me, clock), asyncio.Event()
     read = people, places, threads
-    intake = SlackIntake(host, me, settings.allowed_bots, *read, desk, control, agent, uninstalled, our_bots)
+    intake = SlackIntake(host, me, settings.allowed_bots, *read, service, control, agent, uninstalled, our_bots)
     watermark = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, watermark, intake, budgets)
     retries = EventRetryQueue(watermark, api, intake, missed.before, missed.gap, control.notify_waiting)
     web = web_client(settings.api_base_url, session)
-    bolt = bolt_app(web, app.bot_token, me, desk)
+    bolt = bolt_app(web, app.bot_token, me, service)
     delivery: Delivery
     match app.delivery:
         case SocketMode():
@@ -249,9 +249,16 @@ def _build_parts(
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
-    ending = (desk.underway, missed, retries, groups, agent, home)
+    ending = (service.underway, missed, retries, groups, agent, home)
     return _Parts(
-        delivery, watermark, guests, retries, desk.asking, our_bots, uninstalled, tuple(part.close for part in ending)
+        delivery,
+        watermark,
+        guests,
+        retries,
+        service.asking,
+        our_bots,
+        uninstalled,
+        tuple(part.close for part in ending),
     )
 
 
@@ -362,7 +369,7 @@ def bolt_app(
     web: AsyncWebClient,
     token: Secret,
     me: SlackBot,
-    desk: PersonalCommands,
+    service: PersonalCommands,
 ) -> AsyncApp:
     """Return the Bolt app with its listeners. `web` must have no token: Bolt would ask Slack whose it is."""
 
@@ -382,40 +389,42 @@ def bolt_app(
     )
     registry = cast("_Registry", app)
 
-    _listen(registry, desk)
-    _listen_at_home(registry, desk)
+    _listen(registry, service)
+    _listen_at_home(registry, service)
     return app
 
 
-def _listen(registry: _Registry, desk: PersonalCommands) -> None:
+def _listen(registry: _Registry, service: PersonalCommands) -> None:
     """Register the listeners for commands, shortcuts, windows and buttons."""
     shortcuts = {
-        panels.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
-        panels.ASK_SHORTCUT: desk.asking.open_about,
-        panels.MEMORY_SHORTCUT: desk.memory_shortcut,
-        panels.FORGET_SHORTCUT: desk.forget_shortcut,
+        panels.ANYWHERE_SHORTCUT: service.asking.open_anywhere,
+        panels.ASK_SHORTCUT: service.asking.open_about,
+        panels.MEMORY_SHORTCUT: service.memory_shortcut,
+        panels.FORGET_SHORTCUT: service.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
         is_question = command.name == "ask"
         handle = (
-            _ack_when_stored(desk, desk.asking.ask) if is_question else _ack_first(desk, partial(desk.slash, command))
+            _ack_when_stored(service, service.asking.ask)
+            if is_question
+            else _ack_first(service, partial(service.slash, command))
         )
-        registry.command(f"/{desk.me.prefix}{command.name}")(handle)
+        registry.command(f"/{service.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
         is_forgetting = name == panels.FORGET_SHORTCUT
-        registry.shortcut(name)(_ack_first(desk, handle if is_forgetting else _admitted(desk, handle)))
-    registry.shortcut(SUMMARISE.id)(_ack_when_stored(desk, partial(desk.asking.ask_by_entry, SUMMARISE)))
-    registry.command(unknown_commands(desk.me.prefix))(_unknown_command(desk))
-    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(desk, desk.asking.submit_anywhere))
-    registry.view(panels.ASK_VIEW)(_ack_when_stored(desk, desk.asking.submit_about))
-    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(desk, desk.handle_press))
+        registry.shortcut(name)(_ack_first(service, handle if is_forgetting else _admitted(service, handle)))
+    registry.shortcut(SUMMARISE.id)(_ack_when_stored(service, partial(service.asking.ask_by_entry, SUMMARISE)))
+    registry.command(unknown_commands(service.me.prefix))(_unknown_command(service))
+    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(service, service.asking.submit_anywhere))
+    registry.view(panels.ASK_VIEW)(_ack_when_stored(service, service.asking.submit_about))
+    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(service, service.handle_press))
     registry.action(re.compile(f"^{panels.TICK}:.*$"))(_ack_tick)
     question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
     registry.action(re.compile(f"^{block_kit.ACTION}:{question_actions}$"))(
-        _ack_click_when_stored(desk, desk.replies.handle_click)
+        _ack_click_when_stored(service, service.replies.handle_click)
     )
     registry.action(re.compile(f"^{block_kit.ACTION}:(?!{question_actions}$).*$"))(
-        _ack_click(desk, desk.replies.handle_click)
+        _ack_click(service, service.replies.handle_click)
     )
 
 
@@ -429,31 +438,31 @@ def unknown_commands(prefix: str) -> re.Pattern[str]:
     return re.compile(rf"^(?!/{re.escape(prefix)}(?:{known})$)")
 
 
-def _listen_at_home(registry: _Registry, desk: PersonalCommands) -> None:
+def _listen_at_home(registry: _Registry, service: PersonalCommands) -> None:
     """Register the listeners for the Home tab's own buttons, and for the forms of commands."""
-    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_ack_click(desk, desk.home.handle_click))
+    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_ack_click(service, service.home.handle_click))
     for command in COMMANDS:
         for form in command.forms:
-            registry.view(panels.view_id(form))(_ack_form(desk))
+            registry.view(panels.view_id(form))(_ack_form(service))
 
 
-def _ack_form(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _ack_form(service: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Handle a submitted form: one with mistakes stays open, another is acknowledged at once."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         sent = None
         try:
-            sent = await desk.read_form(body)
+            sent = await service.read_form(body)
             if sent is not None and (mistakes := sent.form.mistakes(sent.filled)):
                 await ack(response_action="errors", errors=dict(mistakes))
                 return
         except CogencyError as error:
             await ack()
-            await desk.report_failure(body, error)
+            await service.report_failure(body, error)
             return
         await ack()
         if sent is not None:
-            await _run(desk, body, desk.submit_form(sent))
+            await _run(service, body, service.submit_form(sent))
 
     return run
 
@@ -463,77 +472,79 @@ async def _ack_tick(ack: AsyncAck) -> None:
     await ack()
 
 
-def _ack_click(desk: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+def _ack_click(service: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Like `_ack_first`, for clicks."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
         await ack()
-        await _run(desk, body, handle(body, action))
+        await _run(service, body, handle(body, action))
 
     return run
 
 
 def _ack_click_when_stored(
-    desk: PersonalCommands, handle: ClickHandler
+    service: PersonalCommands, handle: ClickHandler
 ) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Like `_ack_when_stored`, for clicks."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
-        await asyncio.wait({desk.underway.start(_carry_out(desk, body, handle(body, action)))}, timeout=ACK_S)
+        await asyncio.wait({service.underway.start(_carry_out(service, body, handle(body, action)))}, timeout=ACK_S)
         await ack()
 
     return run
 
 
-def _ack_when_stored(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _ack_when_stored(service: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge after `handle` has stored a question, or after ACK_S."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        await asyncio.wait({desk.underway.start(_carry_out(desk, body, handle(body)))}, timeout=ACK_S)
+        await asyncio.wait({service.underway.start(_carry_out(service, body, handle(body)))}, timeout=ACK_S)
         await ack()
 
     return run
 
 
-def _ack_first(desk: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _ack_first(service: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge at once: if the process dies before `handle` ends, the user can repeat the request."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
-        await _run(desk, body, handle(body))
+        await _run(service, body, handle(body))
 
     return run
 
 
-def _admitted(desk: PersonalCommands, handle: Handler) -> Handler:
+def _admitted(service: PersonalCommands, handle: Handler) -> Handler:
     """Handle only requests of users who may give orders there, and are within their rates."""
 
     async def run(body: Body) -> None:
-        await desk.admit(body)
+        await service.admit(body)
         await handle(body)
 
     return run
 
 
-def _unknown_command(desk: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _unknown_command(service: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Handle a command that is configured in Slack, and that this version does not know."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
         name = str(body.get("command", ""))
-        prefix = f"/{desk.me.prefix}"
+        prefix = f"/{service.me.prefix}"
         log.warning("Slack sent the command %s, which is none of mine; mine begin with %s: %s", name, prefix, REMEDY)
-        await _run(desk, body, desk.suggest_command(of_command(body), name.removeprefix("/"), f"{desk.me.prefix}ask"))
+        await _run(
+            service, body, service.suggest_command(of_command(body), name.removeprefix("/"), f"{service.me.prefix}ask")
+        )
 
     return run
 
 
-async def _run(desk: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
+async def _run(service: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
     """Carry a request out in the background tasks, so that it can end while the bot closes."""
-    await desk.underway.start(_carry_out(desk, body, work))
+    await service.underway.start(_carry_out(service, body, work))
 
 
-async def _carry_out(desk: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
+async def _carry_out(service: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
     try:
         await work
     except CogencyError as error:
@@ -541,6 +552,6 @@ async def _carry_out(desk: PersonalCommands, body: Body, work: Awaitable[None]) 
         level = logging.INFO if isinstance(error, SettingsError | Refused) else severity(error)
         log.log(level, "a command was not carried out: %s", error)
         try:
-            await desk.report_failure(body, error)
+            await service.report_failure(body, error)
         except SlackError as unsent:
             log.warning("nor could that be said: %s", unsent)

@@ -32,12 +32,12 @@ from bot.chat.ports import ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.worker import AnsweredElsewhere, Turns
-from bot.forgetting.service import ForgetDesk
-from bot.memory.service import MemoryDesk
+from bot.forgetting.service import ForgetService
+from bot.memory.service import MemoryService
 from bot.platforms.terminal.attachments import typed
 from bot.platforms.terminal.surface import SOURCE, UnfinishedTurn, greeting
 from bot.tools.commands import ToolsService
-from bot.tools.questions import QuestionDesk
+from bot.tools.questions import QuestionService
 
 log = logging.getLogger(__name__)
 
@@ -95,8 +95,8 @@ class TerminalBot:
     surfaces: TerminalSurfaces
     conversations: Conversations
     commands: BoundCommands
-    memories: MemoryDesk
-    forgetting: ForgetDesk
+    memories: MemoryService
+    forgetting: ForgetService
     tools: ToolsService
     choice: TerminalModelChoice
     clock: Clock
@@ -132,7 +132,7 @@ class TerminalBot:
             await self._stack.aclose()
 
     @property
-    def questions(self) -> QuestionDesk:
+    def questions(self) -> QuestionService:
         return self.tools.questions
 
     @property

@@ -42,14 +42,14 @@ log = logging.getLogger(__name__)
 
 
 # Waits until sign-ins can be served; returns None if they cannot.
-Desk: TypeAlias = Callable[[], Awaitable[SignInBrowsing | None]]
+FindService: TypeAlias = Callable[[], Awaitable[SignInBrowsing | None]]
 
 
 class SignInPages:
     """`public`: the address of the pages for browsers."""
 
-    def __init__(self, desk: Desk, public: str) -> None:
-        self._desk = desk
+    def __init__(self, service: FindService, public: str) -> None:
+        self._service = service
         self._secure = public.startswith("https://")
         self._cookie = f"__Host-{COOKIE}" if self._secure else COOKIE
 
@@ -60,32 +60,32 @@ class SignInPages:
         server.router.add_post(f"{PATH}/{{link}}", self._agree)
 
     async def _document(self, request: web.Request) -> web.Response:
-        async def answer(desk: SignInBrowsing) -> PageAnswer:
-            return desk.document(request.match_info["server"])
+        async def answer(service: SignInBrowsing) -> PageAnswer:
+            return service.document(request.match_info["server"])
 
         return await self._answer(answer)
 
     async def _ask(self, request: web.Request) -> web.Response:
-        return await self._answer(lambda desk: desk.ask(request.match_info["link"], self._browser(request)))
+        return await self._answer(lambda service: service.ask(request.match_info["link"], self._browser(request)))
 
     async def _agree(self, request: web.Request) -> web.Response:
         token = await form_field(request, "browser")
         if token is None:
             return web.Response(status=400, headers=HEADERS)
         link = request.match_info["link"]
-        return await self._answer(lambda desk: desk.agree(link, self._browser(request), token))
+        return await self._answer(lambda service: service.agree(link, self._browser(request), token))
 
     async def _come_back(self, request: web.Request) -> web.Response:
         server, query = request.match_info["server"], request.rel_url.raw_query_string
-        return await self._answer(lambda desk: desk.come_back(server, query, self._browser(request)))
+        return await self._answer(lambda service: service.come_back(server, query, self._browser(request)))
 
     def _browser(self, request: web.Request) -> str:
         return cookie_value(request, self._cookie)
 
     async def _answer(self, ask: Callable[[SignInBrowsing], Awaitable[PageAnswer]]) -> web.Response:
         try:
-            desk = await self._desk()
-            answer = LATER if desk is None else await ask(desk)
+            service = await self._service()
+            answer = LATER if service is None else await ask(service)
         except CogencyError as error:
             log.warning("a page of a sign-in could not be shown: %s", error)
             answer = LATER

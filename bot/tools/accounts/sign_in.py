@@ -68,7 +68,7 @@ class PendingSignIn:
 PENDING: Final = TypeAdapter(PendingSignIn)
 
 
-class SignInDesk:
+class OAuthSignInService:
     """Implements `SignInService`. `public`: the address of the pages for browsers, "" if there is none.
 
     `changed`: called with the person and the server when an account was replaced or removed.
@@ -346,15 +346,15 @@ async def open_people(
     clock: Clock,
     jitter: Callable[[], float],
     timeout_s: float,
-) -> AsyncGenerator[tuple[PersonServers, SignInDesk], None]:
+) -> AsyncGenerator[tuple[PersonServers, OAuthSignInService], None]:
     """Run the servers at which each person signs in, until the block ends."""
     clients = {config.name: OAuthHttp(config.reach) for config in configs if isinstance(config.reach, HttpReach)}
     accounts = Accounts(settings.accounts, settings.keys, clients, clock)
     people = PersonServers(configs, accounts, clock, jitter, timeout_s)
-    desk = SignInDesk(people.configs, accounts, settings.public, clock, people.changed)
+    service = OAuthSignInService(people.configs, accounts, settings.public, clock, people.changed)
     sweeping = asyncio.create_task(people.run())
     try:
-        yield people, desk
+        yield people, service
     finally:
         sweeping.cancel()
         await asyncio.gather(sweeping, return_exceptions=True)

@@ -123,13 +123,13 @@ class McpSource:
     def __init__(self) -> None:
         self.servers: tuple[RunningServer, ...] = ()
         self.people: PeoplesServers | None = None
-        self.desk: SignInService | None = None
+        self.service: SignInService | None = None
         self.loaded = asyncio.Event()
         self.port = 0  # The port of the sign-in pages; 0 if they are not served
 
     async def answer(self, person: Person, words: str) -> SignInAnswer:
-        if (desk := await self.ready()) is not None:
-            return await desk.answer(person, words)
+        if (service := await self.ready()) is not None:
+            return await service.answer(person, words)
         return SignInAnswer(tool_texts.NO_SERVERS if self.loaded.is_set() else tool_texts.NOT_READY)
 
     async def ready(self) -> SignInService | None:
@@ -137,14 +137,14 @@ class McpSource:
         with suppress(TimeoutError):
             async with asyncio.timeout(LOAD_S):
                 await self.loaded.wait()
-        return self.desk
+        return self.service
 
     async def revoke(self, accounts: ToolAccounts, person: str) -> str:
         """Revoke a person's tokens, before the person is forgotten. Return a sentence about the servers that did not
         confirm it; without a key none does. Raises StoreError.
         """
-        desk = await self.ready()
-        unconfirmed = [*await accounts.all_of(person)] if desk is None else await desk.forget(person)
+        service = await self.ready()
+        unconfirmed = [*await accounts.all_of(person)] if service is None else await service.forget(person)
         return tool_texts.NOT_TOLD.format(servers=", ".join(unconfirmed)) if unconfirmed else ""
 
     async def prepare(self, asker: Asker) -> None:
@@ -248,6 +248,6 @@ async def _run(
         source.servers = await stack.enter_async_context(sdk.open_servers(others, clock, jitter, timeout_s))
         if sign_in is not None and people is not None:
             opening = sign_in.open_people(personal, people, clock, jitter, timeout_s)
-            source.people, source.desk = await stack.enter_async_context(opening)
+            source.people, source.service = await stack.enter_async_context(opening)
         source.loaded.set()
         await asyncio.Event().wait()

@@ -11,7 +11,7 @@ from agent.spending import NANO, Money
 from agent.turn_records import Closing
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import UNLIMITED, Budget, BudgetAccount, BudgetAllowances, Budgets
-from bot.budgets.service import BudgetDesk
+from bot.budgets.service import BudgetService
 from bot.chat.access.acl import AccessRules
 from tests.contracts.steps import claimed
 from tests.fakes.clock import FakeClock
@@ -32,10 +32,10 @@ class Office:
 
     def __post_init__(self) -> None:
         self.allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
-        self.desk = BudgetDesk(AccessRules(operators=frozenset({"U9"})), self.allowances, self.clock)
+        self.service = BudgetService(AccessRules(operators=frozenset({"U9"})), self.allowances, self.clock)
 
     async def ask(self, words: str, person: str = OP) -> str:
-        return (await self.desk.answer(person, "C1", words)).text
+        return (await self.service.answer(person, "C1", words)).text
 
     async def of_ann(self) -> Budget:
         return await self.allowances.agreed(BudgetAccount(Whose.PERSON, ANN))

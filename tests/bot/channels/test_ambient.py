@@ -13,7 +13,7 @@ from agent.spending import By, SpendingPeriod
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
-from bot.channels.ambient import WAIT_S, AmbientDesk, is_yes
+from bot.channels.ambient import WAIT_S, AmbientService, is_yes
 from bot.channels.ambient_state import LOOKS, MARKS, AmbientState
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
@@ -48,13 +48,13 @@ class World:
     async def switch(self, answers: int) -> None:
         await self.store.preferences.set(place_owner(CHANNEL), "place", f'{{"ambient": "{answers}"}}')
 
-    def process(self, most: int = 20, wait_s: float = WAIT_S) -> AmbientDesk:
+    def process(self, most: int = 20, wait_s: float = WAIT_S) -> AmbientService:
         def judge(messages: Sequence[Message]) -> str:
             self.seen.append(messages[-1].text)
             return self.judgement
 
         allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
-        return AmbientDesk(
+        return AmbientService(
             preferences=self.store.preferences,
             admission=AdmissionControl(self.rules, allowances, self.clock),
             spending=self.store.spending,
@@ -83,35 +83,35 @@ class World:
 
     async def asked(
         self,
-        *desks: AmbientDesk,
+        *services: AmbientService,
         question: QuestionToAll | None = None,
         meanwhile: Callable[[], None] = lambda: None,
         pause: timedelta = LATER,
     ) -> int:
         """Return the number of answers after a person asked, every process received it, and some time passed."""
         question = question or self.question()
-        for desk in desks:
-            desk.record(CHANNEL, question.person, question.message)
-            desk.consider(question)
+        for service in services:
+            service.record(CHANNEL, question.person, question.message)
+            service.consider(question)
         await asyncio.sleep(0)
         meanwhile()
         async with asyncio.timeout(PATIENCE_S):
-            for desk in desks:
-                await desk.idle()
+            for service in services:
+                await service.idle()
         await self.clock.advance(pause.total_seconds())
         return len(self.answered)
 
 
 async def test_a_question_is_answered_if_that_is_switched_on_and_a_model_says_yes() -> None:
     world = World()
-    desk = world.process()
-    assert await world.asked(desk) == 0
+    service = world.process()
+    assert await world.asked(service) == 0
     await world.switch(10)
-    assert await world.asked(desk) == 1
+    assert await world.asked(service) == 1
     assert world.answered[0].kind is TurnKind.AMBIENT
     assert "Where is the wiki?" in world.seen[0]
     world.judgement = "No."
-    assert await world.asked(desk) == 1
+    assert await world.asked(service) == 1
     totals = await world.store.spending.totals(SpendingPeriod.days_until(world.clock.now(), 1), By.CHANNEL)
     assert [(total.key, total.spent.calls) for total in totals] == [(CHANNEL, 2)]
     people = await world.store.spending.totals(SpendingPeriod.days_until(world.clock.now(), 1), By.PERSON)
@@ -137,54 +137,56 @@ async def test_two_processes_share_one_limit_and_answer_each_question_once() -> 
 async def test_the_operators_limit_holds_whatever_was_chosen() -> None:
     world = World()
     await world.switch(50)
-    desk = world.process(most=1)
-    assert [await world.asked(desk) for _ in range(3)] == [1, 1, 1]
+    service = world.process(most=1)
+    assert [await world.asked(service) for _ in range(3)] == [1, 1, 1]
     assert await world.asked(world.process(most=0)) == 1
 
 
 async def test_examined_questions_without_an_answer_are_limited_too() -> None:
     world = World(judgement="no")
     await world.switch(1)
-    desk = world.process()
+    service = world.process()
     for _ in range(LOOKS + 3):
-        await world.asked(desk)
+        await world.asked(service)
     assert len(world.seen) == LOOKS
 
 
 async def test_two_answers_are_some_time_apart() -> None:
     world = World()
     await world.switch(10)
-    desk = world.process()
-    assert await world.asked(desk, pause=timedelta(minutes=1)) == 1
-    assert await world.asked(desk) == 1
-    assert await world.asked(desk) == 2
+    service = world.process()
+    assert await world.asked(service, pause=timedelta(minutes=1)) == 1
+    assert await world.asked(service) == 1
+    assert await world.asked(service) == 2
 
 
 async def test_people_who_talk_with_one_another_are_not_disturbed() -> None:
     world = World()
     await world.switch(10)
-    desk = world.process()
-    desk.record(CHANNEL, "bob", "m-1")
-    assert await world.asked(desk) == 0
-    desk.record(CHANNEL, "bob", "m-2")
+    service = world.process()
+    service.record(CHANNEL, "bob", "m-1")
+    assert await world.asked(service) == 0
+    service.record(CHANNEL, "bob", "m-2")
     await world.clock.advance(30)
-    assert await world.asked(desk) == 1
-    desk.record(CHANNEL, "bob", "m-3")
-    desk.record(CHANNEL, "cleo", "m-4")
+    assert await world.asked(service) == 1
+    service.record(CHANNEL, "bob", "m-3")
+    service.record(CHANNEL, "cleo", "m-4")
     await world.clock.advance(30)
-    assert await world.asked(desk) == 1
-    assert await world.asked(desk) == 2
+    assert await world.asked(service) == 1
+    assert await world.asked(service) == 2
 
 
 async def test_a_question_that_a_person_answers_or_that_changes_gets_no_answer() -> None:
     world = World()
     await world.switch(10)
-    desk = world.process()
-    assert await world.asked(desk, meanwhile=lambda: desk.record(CHANNEL, "bob", "m-1")) == 0
+    service = world.process()
+    assert await world.asked(service, meanwhile=lambda: service.record(CHANNEL, "bob", "m-1")) == 0
     question = world.question()
-    assert await world.asked(desk, question=question, meanwhile=lambda: desk.changed(CHANNEL, question.message)) == 0
+    assert (
+        await world.asked(service, question=question, meanwhile=lambda: service.changed(CHANNEL, question.message)) == 0
+    )
     assert world.seen == []
-    assert await world.asked(desk) == 1
+    assert await world.asked(service) == 1
 
 
 async def test_a_person_who_may_not_ask_gets_no_answer_and_no_model_is_called() -> None:
@@ -215,11 +217,11 @@ async def test_stop_below_such_an_answer_silences_every_process_for_a_day() -> N
 async def test_only_the_first_answer_says_how_to_end_them() -> None:
     world = World()
     await world.switch(10)
-    desk = world.process()
+    service = world.process()
     for _ in range(2):
-        await world.asked(desk)
+        await world.asked(service)
     first, second = world.answered
-    (note,) = desk.feature.notes
+    (note,) = service.feature.notes
     lines = [await note.line(ended(1, one)) for one in (first, first, second, said("Bot, which?"))]
     assert [bool(line.text) for line in lines] == [True, True, False, False]
 
@@ -228,12 +230,12 @@ async def test_an_unanswered_question_is_erased() -> None:
     store = store_in_memory()
     world = World(store)
     await world.switch(10)
-    desk = world.process()
-    await world.asked(desk)
+    service = world.process()
+    await world.asked(service)
     await store.ledger.accept(world.answered[0])
-    await desk.ended(world.answered[0], Closing(Outcome.ANSWERED, "At noon."))
+    await service.ended(world.answered[0], Closing(Outcome.ANSWERED, "At noon."))
     assert [turn.state for turn in store.turns] == ["waiting"]
-    await desk.ended(world.answered[0], Closing(Outcome.ANSWERED, ""))
+    await service.ended(world.answered[0], Closing(Outcome.ANSWERED, ""))
     assert [turn.state for turn in store.turns] == ["done"]
     assert [kind for kind, _ in store.waiting_jobs] == ["forget_deleted"]
 

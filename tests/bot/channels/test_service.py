@@ -13,7 +13,7 @@ from agent.ports.tools import Asker
 from bot.channels import texts as channels_texts
 from bot.channels.service import (
     ChangePlace,
-    PlaceDesk,
+    PlaceService,
     ShowPlace,
     UnclearPlace,
     UndoChange,
@@ -26,7 +26,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
 from bot.memory.pauses import LearningPauses
 from bot.models.choice import ModelSettings
-from bot.models.service import ModelDesk
+from bot.models.service import ModelService
 from bot.models.switch import ModelSwitch
 from store.engine import Store
 from tests.fakes.clock import FakeClock
@@ -101,14 +101,14 @@ class World:
         )
     )
 
-    async def desk(self) -> PlaceDesk:
+    async def service(self) -> PlaceService:
         models = ModelSettings(model="ollama:usual", allowed_models=("ollama:small", "ollama:dear"))
         switch = await ModelSwitch.open(models, self.clock, lambda: 0.0)
-        return PlaceDesk(
+        return PlaceService(
             preferences=self.store.preferences,
             audit=self.store.audit,
             pauses=LearningPauses(self.store.preferences, self.store.profiles, self.clock),
-            model_desk=ModelDesk(switch, self.store.preferences, self.access),
+            model_service=ModelService(switch, self.store.preferences, self.access),
             clock=self.clock,
             access=self.access,
             most_ambient=20,
@@ -121,11 +121,11 @@ class World:
 
     async def order(self, words: str, not_receiving: str = "") -> str:
         """Return the answer, with "no:" before it if it was refused."""
-        answer = await (await self.desk()).answer(self.asker, words, self.say, not_receiving)
+        answer = await (await self.service()).answer(self.asker, words, self.say, not_receiving)
         return f"no: {answer.text}" if answer.refused else answer.text
 
     async def chosen(self) -> Mapping[str, str]:
-        return {name: one for name, one in (await (await self.desk()).chosen(CHANNEL)).items() if one}
+        return {name: one for name, one in (await (await self.service()).chosen(CHANNEL)).items() if one}
 
 
 async def test_each_change_is_in_the_history_without_a_name_and_in_the_audit_with_one() -> None:
@@ -221,10 +221,10 @@ async def test_who_cannot_be_heard_is_told_why_and_silence_needs_nobody() -> Non
 async def test_learning_is_everybodys_pause_of_it() -> None:
     world = World()
     await world.order("learning off")
-    assert [pause.for_everybody for pause in await (await world.desk()).pauses.lasting("ann", CHANNEL)] == [True]
+    assert [pause.for_everybody for pause in await (await world.service()).pauses.lasting("ann", CHANNEL)] == [True]
     assert await world.chosen() == {"learning": "off"}
     await world.order("undo")
-    assert await (await world.desk()).pauses.lasting("ann", CHANNEL) == []
+    assert await (await world.service()).pauses.lasting("ann", CHANNEL) == []
 
 
 async def test_choices_that_cannot_be_read_are_no_empty_ones() -> None:

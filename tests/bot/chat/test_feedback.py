@@ -37,7 +37,7 @@ async def replied(store: StoreInMemory, *pages: str) -> int:
     return claim.turn
 
 
-def desk(store: StoreInMemory, pages: FakePages) -> ReplyFeedback:
+def service(store: StoreInMemory, pages: FakePages) -> ReplyFeedback:
     async def withdraw(channel: str, message: str) -> bool:  # noqa: ARG001 -- nothing runs
         return False
 
@@ -51,13 +51,13 @@ def desk(store: StoreInMemory, pages: FakePages) -> ReplyFeedback:
 async def test_a_verdict_is_kept_with_its_reply() -> None:
     store = store_in_memory()
     turn = await replied(store, "1")
-    assert await desk(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
+    assert await service(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
     assert dict(await store.replies.verdicts(START)) == {ReplyVerdict.GOOD: 1}
 
 
 async def test_a_verdict_that_is_taken_back_counts_only_if_nothing_was_said_after_it() -> None:
     store = store_in_memory()
-    turn, feedback = await replied(store, "1"), desk(store, FakePages())
+    turn, feedback = await replied(store, "1"), service(store, FakePages())
     await feedback.judge(turn, "bob", ReplyVerdict.GOOD)
     await feedback.judge(turn, "bob", ReplyVerdict.BAD)
     await feedback.take_verdict_back(turn, "bob", ReplyVerdict.GOOD)
@@ -69,40 +69,40 @@ async def test_a_verdict_that_is_taken_back_counts_only_if_nothing_was_said_afte
 async def test_a_verdict_of_before_a_restart_can_be_taken_back() -> None:
     store = store_in_memory()
     turn = await replied(store, "1")
-    await desk(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
-    await desk(store, FakePages()).take_verdict_back(turn, "bob", ReplyVerdict.GOOD)
+    await service(store, FakePages()).judge(turn, "bob", ReplyVerdict.GOOD)
+    await service(store, FakePages()).take_verdict_back(turn, "bob", ReplyVerdict.GOOD)
     assert not await store.replies.verdicts(START)
 
 
 async def test_whoever_asked_has_all_pages_deleted_and_the_words_forgotten() -> None:
     store, pages = store_in_memory(), FakePages()
     turn = await replied(store, "1", "2")
-    assert await desk(store, pages).delete(turn, "ann")
+    assert await service(store, pages).delete(turn, "ann")
     assert [page.page for page in pages.deleted] == ["1", "2"]
     assert [message.text for _, message in store.messages] == ["where is my boat?"]
-    assert not await desk(store, pages).delete(turn, "ann")
+    assert not await service(store, pages).delete(turn, "ann")
 
 
 async def test_nobody_else_deletes_a_reply_but_an_operator() -> None:
     store, pages = store_in_memory(), FakePages()
     turn = await replied(store, "1")
     with pytest.raises(Refused, match=reply_texts.NOT_YOURS):
-        await desk(store, pages).delete(turn, "bob")
+        await service(store, pages).delete(turn, "bob")
     assert not pages.deleted
-    assert await desk(store, pages).delete(turn, "olga")
+    assert await service(store, pages).delete(turn, "olga")
 
 
 async def test_a_page_that_is_gone_already_needs_nothing_more() -> None:
     store = store_in_memory()
     turn = await replied(store, "1")
-    assert await desk(store, FakePages(PageGone("gone"))).delete(turn, "ann")
+    assert await service(store, FakePages(PageGone("gone"))).delete(turn, "ann")
     assert not store.waiting_jobs
 
 
 async def test_a_page_that_cannot_be_deleted_now_is_deleted_later() -> None:
     store = store_in_memory()
     turn = await replied(store, "1", "@/private")
-    assert await desk(store, FakePages(PageUnsent("away"))).delete(turn, "ann")
+    assert await service(store, FakePages(PageUnsent("away"))).delete(turn, "ann")
     assert [ShownPage.decode(job.payload).page for job in store.waiting_jobs.values()] == ["1"]
 
 
@@ -111,7 +111,7 @@ async def test_who_presses_while_a_reply_ends_waits_for_a_moment() -> None:
     await store.ledger.accept(said("where is my boat?"))
     claim = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert claim is not None
-    pressed = asyncio.create_task(replace(desk(store, FakePages()), clock=clock).of(claim.turn))
+    pressed = asyncio.create_task(replace(service(store, FakePages()), clock=clock).of(claim.turn))
     await clock.sleep(ENDING_S / 2)
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",)), START)
     reply = await pressed
@@ -124,5 +124,5 @@ async def test_a_reply_that_grows_for_long_is_not_waited_for() -> None:
     await store.ledger.accept(said("where is my boat?"))
     claim = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert claim is not None
-    assert await desk(store, FakePages()).of(claim.turn) is None
-    assert await desk(store, FakePages()).of(99) is None
+    assert await service(store, FakePages()).of(claim.turn) is None
+    assert await service(store, FakePages()).of(99) is None

@@ -20,7 +20,7 @@ from bot.chat.jobs import JobWorker
 from bot.chat.reply.surface import PageGone, PageUnsent
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.retention import EXPIRED, EXPIRY_INTERVAL, GONE, SWEEP, ReplyDeletion, Retention
-from bot.forgetting.service import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetDesk
+from bot.forgetting.service import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetService
 from store.erased_ids import ErasedIds
 from store.forgetting.selection import unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
@@ -43,14 +43,14 @@ class World:
     taken_back: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
 
     @property
-    def desk(self) -> ForgetDesk:
+    def service(self) -> ForgetService:
         async def take_back(person: str, conversation: str | None) -> None:
             self.taken_back.append((person, conversation))
 
         async def withdraw(channel: str, message: str) -> bool:
             return await self.store.ledger.withdraw(channel, message, self.clock.now())
 
-        return ForgetDesk(
+        return ForgetService(
             forgetting=self.store.forgetting,
             ledger=self.store.ledger,
             jobs=self.store.jobs,
@@ -72,26 +72,26 @@ class World:
 async def test_it_says_how_much_and_what_before_it_erases_exactly_that() -> None:
     world = World()
     await answered(world.store, said("the Apollo boat"), "noted")
-    question = await world.desk.ask(ANN, "about Apollo")
+    question = await world.service.ask(ANN, "about Apollo")
     assert "2 messages" in question.text
     assert "- the Apollo boat" in question.text
     assert world.texts == ["the Apollo boat", "noted"]
-    assert (await world.desk.forget(ANN, question.token)).text.startswith("Forgotten: 2 messages")
+    assert (await world.service.forget(ANN, question.token)).text.startswith("Forgotten: 2 messages")
     assert world.texts == []
 
 
 async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_wider_yes() -> None:
     for wider in (False, True):
         store = store_in_memory()
-        desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+        service = replace(World().service, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
         ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
         await store.ledger.accept(said("may I drink?", conversation="later"))
         ending = Closing(Outcome.ANSWERED, "Not with that organ.", context_messages=(ill.message,))
         await store.ledger.finish(await claimed(store), ending, START)
-        question = await desk.ask(ANN, "thread")
+        question = await service.ask(ANN, "thread")
         assert "1 message elsewhere may say the same in other words." in question.text
         assert "- Not with that organ." in question.text
-        receipt = await desk.forget(ANN, question.wider if wider else question.token)
+        receipt = await service.forget(ANN, question.wider if wider else question.token)
         assert ("not forgotten" in receipt.text) is not wider
         left = await store.conversations.history("later", before_turn=99, limit=9)
         assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
@@ -99,12 +99,12 @@ async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_
 
 async def test_what_was_told_again_elsewhere_is_shown_before_it_falls() -> None:
     store = store_in_memory()
-    desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+    service = replace(World().service, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
     ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
     await store.ledger.accept(said("what do I have?", conversation="later"))
     recalled = Closing(Outcome.ANSWERED, "A bad liver.", context_messages=(ill.message,), given_messages=(ill.message,))
     await store.ledger.finish(await claimed(store), recalled, START)
-    question = await desk.ask(ANN, "thread")
+    question = await service.ask(ANN, "thread")
     assert "1 answer of mine elsewhere" in question.text
     assert "- A bad liver." in question.text
     assert question.wider == ""
@@ -132,11 +132,11 @@ class SlowForgetting(SqlForgetting):
 async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
     store = store_in_memory()
     slow = SlowForgetting(store)
-    desk = World(replace(store, forgetting=slow)).desk
+    service = World(replace(store, forgetting=slow)).service
     await answered(store, said("the Apollo boat"), "noted")
     async with asyncio.timeout(PATIENCE_S):
-        flood = [asyncio.ensure_future(desk.ask(ANN, "everything")) for _ in range(50)]
-        others = asyncio.ensure_future(desk.ask(asker("bo"), "everything"))
+        flood = [asyncio.ensure_future(service.ask(ANN, "everything")) for _ in range(50)]
+        others = asyncio.ensure_future(service.ask(asker("bo"), "everything"))
         await slow.two_look.wait()
         assert slow.looking == ["ann", "bo"]
         slow.go_on.set()
@@ -159,7 +159,7 @@ class Screen:
             self._seen(progress)
 
 
-async def slow_desk() -> tuple[World, SlowForgetting]:
+async def slow_service() -> tuple[World, SlowForgetting]:
     store = store_in_memory()
     slow = SlowForgetting(store)
     await answered(store, said("the Apollo boat"), "noted")
@@ -167,29 +167,29 @@ async def slow_desk() -> tuple[World, SlowForgetting]:
 
 
 async def test_who_waits_is_told_how_much_was_found_so_far() -> None:
-    world, slow = await slow_desk()
+    world, slow = await slow_service()
     screen = Screen(lambda _: slow.go_on.set())
     async with asyncio.timeout(PATIENCE_S):
-        question = await world.desk.ask(ANN, "about Apollo", screen.show)
+        question = await world.service.ask(ANN, "about Apollo", screen.show)
     assert screen.shown == [ForgetProgress(7, erasing=False)]
     assert "2 messages" in question.text
     assert world.clock.monotonic() == pytest.approx(TELL_AFTER_S[0])
 
 
 async def test_who_need_not_wait_is_told_nothing_but_the_question() -> None:
-    world, slow = await slow_desk()
+    world, slow = await slow_service()
     slow.go_on.set()
     screen = Screen()
-    assert "2 messages" in (await world.desk.ask(ANN, "about Apollo", screen.show)).text
+    assert "2 messages" in (await world.service.ask(ANN, "about Apollo", screen.show)).text
     assert screen.shown == []
 
 
 @pytest.mark.slow
 async def test_nobody_is_told_more_often_than_slack_takes_answers_to_a_click() -> None:
-    world, slow = await slow_desk()
+    world, slow = await slow_service()
     screen = Screen()
     async with asyncio.timeout(PATIENCE_S):
-        asking = asyncio.ensure_future(world.desk.ask(ANN, "about Apollo", screen.show))
+        asking = asyncio.ensure_future(world.service.ask(ANN, "about Apollo", screen.show))
         await world.clock.sleep(timedelta(hours=1).total_seconds())
         slow.go_on.set()
         await asking
@@ -197,25 +197,25 @@ async def test_nobody_is_told_more_often_than_slack_takes_answers_to_a_click() -
 
 
 async def test_what_is_looked_for_is_stopped_by_its_person_alone_and_nothing_is_forgotten() -> None:
-    world, slow = await slow_desk()
-    desk = world.desk
+    world, slow = await slow_service()
+    service = world.service
     stopped: list[bool] = []
 
     def stop(_: ForgetProgress) -> None:
-        stopped.extend(desk.stop(person) for person in ("bo", "ann"))
+        stopped.extend(service.stop(person) for person in ("bo", "ann"))
         slow.go_on.set()
 
     async with asyncio.timeout(PATIENCE_S):
-        answer = await desk.ask(ANN, "about Apollo", Screen(stop).show)
+        answer = await service.ask(ANN, "about Apollo", Screen(stop).show)
     assert stopped == [False, True]
     assert (answer.text, answer.token) == (forgetting_texts.FORGET_STOPPED, "")
-    assert not desk.stop("ann"), "nothing is looked for any more"
-    assert "2 messages" in (await desk.ask(ANN, "about Apollo")).text
+    assert not service.stop("ann"), "nothing is looked for any more"
+    assert "2 messages" in (await service.ask(ANN, "about Apollo")).text
 
 
 async def test_a_stop_that_another_process_hears_of_ends_it_where_it_runs() -> None:
-    world, slow = await slow_desk()
-    here, elsewhere = world.desk, world.desk
+    world, slow = await slow_service()
+    here, elsewhere = world.service, world.service
     async with asyncio.timeout(PATIENCE_S):
         asking = asyncio.ensure_future(here.ask(ANN, "about Apollo"))
         await slow.one_looks.wait()
@@ -245,16 +245,16 @@ class PreferencesReadMeanwhile(SqlPreferences):
 
 
 async def test_a_stop_here_while_others_are_asked_for_theirs_is_not_lost() -> None:
-    world, slow = await slow_desk()
+    world, slow = await slow_service()
     stopped: list[bool] = []
 
     def stop() -> None:
-        stopped.append(desk.stop("ann"))
+        stopped.append(service.stop("ann"))
         slow.go_on.set()
 
-    desk = replace(world.desk, preferences=PreferencesReadMeanwhile(world.store, stop))
+    service = replace(world.service, preferences=PreferencesReadMeanwhile(world.store, stop))
     async with asyncio.timeout(PATIENCE_S):
-        answer = await desk.ask(ANN, "about Apollo")
+        answer = await service.ask(ANN, "about Apollo")
     assert stopped == [True]
     assert (answer.text, answer.token) == (forgetting_texts.FORGET_STOPPED, "")
     assert world.store.chosen == {}
@@ -265,16 +265,16 @@ async def test_what_is_being_erased_is_not_stopped_by_another_process_either() -
     slow, slow_search = SlowErasing(store), SlowForgetting(store)
     await answered(store, said("the Apollo boat"), "noted")
     world = World(replace(store, forgetting=slow))
-    desk, elsewhere = world.desk, world.desk
-    question = await desk.ask(ANN, "about Apollo")
-    searching = replace(desk, forgetting=slow_search)
+    service, elsewhere = world.service, world.service
+    question = await service.ask(ANN, "about Apollo")
+    searching = replace(service, forgetting=slow_search)
     async with asyncio.timeout(PATIENCE_S):
         seen = Screen(lambda _: slow_search.go_on.set())
         receipt = await searching.forget(ANN, question.token, tell=seen.show)
         assert receipt.text.startswith("Forgotten: 2 messages")
         await answered(store, said("the Apollo train"), "noted")
-        question = await desk.ask(ANN, "about Apollo")
-        forgetting = asyncio.ensure_future(desk.forget(ANN, question.token))
+        question = await service.ask(ANN, "about Apollo")
+        forgetting = asyncio.ensure_future(service.forget(ANN, question.token))
         for _ in range(30):
             await world.clock.sleep(LISTEN_S)
             assert not await elsewhere.stop_everywhere("ann")
@@ -288,17 +288,17 @@ async def test_the_mark_of_a_process_that_is_gone_is_no_search() -> None:
     mark = f"{SEARCH}{world.clock.now().isoformat()}"
     await world.store.preferences.set("ann", mark, "looking")
     await world.clock.sleep(LONGEST.total_seconds() + 1)
-    assert not await world.desk.stop_everywhere("ann")
+    assert not await world.service.stop_everywhere("ann")
     assert world.store.chosen == {}
 
 
 async def test_a_wish_that_waits_for_its_turn_is_stopped_before_it_begins() -> None:
-    world, slow = await slow_desk()
-    desk = world.desk
+    world, slow = await slow_service()
+    service = world.service
     async with asyncio.timeout(PATIENCE_S):
-        asking = [asyncio.ensure_future(desk.ask(ANN, "about Apollo")) for _ in range(2)]
+        asking = [asyncio.ensure_future(service.ask(ANN, "about Apollo")) for _ in range(2)]
         await slow.one_looks.wait()
-        assert desk.stop("ann")
+        assert service.stop("ann")
         slow.go_on.set()
         answers = await asyncio.gather(*asking)
     assert [one.text for one in answers] == [forgetting_texts.FORGET_STOPPED] * 2
@@ -306,15 +306,15 @@ async def test_a_wish_that_waits_for_its_turn_is_stopped_before_it_begins() -> N
 
 
 async def test_nobody_looks_on_for_who_has_gone() -> None:
-    world, slow = await slow_desk()
-    desk = world.desk
+    world, slow = await slow_service()
+    service = world.service
     async with asyncio.timeout(PATIENCE_S):
-        asking = asyncio.ensure_future(desk.ask(ANN, "about Apollo"))
+        asking = asyncio.ensure_future(service.ask(ANN, "about Apollo"))
         await slow.one_looks.wait()
         asking.cancel()
         await asyncio.wait({asking})
         slow.go_on.set()
-        assert "2 messages" in (await desk.ask(ANN, "about Apollo")).text, "the turn is free"
+        assert "2 messages" in (await service.ask(ANN, "about Apollo")).text, "the turn is free"
     assert asking.cancelled()
 
 
@@ -343,17 +343,17 @@ async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_
     slow = SlowErasing(store)
     await answered(store, said("the Apollo boat"), "noted")
     world = World(replace(store, forgetting=slow))
-    desk = world.desk
+    service = world.service
     stopped: list[bool] = []
 
     def stop(_: ForgetProgress) -> None:
-        stopped.append(desk.stop("ann"))
+        stopped.append(service.stop("ann"))
         slow.go_on.set()
 
     screen = Screen(stop)
     async with asyncio.timeout(PATIENCE_S):
-        question = await desk.ask(ANN, "about Apollo")
-        receipt = await desk.forget(ANN, question.token, tell=screen.show)
+        question = await service.ask(ANN, "about Apollo")
+        receipt = await service.forget(ANN, question.token, tell=screen.show)
     assert stopped == [False]
     assert [one.erasing for one in screen.shown] == [True]
     assert receipt.text.startswith("Forgotten: 2 messages")
@@ -362,16 +362,16 @@ async def test_what_is_being_erased_is_no_longer_stopped_and_its_person_is_told_
 async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
     """Of three threads with erased messages, only one ends up empty."""
     store = store_in_memory()
-    desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+    service = replace(World().service, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
     ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
     for later in ("bar", "gym"):
         await store.ledger.accept(said("may I?", conversation=later))
         given = (ill.message,)
         ending = Closing(Outcome.ANSWERED, "Not with that.", context_messages=given, given_messages=given)
         await store.ledger.finish(await claimed(store), ending, START)
-    question = await desk.ask(ANN, "thread")
+    question = await service.ask(ANN, "thread")
     assert "That is 4 messages, in 3 threads." in question.text
-    receipt = await desk.forget(ANN, question.token)
+    receipt = await service.forget(ANN, question.token)
     assert receipt.text.startswith("Forgotten: 4 messages, ")
     assert ", in 3 threads. A search" in receipt.text
 
@@ -379,20 +379,20 @@ async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
 async def test_what_has_changed_meanwhile_is_asked_again() -> None:
     world = World()
     await answered(world.store, said("the Apollo boat"), "noted")
-    question = await world.desk.ask(ANN, "about Apollo")
+    question = await world.service.ask(ANN, "about Apollo")
     await answered(world.store, said("the Apollo train"), "noted")
-    again = await world.desk.forget(ANN, question.token)
+    again = await world.service.forget(ANN, question.token)
     assert again.text.startswith(forgetting_texts.FORGET_CHANGED)
     assert len(world.texts) == 4
-    assert not (await world.desk.forget(ANN, again.token)).token
+    assert not (await world.service.forget(ANN, again.token)).token
     assert world.texts == []
 
 
 async def test_where_there_is_nothing_it_asks_nothing() -> None:
-    answer = await World().desk.ask(ANN, "about Apollo")
+    answer = await World().service.ask(ANN, "about Apollo")
     assert "Nothing that you said" in answer.text
     assert not answer.token
-    thread = await World().desk.ask(ANN, "this thread")
+    thread = await World().service.ask(ANN, "this thread")
     assert thread.text.startswith("I keep nothing of this thread")
     assert not thread.token
 
@@ -400,14 +400,14 @@ async def test_where_there_is_nothing_it_asks_nothing() -> None:
 async def test_running_answers_are_taken_back_before_their_thread_is_forgotten() -> None:
     world = World()
     await answered(world.store, said("my boat"), "noted")
-    await world.desk.forget(ANN, (await world.desk.ask(ANN, "thread")).token)
+    await world.service.forget(ANN, (await world.service.ask(ANN, "thread")).token)
     assert world.taken_back == [("ann", "thread")]
 
 
 async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> None:
     world, asked = World(), said("my boat")
     await answered(world.store, asked, "a boat")
-    await world.desk.deleted(asked.channel, [asked.message_id, "unknown"])
+    await world.service.deleted(asked.channel, [asked.message_id, "unknown"])
     assert world.texts == []
     assert (SWEEP, "") in world.store.waiting_jobs
 
@@ -415,11 +415,11 @@ async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> 
 async def test_a_place_that_is_gone_for_good_is_erased_and_one_that_invites_the_bot_again_is_not() -> None:
     world = World()
     await answered(world.store, said("my boat"), "a boat")
-    await world.desk.schedule_erasure("server", Gone(conversations=frozenset({"thread"})), at_once=False)
+    await world.service.schedule_erasure("server", Gone(conversations=frozenset({"thread"})), at_once=False)
     assert not await world.worker({}).work()
-    await world.desk.cancel_erasure(["server"])
+    await world.service.cancel_erasure(["server"])
     assert (GONE, "server") not in world.store.waiting_jobs
-    await world.desk.schedule_erasure("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
+    await world.service.schedule_erasure("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
     assert await world.worker({}).work()
     assert world.texts == []
 
@@ -459,9 +459,9 @@ async def test_a_reply_that_is_gone_already_is_done_and_one_that_cannot_be_reach
 A_MINUTE = RateLimits.of(person_minute=2, person_hour=None, channel_minute=None, backlog=None).rates
 
 
-async def edited(desk: ForgetDesk, *posts: tuple[Incoming, str]) -> None:
+async def edited(service: ForgetService, *posts: tuple[Incoming, str]) -> None:
     for post, text in posts:
-        assert await desk.amend(post.channel, post.message_id, text)
+        assert await service.amend(post.channel, post.message_id, text)
 
 
 @pytest.mark.slow
@@ -470,12 +470,12 @@ async def test_of_a_flood_of_edits_the_last_of_each_message_is_kept_at_the_rate_
     posts = [said(f"boat {n}") for n in range(5)]
     for post in posts:
         await answered(world.store, post, "noted")
-    desk = replace(world.desk, edits=RateCounter(A_MINUTE))
+    service = replace(world.service, edits=RateCounter(A_MINUTE))
     for turn in range(20):
-        await edited(desk, *((post, f"train {n}, for the time {turn}") for n, post in enumerate(posts)))
+        await edited(service, *((post, f"train {n}, for the time {turn}") for n, post in enumerate(posts)))
     mine = [text for text in world.texts if text != "noted"]
     assert mine == ["train 0, for the time 0", "train 1, for the time 0", "boat 2", "boat 3", "boat 4"]
-    worker = JobWorker(world.store.jobs, {EDIT: desk.keep_edit}, world.clock, "worker")
+    worker = JobWorker(world.store.jobs, {EDIT: service.keep_edit}, world.clock, "worker")
     kept: list[int] = []
     for _ in range(3):
         await world.clock.advance(60.0)
@@ -490,11 +490,11 @@ async def test_an_edit_that_need_not_wait_takes_the_place_of_one_that_does() -> 
     world = World()
     post = said("boat")
     await answered(world.store, post, "noted")
-    desk = replace(world.desk, edits=RateCounter(A_MINUTE))
-    await edited(desk, (post, "one"), (post, "two"), (post, "three"))
+    service = replace(world.service, edits=RateCounter(A_MINUTE))
+    await edited(service, (post, "one"), (post, "two"), (post, "three"))
     assert {kind for kind, _ in world.store.waiting_jobs} == {EDIT, SWEEP}
     await world.clock.advance(61.0)
-    await edited(desk, (post, "four"))
+    await edited(service, (post, "four"))
     assert {kind for kind, _ in world.store.waiting_jobs} == {SWEEP}
     assert world.texts == ["four", "noted"]
 
@@ -503,10 +503,10 @@ async def test_what_was_never_said_to_the_bot_is_neither_counted_nor_kept() -> N
     world = World()
     post = said("boat")
     await answered(world.store, post, "noted")
-    desk = replace(world.desk, edits=RateCounter(A_MINUTE))
+    service = replace(world.service, edits=RateCounter(A_MINUTE))
     for n in range(9):
-        assert not await desk.amend(post.channel, f"other-{n}", "secret")
-    await edited(desk, (post, "train"))
+        assert not await service.amend(post.channel, f"other-{n}", "secret")
+    await edited(service, (post, "train"))
     assert world.texts == ["train", "noted"]
 
 
@@ -514,6 +514,6 @@ async def test_an_operator_edits_as_much_as_they_like() -> None:
     world = World()
     post = said("boat")
     await answered(world.store, post, "noted")
-    desk = replace(world.desk, edits=RateCounter(A_MINUTE), is_exempt={"ann"}.__contains__)
-    await edited(desk, *((post, f"train {n}") for n in range(9)))
+    service = replace(world.service, edits=RateCounter(A_MINUTE), is_exempt={"ann"}.__contains__)
+    await edited(service, *((post, f"train {n}") for n in range(9)))
     assert world.texts == ["train 8", "noted"]

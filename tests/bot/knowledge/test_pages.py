@@ -19,7 +19,7 @@ from bot.chat.attachments.reading import ReadDocument
 from bot.chat.jobs import JobWorker
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.pages import MAX_LOOKS, LinkedPages
-from bot.knowledge.service import LOOKS, MAX_FILES, KnowledgeDesk
+from bot.knowledge.service import LOOKS, MAX_FILES, KnowledgeService
 from bot.web import fetching
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks
@@ -49,11 +49,11 @@ class Town:
     world: WebWorld
     store: StoreInMemory
     clock: FakeClock
-    desk: KnowledgeDesk
+    service: KnowledgeService
     pages: LinkedPages
 
     async def learn(self, *addresses: str) -> str:
-        return (await self.desk.learn(BOSS, (), pages=addresses or (ADDRESS,))).text
+        return (await self.service.learn(BOSS, (), pages=addresses or (ADDRESS,))).text
 
     async def a_day_later(self) -> None:
         """Run the job after all pages have become due."""
@@ -62,7 +62,7 @@ class Town:
         await JobWorker(self.store.jobs, self.pages.handlers, self.clock, "worker").work()
 
     async def shown(self) -> str:
-        answered = await self.desk.answer(BOSS, "list")
+        answered = await self.service.answer(BOSS, "list")
         return "\n".join([answered.text, *(one.text for one in answered.documents)])
 
     async def known(self, question: str = "hotel costs") -> list[str]:
@@ -83,7 +83,7 @@ async def town(
         guard = WebGuard(parse_networks(opened))
         fetcher = Fetcher(guard, "Test/1", clock, world.resolve, world.dial, robots=robots, limits=LIMITS)
         reads = LinkReader(fetcher, PageReader(Reader(PATIENCE_S, niceness=0))).read
-        desk = KnowledgeDesk(
+        service = KnowledgeService(
             documents=store.documents,
             forgetting=store.forgetting,
             read=no_file,
@@ -91,7 +91,9 @@ async def town(
             preferences=store.preferences,
             read_page=reads,
         )
-        yield Town(world, store, clock, desk, LinkedPages(store.documents, store.forgetting, store.jobs, clock, reads))
+        yield Town(
+            world, store, clock, service, LinkedPages(store.documents, store.forgetting, store.jobs, clock, reads)
+        )
 
 
 async def test_what_was_read_is_named_by_its_address_and_found_with_its_own_link() -> None:
@@ -235,7 +237,7 @@ async def test_a_site_that_asks_programs_to_stay_away_is_not_read_from_then_on()
 )
 async def test_what_cannot_be_read_is_not_learned_and_one_sentence_says_why(address: str, why: str) -> None:
     async with town({"a.example/": answer(HOTEL)}) as here:
-        answered = await here.desk.learn(BOSS, (), pages=(address,))
+        answered = await here.service.learn(BOSS, (), pages=(address,))
         assert (answered.refused, await here.known()) == (True, [])
     assert answered.text.startswith("Not learned: http://")
     assert why in answered.text
@@ -265,14 +267,14 @@ async def test_several_links_are_learned_at_once_and_no_more_than_files() -> Non
 
 async def test_without_the_web_one_sentence_says_what_to_do() -> None:
     store = store_in_memory()
-    desk = KnowledgeDesk(
+    service = KnowledgeService(
         documents=store.documents,
         forgetting=store.forgetting,
         read=no_file,
         clock=FakeClock(),
         preferences=store.preferences,
     )
-    answered = await desk.learn(BOSS, (), pages=(ADDRESS,))
+    answered = await service.learn(BOSS, (), pages=(ADDRESS,))
     assert (answered.text, answered.refused) == (knowledge_texts.NO_LINKS, True)
 
 

@@ -15,7 +15,7 @@ from bot.chat.attachments.reading import ReadDocument
 from bot.chat.texts import replies as reply_texts
 from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, knowledge_panel
-from bot.knowledge.service import KnowledgeDesk, asks_to_share
+from bot.knowledge.service import KnowledgeService, asks_to_share
 from bot.memory import texts as memory_texts
 from tests.bot.memory.test_service import Office
 from tests.fakes.clock import NOON, FakeClock
@@ -40,9 +40,9 @@ class Channel:
     mute: bool = False
 
     @property
-    def desk(self) -> KnowledgeDesk:
+    def service(self) -> KnowledgeService:
         store, clock = self.store, FakeClock()
-        return KnowledgeDesk(
+        return KnowledgeService(
             documents=store.documents,
             forgetting=store.forgetting,
             read=no_file,
@@ -59,7 +59,7 @@ class Channel:
         return await self.store.preferences.all_of("channel:C1") == {SHARING: ON}
 
     async def switch(self, *, on: bool, asker: Asker = BOSS) -> str:
-        return (await self.desk.answer(asker, f"share {'on' if on else 'off'}", self.say)).text
+        return (await self.service.answer(asker, f"share {'on' if on else 'off'}", self.say)).text
 
 
 async def test_who_manages_a_public_channel_switches_it_on_once_everybody_there_was_told() -> None:
@@ -111,7 +111,7 @@ async def test_the_list_says_that_it_is_on_and_offers_who_manages_the_channel_to
     for on, offered in ((False, ["share on"]), (True, ["share off"])):
         if on:
             await channel.switch(on=True)
-        asked = [await channel.desk.answer(who, "") for who in (BOSS, BOB, replace(BOSS, place=CLUB))]
+        asked = [await channel.service.answer(who, "") for who in (BOSS, BOB, replace(BOSS, place=CLUB))]
         assert [knowledge_texts.SHARES_HERE in one.text for one in asked] == [on, on, False]
         pressed = [[action.words for action in knowledge_panel(one).actions] for one in asked]
         assert pressed == [offered, [], []]

@@ -16,7 +16,7 @@ from bot.memory.policies import (
     MAX_CHARS,
     MAX_NAME_CHARS,
     NOT_A_MANAGER,
-    PolicyDesk,
+    PolicyService,
     RemovePolicy,
     Request,
     SetPolicy,
@@ -43,7 +43,7 @@ class World:
     async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
         await self.clock.advance(timedelta(minutes=1).total_seconds())
         asker = Asker(Person("ann", "Ann", "Europe/Berlin"), place, authority=authority)
-        return (await PolicyDesk(self.store.facts, self.clock).answer(asker, words)).text
+        return (await PolicyService(self.store.facts, self.clock).answer(asker, words)).text
 
     async def listed(self, place: Place = TEAM) -> list[str]:
         text = await self.ask("", Authority.GUEST, place)

@@ -22,7 +22,7 @@ from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer
 from bot.memory.commands import memory_panel
 from bot.memory.listing import PAGE, entry_line
-from bot.memory.service import MemoryDesk
+from bot.memory.service import MemoryService
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
@@ -44,8 +44,8 @@ class Office:
     links: "count[int]" = field(default_factory=lambda: count(1))
 
     @property
-    def desk(self) -> MemoryDesk:
-        return MemoryDesk(
+    def service(self) -> MemoryService:
+        return MemoryService(
             facts=self.store.facts,
             profiles=self.store.profiles,
             conversations=self.store.conversations,
@@ -58,7 +58,7 @@ class Office:
 
     async def ask(self, words: str, person: str = "ann", *, manages: bool = False) -> MemoryAnswer:
         here = Place(PersonAudience(person), within_team="T")
-        return await self.desk.answer(Asker(Person(person, person.title()), here, "C1", manages=manages), words)
+        return await self.service.answer(Asker(Person(person, person.title()), here, "C1", manages=manages), words)
 
     async def learn(
         self, text: str, place: Place = DM, person: str = "ann", kind: ProfileField = ProfileField.GOALS, key: str = ""
@@ -277,7 +277,7 @@ async def test_an_entry_is_shown_whole_with_the_page_on_which_it_stands(office: 
 
 async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(office: Office) -> None:
     nowhere = Asker(Person("ann", "Ann"), DM, "", manages=True)
-    assert (await office.desk.answer(nowhere, "pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
+    assert (await office.service.answer(nowhere, "pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
 
 
 async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office) -> None:
@@ -319,12 +319,12 @@ async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
 async def test_lists_that_are_made_at_once_give_no_number_twice(office: Office) -> None:
     store = await open_new()
     try:
-        desk = replace(office.desk, preferences=store.preferences)
+        service = replace(office.service, preferences=store.preferences)
         viewer = Asker(Person("ann", "Ann"), DM)
         for text in ("sail", "row", "swim"):
             await office.learn(text)
-            await asyncio.gather(*(desk.answer(viewer, "") for _ in range(4)))
-        entries = (await desk.answer(viewer, "")).entries
+            await asyncio.gather(*(service.answer(viewer, "") for _ in range(4)))
+        entries = (await service.answer(viewer, "")).entries
         assert [(one.number, one.plain) for one in entries] == [(1, "sail"), (2, "row"), (3, "swim")]
     finally:
         await store.close()

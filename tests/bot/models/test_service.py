@@ -11,21 +11,21 @@ from bot.chat.askers import Requester
 from bot.chat.ports import ModelMenu
 from bot.models import texts as models_texts
 from bot.models.choice import ModelSettings
-from bot.models.service import ModelDesk
+from bot.models.service import ModelService
 from bot.models.switch import ModelSwitch
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import store_in_memory
 
 
-async def desk(access: AccessRules | None = None) -> ModelDesk:
+async def service(access: AccessRules | None = None) -> ModelService:
     settings = ModelSettings(model="ollama:usual", allowed_models=("ollama:small",))
     switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
-    return ModelDesk(switch, store_in_memory().preferences, access or AccessRules())
+    return ModelService(switch, store_in_memory().preferences, access or AccessRules())
 
 
 async def test_a_choice_is_kept_for_the_person_and_can_be_taken_back() -> None:
-    at = await desk()
+    at = await service()
     anna = said("Hello?")
     ben = replace(anna, person=replace(anna.person, id="slack:T1:UBEN"))
     await at.choose(Requester.wrote(anna), "ollama:small")
@@ -38,14 +38,14 @@ async def test_a_choice_is_kept_for_the_person_and_can_be_taken_back() -> None:
 
 
 async def test_what_is_not_allowed_changes_nothing() -> None:
-    at, anna = await desk(), said("Hello?")
+    at, anna = await service(), said("Hello?")
     with pytest.raises(SettingsError):
         await at.choose(Requester.wrote(anna), "openai:gpt-6.1-sol")
     assert (await at.provider(anna)).name == "ollama:usual"
 
 
 async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
-    at = await desk(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
+    at = await service(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
     anna, member = said("Hello?"), Requester("ann", roles=frozenset({"R1"}))
     assert (await at.menu(Requester("ann"))).allowed == ("ollama:usual",)
     with pytest.raises(SettingsError, match="not open to you: choose one of ollama:usual"):
@@ -59,7 +59,7 @@ async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
 
 
 async def test_a_question_may_name_its_own_model_for_itself_alone_as_far_as_it_is_open() -> None:
-    at = await desk(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
+    at = await service(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
     anna = replace(said("Hello?"), roles=frozenset({"R1"}))
     assert (await at.provider(replace(anna, model="ollama:small"))).name == "ollama:small"
     assert (await at.provider(anna)).name == "ollama:usual"
@@ -68,7 +68,7 @@ async def test_a_question_may_name_its_own_model_for_itself_alone_as_far_as_it_i
 
 
 async def test_a_channel_narrows_the_models_and_names_the_one_for_who_chose_none() -> None:
-    at, anna = await desk(), said("Hello?")
+    at, anna = await service(), said("Hello?")
 
     async def chosen_here(rules: str) -> str:
         await at.preferences.set(place_owner(anna.channel), PLACE, rules)

@@ -3,7 +3,7 @@
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.panels import Panel
 from bot.operators.commands import OPERATOR_COMMAND
-from bot.operators.service import OperatorDesk, OperatorLinks
+from bot.operators.service import OperatorLinks, OperatorService
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import store_in_memory
@@ -12,7 +12,7 @@ LINKS = OperatorLinks(store_in_memory().operator_sessions, FakeClock(), lambda: 
 
 
 async def answer(links: OperatorLinks | None, *, operates: bool) -> Panel:
-    command = OPERATOR_COMMAND.bound(OperatorDesk(links, lambda _: operates))
+    command = OPERATOR_COMMAND.bound(OperatorService(links, lambda _: operates))
     return await command.run(CommandCall(words="", caller=FakeCaller()))
 
 

@@ -28,7 +28,7 @@ from bot.chat.commands.declaration import CommandCall
 from bot.chat.panels import Panel
 from bot.schedules import commands as remind
 from bot.schedules import texts as schedule_texts
-from bot.schedules.service import CheckFailed, FirstLook, ScheduleDesk
+from bot.schedules.service import CheckFailed, FirstLook, ScheduleService
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -46,15 +46,15 @@ class Desk:
     def __init__(self) -> None:
         self.store: StoreInMemory = store_in_memory()
         self.clock = FakeClock(NOW)
-        self.desk = ScheduleDesk(self.store.schedules, self.store.preferences, self.clock, BOB.id.__eq__)
+        self.service = ScheduleService(self.store.schedules, self.store.preferences, self.clock, BOB.id.__eq__)
         self.ann = FakeCaller(ANN, place=Place(PersonAudience(ANN.id)), entry_chars=600)
 
     async def remind(self, words: str, caller: FakeCaller | None = None, *, pressed: bool = False) -> Panel:
         call = CommandCall(words=words, caller=caller or self.ann, pressed=pressed)
-        return await remind.REMIND_COMMAND.bound(self.desk).run(call)
+        return await remind.REMIND_COMMAND.bound(self.service).run(call)
 
     async def show(self, words: str = "", caller: FakeCaller | None = None) -> Panel:
-        return await remind.COMMAND.bound(self.desk).run(CommandCall(words=words, caller=caller or self.ann))
+        return await remind.COMMAND.bound(self.service).run(CommandCall(words=words, caller=caller or self.ann))
 
     async def kept(self, person: Person = ANN) -> list[Schedule]:
         return await self.store.schedules.of_person(person.id)
@@ -69,9 +69,9 @@ def labels(panel: Panel) -> list[str]:
 
 
 async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_buttons() -> None:
-    desk = Desk()
-    panel = await desk.remind("every Monday at 8:00 to sum up")
-    (kept,) = await desk.kept()
+    service = Desk()
+    panel = await service.remind("every Monday at 8:00 to sum up")
+    (kept,) = await service.kept()
     assert panel.text == (
         "I will remind you in a direct message: **Monday 30 November, 08:00 Europe/Berlin; "
         "then every Monday at 08:00, until 22 May 2027**.\n"
@@ -85,85 +85,85 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
     )
     assert kept.definition.place == Place(PersonAudience(ANN.id))
     assert kept.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
-    cancelled = await desk.show(panel.actions[1].words)
+    cancelled = await service.show(panel.actions[1].words)
     assert cancelled.text == "Cancelled: “sum up”"
-    assert await desk.kept() == []
+    assert await service.kept() == []
 
 
 async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> None:
-    desk = Desk()
-    panel = await desk.remind("tomorrow at 3 to call Ben")
+    service = Desk()
+    panel = await service.remind("tomorrow at 3 to call Ben")
     assert panel.refused
     assert labels(panel) == ["Tue 24 Nov 2026, 03:00", "Tue 24 Nov 2026, 15:00"]
-    assert await desk.kept() == []
-    await desk.remind(panel.actions[1].words, pressed=True)
-    (kept,) = await desk.kept()
+    assert await service.kept() == []
+    await service.remind(panel.actions[1].words, pressed=True)
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 14, tzinfo=UTC))
-    edited = await desk.show(f"edit {kept.id} tomorrow at 4")
+    edited = await service.show(f"edit {kept.id} tomorrow at 4")
     assert labels(edited) == ["Tue 24 Nov 2026, 04:00", "Tue 24 Nov 2026, 16:00"]
-    await desk.show(edited.actions[1].words)
-    (kept,) = await desk.kept()
+    await service.show(edited.actions[1].words)
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
 
 
 async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_takes_it_as_text() -> None:
-    desk = Desk()
-    panel = await desk.remind("every Monday at 9:00 just after lunch call Ben")
+    service = Desk()
+    panel = await service.remind("every Monday at 9:00 just after lunch call Ben")
     assert panel.refused
     assert panel.text.startswith("I understood “every Monday … at 9:00” as the time, but not “after”.")
-    assert await desk.kept() == []
+    assert await service.kept() == []
     (button,) = panel.actions
-    await desk.remind(button.words, pressed=True)
-    (kept,) = await desk.kept()
+    await service.remind(button.words, pressed=True)
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.rule) == ("just after lunch call Ben", "0 9 * * 1")
 
 
 async def test_before_a_divider_nothing_is_dropped() -> None:
-    desk = Desk()
+    service = Desk()
     for words in (
         "ask every hour between nine and tea time | check the build",
         "ask every hour, roughly | check the build",
         "ask every Monday from the office | check the build",
     ):
-        panel = await desk.show(words)
+        panel = await service.show(words)
         assert "but not" in panel.text, panel.text
-    assert await desk.kept() == []
-    panel = await desk.show("ask every hour between 9 and 17 | check the build")
+    assert await service.kept() == []
+    panel = await service.show("ask every hour between 9 and 17 | check the build")
     assert "then every hour from 09:00 to 17:00, until" in panel.text
     assert "\nNext: Mon 23 Nov 11:00, Mon 23 Nov 12:00, Mon 23 Nov 13:00.\n" in panel.text
 
 
 async def test_edit_changes_the_words_only_behind_a_divider() -> None:
-    desk = Desk()
-    await desk.remind("tomorrow at 9:00 to call Ben")
-    await desk.show("edit 1 tomorrow at 10:00 UTC")
-    (kept,) = await desk.kept()
+    service = Desk()
+    await service.remind("tomorrow at 9:00 to call Ben")
+    await service.show("edit 1 tomorrow at 10:00 UTC")
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
-    panel = await desk.show("edit 1 tomorrow at 11:00 call Eve")
+    panel = await service.show("edit 1 tomorrow at 11:00 call Eve")
     assert "but not “call Eve”" in panel.text
-    (kept,) = await desk.kept()
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
-    await desk.show(panel.actions[0].words)
-    (kept,) = await desk.kept()
+    await service.show(panel.actions[0].words)
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Eve", datetime(2026, 11, 24, 10, tzinfo=UTC))
-    await desk.show("edit 1 tomorrow at 12:00 | call Zoe")
-    (kept,) = await desk.kept()
+    await service.show("edit 1 tomorrow at 12:00 | call Zoe")
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Zoe", datetime(2026, 11, 24, 11, tzinfo=UTC))
 
 
 async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_own() -> None:
-    desk = Desk()
-    panel = await desk.remind("every Monday at 9:00 New York time to call the US team")
+    service = Desk()
+    panel = await service.remind("every Monday at 9:00 New York time to call the US team")
     assert "Monday 23 November, 09:00 America/New_York; then every Monday at 09:00" in panel.text
     assert "\nNext Europe/Berlin: Mon 23 Nov 15:00, Mon 30 Nov 15:00, Mon 7 Dec 15:00.\n" in panel.text
 
 
 @pytest.mark.slow
 async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
-    desk = Desk()
-    answer = await desk.remind("tomorrow at 9:00 standup", in_general())
-    alone = await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
-    schedules = [one.definition for one in await desk.kept()]
+    service = Desk()
+    answer = await service.remind("tomorrow at 9:00 standup", in_general())
+    alone = await service.remind("me tomorrow at 9:00 to call Ben", in_general())
+    schedules = [one.definition for one in await service.kept()]
     assert [(one.direct, one.place, one.channel) for one in schedules] == [
         (False, GENERAL, "C1"),
         (True, Place(PersonAudience(ANN.id)), "C1"),
@@ -173,23 +173,23 @@ async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_a
 
 
 async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> None:
-    desk = Desk()
-    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
-    asked = await desk.remind("tomorrow at 9:00 to call Ben", nobody_knows)
+    service = Desk()
+    nobody_knows = replace(service.ann, person=replace(ANN, time_zone=""))
+    asked = await service.remind("tomorrow at 9:00 to call Ben", nobody_knows)
     assert asked.parts[0].select is not None
-    assert await desk.kept() == []
-    chosen = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    assert await service.kept() == []
+    chosen = await service.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
     assert nobody_knows.zone == ["Europe/Berlin"]
     assert (
         chosen.text == schedule_texts.ZONE_FIRST
     )  # the caller's person comes from the platform, which has not changed
-    answer = await desk.remind("in 20 minutes the oven", nobody_knows)
+    answer = await service.remind("in 20 minutes the oven", nobody_knows)
     assert "**in 20 minutes**" in answer.text
-    (kept,) = await desk.kept()
+    (kept,) = await service.kept()
     assert kept.definition.timing.at == NOW + timedelta(minutes=20)
-    assert "in 20 minutes" in (await desk.show("", nobody_knows)).parts[0].text
-    assert "10:40 Europe/Berlin" in (await desk.show()).parts[0].text
-    assert (await desk.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
+    assert "in 20 minutes" in (await service.show("", nobody_knows)).parts[0].text
+    assert "10:40 Europe/Berlin" in (await service.show()).parts[0].text
+    assert (await service.show("edit 1 tomorrow at 9:00", nobody_knows)).text == schedule_texts.ZONE_FIRST
 
 
 class CountingExecutor(ThreadPoolExecutor):
@@ -203,19 +203,19 @@ class CountingExecutor(ThreadPoolExecutor):
 
 
 async def test_long_words_are_read_outside_of_the_event_loop_also_to_learn_whether_a_zone_is_needed() -> None:
-    desk, executor = Desk(), CountingExecutor(1)
+    service, executor = Desk(), CountingExecutor(1)
     asyncio.get_running_loop().set_default_executor(executor)
-    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
-    await desk.remind("in 20 minutes to " + "paint " * 300, nobody_knows)
+    nobody_knows = replace(service.ann, person=replace(ANN, time_zone=""))
+    await service.remind("in 20 minutes to " + "paint " * 300, nobody_knows)
     assert executor.count == len(("the time", "the zone"))
-    assert len(await desk.kept()) == 1
+    assert len(await service.kept()) == 1
 
 
 async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
-    desk = Desk()
-    await desk.show("ask every Monday at 8:00 | sum up *the week* here", in_general())
-    await desk.remind("me tomorrow at 9:00 to call Ben", in_general())
-    shown = await desk.show()
+    service = Desk()
+    await service.show("ask every Monday at 8:00 | sum up *the week* here", in_general())
+    await service.remind("me tomorrow at 9:00 to call Ben", in_general())
+    shown = await service.show()
     assert [part.text for part in shown.parts] == [
         "**2** · reminder for you in a direct message · Tuesday 24 November, 09:00 Europe/Berlin\n“call Ben”",
         (
@@ -224,110 +224,112 @@ async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
         ),
     ]
     assert [action.label for action in shown.parts[1].actions] == ["Change", "Pause", "Cancel"]
-    paused = await desk.show("pause 1")
+    paused = await service.show("pause 1")
     assert labels(paused) == ["Resume", "Cancel"]
-    assert [one.state for one in await desk.kept()] == [ScheduleState.ACTIVE, ScheduleState.PAUSED]
-    await desk.show("resume 1")
-    assert {one.state for one in await desk.kept()} == {ScheduleState.ACTIVE}
-    assert (await desk.show("pause 99")).refused
-    assert (await desk.show("edit 1 | sum up the month")).text.endswith("“sum up the month”")
-    (_, question) = await desk.kept()
+    assert [one.state for one in await service.kept()] == [ScheduleState.ACTIVE, ScheduleState.PAUSED]
+    await service.show("resume 1")
+    assert {one.state for one in await service.kept()} == {ScheduleState.ACTIVE}
+    assert (await service.show("pause 99")).refused
+    assert (await service.show("edit 1 | sum up the month")).text.endswith("“sum up the month”")
+    (_, question) = await service.kept()
     assert (question.definition.kind, question.definition.timing.rule) == (ScheduleKind.QUESTION, "0 8 * * 1")
 
 
 async def test_people_change_only_their_own_and_operators_see_times_and_places_without_words() -> None:
-    desk = Desk()
-    await desk.remind("tomorrow at 9:00 secret errand")
+    service = Desk()
+    await service.remind("tomorrow at 9:00 secret errand")
     bob = FakeCaller(BOB, place=Place(PersonAudience(BOB.id)))
     stranger = FakeCaller(replace(ANN, id="slack:T1:U3"), place=Place(PersonAudience("slack:T1:U3")))
     for words in ("cancel 1", "pause 1", "edit 1 | mine", "all"):
-        assert (await desk.show(words, stranger)).refused
-    every = await desk.show("all", bob)
+        assert (await service.show(words, stranger)).refused
+    every = await service.show("all", bob)
     assert ANN.id in every.text
     assert "Tuesday 24 November, 09:00" in every.text
     assert "secret" not in every.text
-    assert (await desk.show("pause 1", bob)).refused
-    assert "secret" not in (await desk.show("cancel 1", bob)).text
-    assert await desk.kept() == []
+    assert (await service.show("pause 1", bob)).refused
+    assert "secret" not in (await service.show("cancel 1", bob)).text
+    assert await service.kept() == []
 
 
 async def test_a_channels_manager_forbids_posts_there_and_nothing_else() -> None:
-    desk = Desk()
-    assert (await desk.show("forbid", in_general())).refused
-    assert (await desk.show("forbid")).refused
-    assert not (await desk.show("forbid", in_general(BOB, Authority.MANAGER))).refused
-    assert (await desk.remind("tomorrow at 9:00 standup", in_general())).text == schedule_texts.FORBIDDEN
-    assert not (await desk.remind("me tomorrow at 9:00 to call Ben", in_general())).refused
-    await desk.show("allow", in_general(BOB, Authority.MANAGER))
-    assert not (await desk.remind("tomorrow at 9:00 standup", in_general())).refused
+    service = Desk()
+    assert (await service.show("forbid", in_general())).refused
+    assert (await service.show("forbid")).refused
+    assert not (await service.show("forbid", in_general(BOB, Authority.MANAGER))).refused
+    assert (await service.remind("tomorrow at 9:00 standup", in_general())).text == schedule_texts.FORBIDDEN
+    assert not (await service.remind("me tomorrow at 9:00 to call Ben", in_general())).refused
+    await service.show("allow", in_general(BOB, Authority.MANAGER))
+    assert not (await service.remind("tomorrow at 9:00 standup", in_general())).refused
 
 
 async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> None:
-    desk = Desk()
+    service = Desk()
     said = {
         "call Ben": schedule_texts.NO_TIME,
         "tomorrow at 9:00": schedule_texts.NO_WORDS,
         "2020-01-01 09:00 call Ben": "That time is over: it is Monday 23 November 2026, 10:20 Europe/Berlin now.",
         "every 3 minutes look": "The rule '*/3 * * * *' comes too often: leave at least 5 minutes between two times.",
     }
-    assert {words: (await desk.remind(words)).text for words in said} == said
-    assert (await desk.remind("x" * 5_000)).text == schedule_texts.TOO_LONG.format(most=2_000)
-    assert (await desk.show("nonsense")).text == schedule_texts.USAGE
+    assert {words: (await service.remind(words)).text for words in said} == said
+    assert (await service.remind("x" * 5_000)).text == schedule_texts.TOO_LONG.format(most=2_000)
+    assert (await service.show("nonsense")).text == schedule_texts.USAGE
 
 
 async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None:
-    desk = Desk()
-    await desk.remind("tomorrow at 9:00 | call Ben every day")
-    filled = await remind.COMMAND.bound(desk.desk).prefill(remind.CHANGE, CommandCall(words="edit 1", caller=desk.ann))
+    service = Desk()
+    await service.remind("tomorrow at 9:00 | call Ben every day")
+    filled = await remind.COMMAND.bound(service.service).prefill(
+        remind.CHANGE, CommandCall(words="edit 1", caller=service.ann)
+    )
     assert filled == {"what": "call Ben every day"}
     spelled = remind.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
-    await desk.show(spelled)
-    (kept,) = await desk.kept()
+    await service.show(spelled)
+    (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.rule) == ("call Eve every Monday at 8", "")
     new = remind.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
     assert new == "me in 5 minutes | tea"
 
 
 async def test_without_buttons_their_words_are_shown() -> None:
-    desk = Desk()
-    plain = replace(desk.ann, entry_chars=None)
-    assert "/schedules cancel 1" in (await desk.remind("tomorrow at 9:00 tea", plain)).text
-    assert schedule_texts.USAGE in (await desk.show("", plain)).text
+    service = Desk()
+    plain = replace(service.ann, entry_chars=None)
+    assert "/schedules cancel 1" in (await service.remind("tomorrow at 9:00 tea", plain)).text
+    assert schedule_texts.USAGE in (await service.show("", plain)).text
 
 
 @pytest.mark.slow
 async def test_a_person_has_fifty_schedules_at_most() -> None:
-    desk = Desk()
+    service = Desk()
     for _ in range(50):
-        await desk.remind("tomorrow at 9:00 tea")
-    assert (await desk.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
+        await service.remind("tomorrow at 9:00 tea")
+    assert (await service.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
     asker = Asker(BOB, Place(PersonAudience(BOB.id)))
-    assert not (await desk.desk.remind(asker, "tomorrow at 9:00 tea")).refused
+    assert not (await service.service.remind(asker, "tomorrow at 9:00 tea")).refused
 
 
 async def test_a_long_list_has_pages_that_fit_every_platform() -> None:
-    desk = Desk()
+    service = Desk()
     for number in range(8):
-        await desk.remind(f"tomorrow at 9:00 | thing {number}")
-    first, second = await desk.show(), await desk.show("page 2")
+        await service.remind(f"tomorrow at 9:00 | thing {number}")
+    first, second = await service.show(), await service.show("page 2")
     assert [len(panel.parts) for panel in (first, second)] == [7, 3]
     assert "thing 7" in second.parts[1].text
     assert [action.words for action in first.parts[-1].actions] == ["page 2"]
     components = sum(1 + bool(part.actions) + len(part.actions) for part in first.parts)
     assert components + 3 <= 40, "Discord shows no more"
-    assert "thing 7" in (await desk.show("show 8")).text
+    assert "thing 7" in (await service.show("show 8")).text
 
 
 async def test_words_too_long_for_a_button_have_to_be_written() -> None:
-    desk, long = Desk(), "tomorrow at 3 to " + "water " * 40
-    panel = await desk.remind(long)
+    service, long = Desk(), "tomorrow at 3 to " + "water " * 40
+    panel = await service.remind(long)
     assert panel.actions == ()
     assert "2026-11-24 03:00 to water" in panel.text
-    nobody_knows = replace(desk.ann, person=replace(ANN, time_zone=""))
-    asked = await desk.remind(long, nobody_knows)
+    nobody_knows = replace(service.ann, person=replace(ANN, time_zone=""))
+    asked = await service.remind(long, nobody_knows)
     assert asked.parts[0].select is not None
     assert len(asked.parts[0].select.words) <= 80
-    answer = await desk.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
+    answer = await service.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
     assert answer.text == schedule_texts.REMIND_USAGE
 
 
@@ -387,20 +389,20 @@ def dm_of_ann() -> Incoming:
 
 
 async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() -> None:
-    desk = Desk()
+    service = Desk()
     alone = Place(PersonAudience(ANN.id))
     timing = Timing("Europe/Berlin", at=NOW)
     new = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)
-    one = await desk.store.schedules.add(new)
+    one = await service.store.schedules.add(new)
     assert isinstance(one, Schedule)
-    shown = await desk.show()
+    shown = await service.show()
     (part,) = [part for part in shown.parts if part.text.startswith("**1**")]
     assert part.text == "**1** · long work for you in a direct message · at work since 10:20\n“Make a table.”"
     assert [(button.label, button.words) for button in part.actions] == [("Stop", "cancel 1")]
     for words in ("pause 1", "resume 1", "edit 1 tomorrow at 9:00"):
-        assert (await desk.show(words)).text == schedule_texts.WORK_STAYS.format(id=1)
-    everybody = await desk.show("all", FakeCaller(BOB, place=Place(PersonAudience(BOB.id)), entry_chars=600))
+        assert (await service.show(words)).text == schedule_texts.WORK_STAYS.format(id=1)
+    everybody = await service.show("all", FakeCaller(BOB, place=Place(PersonAudience(BOB.id)), entry_chars=600))
     assert "long work" in everybody.text
     assert "Make a table" not in everybody.text
-    assert (await desk.show("cancel 1")).text == schedule_texts.WORK_STOPPED.format(words="Make a table.")
-    assert await desk.kept() == []
+    assert (await service.show("cancel 1")).text == schedule_texts.WORK_STOPPED.format(words="Make a table.")
+    assert await service.kept() == []

@@ -18,7 +18,7 @@ from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.tools import texts as tool_texts
 from bot.tools.answers import ToolsAnswer
-from bot.tools.approvals import NAME, OWNER, READ_S, ApprovalPolicy, NumberedRows, PolicyTable, ToolsDesk
+from bot.tools.approvals import NAME, OWNER, READ_S, ApprovalPolicy, ApprovalService, NumberedRows, PolicyTable
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.minds import FakeServers
 from tests.fakes.one_turn import Echo
@@ -39,10 +39,10 @@ class World:
         self.table = PolicyTable(self.store.preferences, self.store.audit, self.clock, fixed)
         policy = ApprovalPolicy(self.store.consents, self.clock, self.table)
         self.toolbox = Toolbox((), [FixedTools((Echo(effect=ToolEffect.READS),))], policy)
-        self.desk = ToolsDesk(self.toolbox, policy, self.clock, lambda: None)
+        self.service = ApprovalService(self.toolbox, policy, self.clock, lambda: None)
 
     async def told(self, words: str, asker: Asker = ANN, *, operates: bool = True) -> ToolsAnswer:
-        return await self.desk.answer(asker, words, operates=operates)
+        return await self.service.answer(asker, words, operates=operates)
 
     async def says(self, words: str, asker: Asker = ANN) -> str:
         answer = await self.told(words, asker)
@@ -157,10 +157,12 @@ async def test_people_and_channels_may_be_named_as_their_platform_does(who: str,
 async def test_a_server_that_is_away_is_told_with_a_reason_to_those_who_may_use_it() -> None:
     world = World()
     away = {"wiki": tool_texts.SERVER_AWAY, "jira": tool_texts.SERVER_STARTS}
-    toolbox = Toolbox((), [FixedTools((Echo(effect=ToolEffect.READS),))], world.desk.policy, servers=FakeServers(away))
-    desk = ToolsDesk(toolbox, world.desk.policy, world.clock, lambda: None)
+    toolbox = Toolbox(
+        (), [FixedTools((Echo(effect=ToolEffect.READS),))], world.service.policy, servers=FakeServers(away)
+    )
+    service = ApprovalService(toolbox, world.service.policy, world.clock, lambda: None)
     await world.says("policy set jira.* U2 * no")
-    bos, anns = [(await desk.answer(one, "", operates=one is ANN)).text for one in (BO, ANN)]
+    bos, anns = [(await service.answer(one, "", operates=one is ANN)).text for one in (BO, ANN)]
     assert f"- `wiki`: {tool_texts.SERVER_AWAY}" in bos
     assert "jira" not in bos
     assert tool_texts.AWAY_HOW not in bos

@@ -6,7 +6,7 @@ import discord
 import pytest
 
 from bot.chat.secret import Secret
-from bot.platforms.discord.commands import CommandDesk, CommandTree
+from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.members import Members, Servers
@@ -21,7 +21,7 @@ async def test_the_registration_of_every_command_is_as_discord_describes_it() ->
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
     members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
-    CommandDesk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations)
+    CommandHandler(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations)
     body = [command.to_dict(tree) for command in tree.get_commands()]
     assert body
     assert problems("PUT", "/applications/1/commands", body, {}) == []

@@ -9,7 +9,7 @@ import pytest
 from discord import app_commands
 
 from bot.chat.secret import Secret
-from bot.platforms.discord.commands import CommandDesk
+from bot.platforms.discord.commands import CommandHandler
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.interactions import Tree
@@ -31,7 +31,7 @@ async def payload() -> list[dict[str, Any]]:
     tree: Tree = app_commands.CommandTree(client)
     host, clock = FakeHost(), FakeClock()
     members = Members(Servers(DiscordSettings(Secret("t")), client), clock)
-    CommandDesk(
+    CommandHandler(
         tree,
         host,
         Connection(clock, 1.0),

@@ -14,7 +14,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.schedules.service import ScheduleDesk
+from bot.schedules.service import ScheduleService
 from tests.fakes.askers import asker
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
@@ -199,7 +199,7 @@ async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_i
     host, shown = reply(slack, OFFERS | SCHEDULING)
     host.scheduled = OneSchedule()
     ann = asker(f"{TEAM}:{ANN}", time_zone="Europe/Berlin")
-    await ScheduleDesk(host.store.schedules, host.store.preferences, FakeClock()).remind(ann, "tomorrow at 9:00 tea")
+    await ScheduleService(host.store.schedules, host.store.preferences, FakeClock()).remind(ann, "tomorrow at 9:00 tea")
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Change"))
         await slack.until(lambda: slack.state.whispers)

@@ -53,7 +53,7 @@ async def test_a_token_that_ends_soon_is_renewed_before_it_is_used(store: Store,
         world.clock.ahead_s += 3_590
         assert await world.use(ANN) == "the notes of ann: buy bread"
         assert service.authorization.refreshed == 1
-        assert (await world.desk.answer(ANN, "")).signed_in == ("wiki",)
+        assert (await world.service.answer(ANN, "")).signed_in == ("wiki",)
 
 
 async def test_a_token_that_the_server_takes_no_longer_is_renewed_within_the_call(
@@ -87,7 +87,7 @@ async def test_an_authorization_server_that_is_away_ends_no_sign_in(store: Store
         for _ in range(2):  # the lease is given back
             with pytest.raises(OAuthFailed, match="cannot be reached"):
                 await _bearer(world)
-        assert (await world.desk.answer(ANN, "")).signed_in == ("wiki",)
+        assert (await world.service.answer(ANN, "")).signed_in == ("wiki",)
 
 
 @dataclass
@@ -130,7 +130,7 @@ async def test_who_signs_in_again_is_signed_in_where_one_revocation_ends_all_of_
     (client,) = service.authorization.clients
     again = replace(with_account(service), oauth=OAuthClientConfig(client_id=client))
     async with sign_ins(store, again) as world:
-        redirect = AnyUrl(world.desk.client("wiki").redirect)
+        redirect = AnyUrl(world.service.client("wiki").redirect)
         known = service.authorization.clients[client]
         service.authorization.clients[client] = known.model_copy(update={"redirect_uris": [redirect]})
         assert (await world.signed_in(ANN, "ann")).status_code == 200
@@ -195,7 +195,7 @@ async def test_who_signs_out_while_it_is_renewed_leaves_no_token_behind(store: S
         waiting = asyncio.create_task(_bearer(world))
         async with asyncio.timeout(PATIENCE_S):
             await service.authorization.renewing.wait()
-        await world.desk.answer(ANN, "sign out wiki")
+        await world.service.answer(ANN, "sign out wiki")
         with pytest.raises(NotSignedIn):
             await waiting
         assert await store.tool_accounts.all_of(ANN.id) == {}
@@ -258,7 +258,7 @@ async def test_a_call_under_way_ends_with_a_word_when_its_server_or_its_account_
             if ends == "the server":
                 await service.cut()
             else:
-                await world.desk.answer(ANN, "sign out wiki")
+                await world.service.answer(ANN, "sign out wiki")
             said = await called
         assert ("/tools sign in wiki" in said) is (ends == "the account")
         assert said
@@ -283,7 +283,7 @@ async def test_a_tool_that_needs_more_rights_has_them_asked_for_at_the_next_sign
         refusing = httpx2.MockTransport(lambda _: httpx2.Response(403, headers={"www-authenticate": lacks}))
         async with httpx2.AsyncClient(transport=refusing, auth=auth) as client:
             await client.post(service.url)
-        assert "more rights" in (await world.desk.answer(ANN, "")).text
+        assert "more rights" in (await world.service.answer(ANN, "")).text
         page = await Browser("ann").open(await world.link(ANN))
         sent = await (browser := Browser("ann")).press(await browser.open(str(page.url)))
         assert parse_qs(urlsplit(sent.headers["location"]).query)["scope"] == ["notes:write"]

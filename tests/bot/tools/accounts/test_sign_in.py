@@ -12,7 +12,7 @@ import pytest
 from agent.errors import SettingsError, ToolError
 from agent.memory.forgetting_plans import Everything
 from bot.tools.accounts.pages import CONNECTIONS, SignInPages, listening
-from bot.tools.accounts.sign_in import SignInDesk
+from bot.tools.accounts.sign_in import OAuthSignInService
 from bot.tools.mcp.source import NO_MCP_SERVERS
 from store.engine import Store
 from tests.fakes.oauth_server import ToolService, tool_service
@@ -45,7 +45,7 @@ async def test_each_person_uses_a_server_with_their_own_account(store: Store, se
         await world.signed_in(BOB, "bob")
         assert await world.use(ANN) == "the notes of ann: buy bread"
         assert await world.use(BOB) == "the notes of bob: sell boat"
-        (line,) = [one for one in (await world.desk.answer(ANN, "")).text.splitlines() if "`wiki`" in one]
+        (line,) = [one for one in (await world.service.answer(ANN, "")).text.splitlines() if "`wiki`" in one]
         assert "you are signed in" in line
     assert service.called == ["ann", "bob"]
 
@@ -194,7 +194,7 @@ async def test_no_request_decides_where_a_browser_is_sent(store: Store, service:
 
 async def test_who_asks_for_link_after_link_is_asked_to_wait(store: Store, service: ToolService) -> None:
     async with sign_ins(store, with_account(service)) as world:
-        said = [(await world.desk.answer(ANN, "sign in wiki")).text for _ in range(7)]
+        said = [(await world.service.answer(ANN, "sign in wiki")).text for _ in range(7)]
         assert ["several links" in one for one in said] == [False] * 5 + [True] * 2
         await world.link(BOB)
         world.clock.ahead_s += 61
@@ -222,10 +222,10 @@ async def _address(link: str, user: str) -> str:
 async def test_where_no_browser_reaches_the_bot_its_address_is_pasted(store: Store, service: ToolService) -> None:
     async with sign_ins(store, with_account(service), pages=False) as world:
         address = await _address(await world.link(ANN), "ann")
-        said = await world.desk.answer(ANN, f"sign in wiki <{address}>")
+        said = await world.service.answer(ANN, f"sign in wiki <{address}>")
         assert said.text.startswith("You are signed in at `wiki`")
         assert await world.use(ANN) == "the notes of ann: buy bread"
-        assert "no sign-in of yours" in (await world.desk.answer(ANN, f"sign in wiki {address}")).text
+        assert "no sign-in of yours" in (await world.service.answer(ANN, f"sign in wiki {address}")).text
 
 
 async def test_somebody_elses_address_is_refused_and_stays_theirs(store: Store, service: ToolService) -> None:
@@ -233,9 +233,9 @@ async def test_somebody_elses_address_is_refused_and_stays_theirs(store: Store, 
     async with sign_ins(store, with_account(service), pages=False) as world:
         of_ann, of_bob = await _address(await world.link(ANN), "ann"), await _address(await world.link(BOB), "bob")
         for person, address in ((BOB, of_ann), (ANN, of_bob)):
-            assert "no sign-in of yours" in (await world.desk.answer(person, f"sign in wiki {address}")).text
+            assert "no sign-in of yours" in (await world.service.answer(person, f"sign in wiki {address}")).text
         assert (await store.tool_accounts.all_of(ANN.id), await store.tool_accounts.all_of(BOB.id)) == ({}, {})
-        assert "You are signed in" in (await world.desk.answer(ANN, f"sign in wiki {of_ann}")).text
+        assert "You are signed in" in (await world.service.answer(ANN, f"sign in wiki {of_ann}")).text
         assert await world.use(ANN) == "the notes of ann: buy bread"
 
 
@@ -248,7 +248,7 @@ async def test_a_code_of_another_sign_in_beside_ones_own_state_is_worth_nothing(
         stolen = parse_qs(urlsplit(of_mallory).query)["code"][0]
         own = {name: values[0] for name, values in parse_qs(urlsplit(of_ann).query).items()}
         mixed = f"{of_ann.partition('?')[0]}?{urlencode(own | {'code': stolen})}"
-        assert "You are not signed in" in (await world.desk.answer(ANN, f"sign in wiki {mixed}")).text
+        assert "You are not signed in" in (await world.service.answer(ANN, f"sign in wiki {mixed}")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
 
 
@@ -256,13 +256,13 @@ async def test_a_code_of_another_sign_in_beside_ones_own_state_is_worth_nothing(
 async def test_a_code_alone_is_not_taken(store: Store, service: ToolService, pasted: str) -> None:
     async with sign_ins(store, with_account(service), pages=False) as world:
         await world.link(ANN)
-        assert "paste the whole address" in (await world.desk.answer(ANN, f"sign in wiki {pasted}")).text
+        assert "paste the whole address" in (await world.service.answer(ANN, f"sign in wiki {pasted}")).text
 
 
 async def test_a_pasted_address_must_be_the_one_of_that_server(store: Store, service: ToolService) -> None:
     async with sign_ins(store, with_account(service), pages=False) as world:
         address = (await _address(await world.link(ANN), "ann")).replace("/callback/wiki", "/callback/other")
-        assert "no sign-in of yours" in (await world.desk.answer(ANN, f"sign in wiki {address}")).text
+        assert "no sign-in of yours" in (await world.service.answer(ANN, f"sign in wiki {address}")).text
 
 
 # What is kept.
@@ -293,11 +293,11 @@ async def test_who_signs_out_is_so_here_and_at_the_server(store: Store, service:
         await world.signed_in(ANN, "ann")
         await world.signed_in(BOB, "bob")
         tool = (await world.tools(ANN))["wiki.notes"]
-        assert "no longer accepts" in (await world.desk.answer(ANN, "sign out wiki")).text
+        assert "no longer accepts" in (await world.service.answer(ANN, "sign out wiki")).text
         assert service.authorization.users() == {"bob"}
         with pytest.raises(ToolError, match="/tools sign in wiki"):
             await tool.run({}, context(ANN))
-        assert "were not signed in" in (await world.desk.answer(ANN, "sign out wiki")).text
+        assert "were not signed in" in (await world.service.answer(ANN, "sign out wiki")).text
         assert await world.use(BOB) == "the notes of bob: sell boat"
 
 
@@ -307,9 +307,9 @@ async def test_who_is_signed_in_at_a_server_that_was_taken_away_sees_so_and_can_
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
     async with sign_ins(store, with_account(service, "other")) as world:
-        assert (await world.desk.answer(ANN, "")).signed_in == ("wiki",)
-        assert "no server" in (await world.desk.answer(BOB, "sign out wiki")).text.lower()
-        assert "no longer accepts" in (await world.desk.answer(ANN, "sign out wiki")).text
+        assert (await world.service.answer(ANN, "")).signed_in == ("wiki",)
+        assert "no server" in (await world.service.answer(BOB, "sign out wiki")).text.lower()
+        assert "no longer accepts" in (await world.service.answer(ANN, "sign out wiki")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
     assert service.authorization.users() == set()
 
@@ -324,7 +324,7 @@ async def test_where_every_such_server_was_taken_away_what_people_gave_is_still_
         if order == "forget":
             assert await world.source.revoke(store.tool_accounts, ANN.id) == ""
         else:
-            assert "no longer accepts" in (await world.desk.answer(ANN, "sign out wiki")).text
+            assert "no longer accepts" in (await world.service.answer(ANN, "sign out wiki")).text
     assert service.authorization.users() == set()
 
 
@@ -340,7 +340,7 @@ async def test_a_server_that_cannot_be_told_is_named_and_the_tokens_go_all_the_s
         await world.signed_in(ANN, "ann")
         await service.stop()
         assert "wiki" in await world.source.revoke(store.tool_accounts, ANN.id)
-        assert "has not confirmed" in (await world.desk.answer(ANN, "sign out wiki")).text
+        assert "has not confirmed" in (await world.service.answer(ANN, "sign out wiki")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
 
 
@@ -375,7 +375,7 @@ async def test_a_key_that_was_changed_asks_to_sign_in_anew_and_the_old_one_bring
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
     async with sign_ins(store, with_account(service), keys=OTHER_KEY) as world:
-        assert "operator's key has changed" in (await world.desk.answer(ANN, "")).text
+        assert "operator's key has changed" in (await world.service.answer(ANN, "")).text
         assert "/tools sign in wiki" in await world.use(ANN, "wiki.sign_in")
     async with sign_ins(store, with_account(service), keys=f"{OTHER_KEY},{KEY}") as world:
         assert await world.use(ANN) == "the notes of ann: buy bread"
@@ -390,14 +390,16 @@ async def test_authorization_servers_find_the_bots_document_where_its_id_says(
     async with sign_ins(store, with_account(service)) as world:
         assert (await Browser("").open(f"{world.public}/sign-in/client/wiki.json")).status_code == 404  # no https
         public = "https://bot.example"
-        desk = SignInDesk(world.people.configs, world.people.accounts, public, world.clock, world.people.changed)
-        async with listening(SignInPages(_always(desk), public), "127.0.0.1", 0, "X") as port:
+        signing = OAuthSignInService(
+            world.people.configs, world.people.accounts, public, world.clock, world.people.changed
+        )
+        async with listening(SignInPages(_always(signing), public), "127.0.0.1", 0, "X") as port:
             found = await Browser("").open(f"http://127.0.0.1:{port}/sign-in/client/wiki.json")
             document = found.json()
             assert document["client_id"] == f"{public}/sign-in/client/wiki.json"
             assert document["redirect_uris"] == [f"{public}/sign-in/callback/wiki"]
             assert (await Browser("").open(f"http://127.0.0.1:{port}/sign-in/client/other.json")).status_code == 404
-            link = (await desk.answer(ANN, "sign in wiki")).text.split("(")[1].split(")")[0]
+            link = (await signing.answer(ANN, "sign in wiki")).text.split("(")[1].split(")")[0]
             page = await Browser("").open(link.replace(public, f"http://127.0.0.1:{port}"))
             (kept,) = page.headers.get_list("set-cookie")
             assert kept.startswith("__Host-")
@@ -426,8 +428,8 @@ async def test_until_sign_ins_can_be_served_browsers_are_asked_to_wait() -> None
                 pass
 
 
-def _always(desk: SignInDesk) -> Callable[[], Awaitable[SignInDesk]]:
-    async def ready() -> SignInDesk:
-        return desk
+def _always(service: OAuthSignInService) -> Callable[[], Awaitable[OAuthSignInService]]:
+    async def ready() -> OAuthSignInService:
+        return service
 
     return ready
