@@ -176,7 +176,8 @@ def _has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
 
 @lru_cache(maxsize=256)
 def _stating(said: str, key: str, value: str) -> str:
-    """Return the sentence of a message that shares the most with a fact, or "" if none of several shares anything.
+    """Return the sentence of a message that shares the most with a fact, or "" if none shares anything. The only
+    sentence states a bare value whose words it lacks, unless it is a single word: "Yes."
 
     It is returned without a request before it: "remember that …".
     """
@@ -188,7 +189,8 @@ def _stating(said: str, key: str, value: str) -> str:
         return _count_in(stated, words), _count_in(about, words)
 
     best = max(candidates, key=shared, default="")
-    return best if len(candidates) == 1 or (best and shared(best) > (0, 0)) else ""
+    is_only = len(candidates) == 1 and _is_bare(value) and len(_content(best)) > 1
+    return best if is_only or (best and shared(best) > (0, 0)) else ""
 
 
 def _without_request(sentence: str) -> str:

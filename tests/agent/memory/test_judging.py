@@ -123,3 +123,9 @@ def test_the_sentence_of_the_message_decides_and_not_the_bare_value() -> None:
 
 def test_what_may_be_about_the_same_is_doubted() -> None:
     assert judged("Our team eats in the garden.", "Our team eats on the roof.") is Verdict.MAY_OUTDATE
+
+
+@pytest.mark.parametrize("said", ["Yes.", "Hm.", "Ja!"])
+def test_a_single_word_states_no_value_and_the_keys_decide(said: str) -> None:
+    older, newer = Told("deadline", "Friday", said), Told("deadline", "Monday", "The deadline is Monday.")
+    assert judge(older, newer) is Verdict.REPLACES
