@@ -86,9 +86,10 @@ async def test_a_model_without_its_key_is_a_problem_that_names_the_setting(tmp_p
 async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path: Path) -> None:
     async with ModelServer([[head(), text("yes"), DONE]]) as model:
         settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
-        assert [found.level for found in await about("Model", settings)] == [Level.GOOD, Level.NOTE]
+        assert [found.level for found in await about("Model", settings)] == [Level.GOOD, Level.NOTE, Level.NOTE]
         assert not model.requests
-        chosen, asked = await about("Model", settings, ask_model=True)
+        chosen, asked, form = await about("Model", settings, ask_model=True)
+    assert "check-model" in form.remedy
     assert (chosen.level, asked.level) == (Level.GOOD, Level.GOOD)
     assert chosen.what == "openai:m-1 — COGENCY_MODEL says so"
     assert asked.what.startswith("openai:m-1 answers, after ")
@@ -97,7 +98,7 @@ async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path:
 async def test_a_model_that_says_no_is_a_problem(tmp_path: Path) -> None:
     async with ModelServer([[head(401, "application/json"), b'{"error": {"message": "no such key"}}']]) as model:
         settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
-        _, asked = await about("Model", settings, ask_model=True)
+        _, asked, _ = await about("Model", settings, ask_model=True)
     assert (asked.level, asked.what) == (Level.PROBLEM, "openai:m-1 does not answer")
 
 
