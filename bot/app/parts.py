@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import texts
-from agent.admission_terms import Whose
 from agent.citations import FETCH
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.errors import SettingsError
@@ -27,7 +26,6 @@ from agent.ports.preferences import Preferences
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import NO_SERVERS, Tool, ToolSource
 from agent.protocol.render import joined, neutralise
-from agent.spending import workspace_of
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
@@ -40,7 +38,7 @@ from agent.turn_setup import ContextConfig
 from bot.app import texts as app_texts
 from bot.app.background import Background, background
 from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
-from bot.budgets.budgets import BudgetAccount, BudgetAllowances, ModelNote
+from bot.budgets.budgets import BudgetAllowances, ModelNote
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
@@ -51,10 +49,11 @@ from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.chat.audiences import flowing
 from bot.chat.feature import Feature
+from bot.chat.ports import NO_BUDGETS
 from bot.chat.reply.surface import Delete, Surface
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
 from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import NO_BUDGETS, NO_FILES, NO_GROUPS, AgentConfig
+from bot.chat.turns.turn_config import NO_FILES, NO_GROUPS, AgentConfig
 from bot.chat.turns.worker import Turns, TurnsLimits
 from bot.forgetting.retention import Retention
 from bot.forgetting.service import ForgetService
@@ -161,9 +160,7 @@ async def background_of(
                 learns=settings.learning,
                 memories=store.memories,
                 summaries=store.summaries,
-                has_budget=partial(
-                    _has_budget, BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
-                ),
+                has_budget=budget_allowances(settings, store).may_spend,
                 retiring=Retention(store.forgetting, store.jobs, CLOCK, settings.retention),
                 pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
                 meanings=meanings,
@@ -172,13 +169,6 @@ async def background_of(
                 telemetry=telemetry,
             )
         )
-
-
-async def _has_budget(allowances: BudgetAllowances, person: str) -> bool:
-    """Return whether person, workspace and everyone may spend more. A channel's budget counts for answers only."""
-    now, workspace = CLOCK.now(), BudgetAccount(Whose.WORKSPACE, workspace_of(person))
-    accounts = (BudgetAccount(Whose.PERSON, person), workspace, BudgetAccount(Whose.EVERYONE))
-    return not any([await allowances.used_up(account, now, "UTC") for account in accounts])
 
 
 @asynccontextmanager
@@ -324,9 +314,12 @@ async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[Approv
         yield ApprovalPolicy(store.consents, CLOCK, table)
 
 
+def budget_allowances(settings: Settings, store: Store) -> BudgetAllowances:
+    return BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
+
+
 def budget_service(settings: Settings, store: Store) -> BudgetService:
-    allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, CLOCK)
-    return BudgetService(access_rules(settings), allowances, CLOCK)
+    return BudgetService(access_rules(settings), budget_allowances(settings, store), CLOCK)
 
 
 def tool_servers(

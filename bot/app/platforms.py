@@ -27,7 +27,6 @@ from bot.app.background import Background
 from bot.app.commands import CommandServices
 from bot.app.from_settings import (
     access_rules,
-    budgets,
     discord_settings,
     for_play,
     gate_rules,
@@ -39,7 +38,6 @@ from bot.app.from_settings import (
     slack_settings,
 )
 from bot.app.host import BotHost
-from bot.budgets.budgets import BudgetAllowances
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
 from bot.chat.access.admission import AdmissionControl, RateCounter, Readers
@@ -291,9 +289,9 @@ def _host(
     telemetry: Telemetry,
 ) -> tuple[BotHost, AmbientService]:
     readers, access = connections.readers, access_rules(settings)
-    allowances = BudgetAllowances(budgets(settings), store.spending, store.preferences, parts.CLOCK)
+    allowances = parts.budget_allowances(settings, store)
     rules, replicas = gate_rules(settings), connections.replicas
-    admission = AdmissionControl(rules, allowances, parts.CLOCK, replicas)
+    admission = AdmissionControl(rules, store.preferences, allowances, parts.CLOCK, replicas)
     model_service = ModelService(models, store.preferences, access)
     claims = Deduplicator(store.preferences)
     ambient = parts.ambient_service(settings, store, models, admission, claims.claim_once)

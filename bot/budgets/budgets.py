@@ -5,12 +5,14 @@ Spending is known once a turn has ended, so turns that run when a budget is reac
 count in tokens only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
 from agent.admission_terms import Whose
+from agent.incoming import Incoming
+from agent.messages import ModelCall
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
@@ -22,6 +24,7 @@ from agent.spending import (
     SpendingPeriod,
     Spent,
     Total,
+    workspace_of,
 )
 from bot.budgets import texts as budgets_texts
 from bot.budgets.report import FooterStyle, footer
@@ -170,6 +173,32 @@ class BudgetAllowances:
 
     def __post_init__(self) -> None:
         self._apps = ExpiringCache(self.preferences.all_of, self.clock)
+
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
+        """Return None while all budgets that this message draws on have something left; else the sentence why not.
+
+        `calls`: the turn's calls so far, which are not recorded yet. Raises StoreError.
+        """
+        person, now, uncounted = incoming.person, self.clock.now(), Spent.on(calls)
+        accounts = (
+            BudgetAccount(Whose.PERSON, person.id),
+            BudgetAccount(Whose.CHANNEL, incoming.channel),
+            BudgetAccount(Whose.WORKSPACE, workspace_of(person.id)),
+            BudgetAccount(Whose.EVERYONE),
+        )
+        for account in accounts:
+            sentence = await self.used_up(account, now, person.time_zone, uncounted)
+            if sentence is not None:
+                return sentence
+        return None
+
+    async def may_spend(self, person: str) -> bool:
+        """Return whether background work may spend something on this person (their id) now: whether person, workspace
+        and everyone have something left. A channel's budget counts for answers only. Raises StoreError.
+        """
+        now, workspace = self.clock.now(), BudgetAccount(Whose.WORKSPACE, workspace_of(person))
+        accounts = (BudgetAccount(Whose.PERSON, person), workspace, BudgetAccount(Whose.EVERYONE))
+        return not any([await self.used_up(account, now, "UTC") for account in accounts])
 
     async def used_up(
         self, account: BudgetAccount, now: datetime, zone: str, uncounted: Spent = NOT_SPENT

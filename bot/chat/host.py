@@ -25,10 +25,9 @@ from bot.chat.commands.declaration import BoundCommands
 from bot.chat.feedback import Feedback
 from bot.chat.intake import AmbientIntake
 from bot.chat.panels import Panel
-from bot.chat.ports import ModelChoices, RunningTurns
+from bot.chat.ports import ModelChoices, PlaceKnowledge, RunningTurns
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Surface
-from bot.knowledge.answers import PlaceKnowledge
 
 T = TypeVar("T")
 

@@ -1,9 +1,14 @@
-"""What the commands of a conversation need of other parts of the bot."""
+"""What the chat bot needs of features, which implement these ports."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from agent.incoming import Attachment, Incoming
+from agent.messages import ModelCall
+from agent.ports.tools import Asker
 from bot.chat.askers import Requester
+from bot.chat.panels import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +37,30 @@ class ModelChoices(Protocol):
     async def choose(self, who: Requester, name: str) -> None:
         """Answer this person with that model from now on; "" restores the default. Raises SettingsError."""
         ...
+
+
+class PlaceKnowledge(Protocol):
+    async def learn(
+        self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
+    ) -> Panel:
+        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
+        Raises StoreError.
+        """
+        ...
+
+
+class BudgetChecks(Protocol):
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
+        """Return None while every budget that this message draws on has something left; else a sentence for its author.
+
+        `calls`: the turn's calls so far, which are not recorded yet. Raises StoreError.
+        """
+        ...
+
+
+class NoBudgets:
+    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- a port's
+        return None
+
+
+NO_BUDGETS: Final = NoBudgets()

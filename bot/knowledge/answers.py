@@ -1,11 +1,6 @@
 """What `/knowledge` shows."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-from agent.incoming import Attachment
-from agent.ports.tools import Asker
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +22,3 @@ class KnowledgeAnswer:
     pages: int = 1
     refused: bool = False
     shares: bool | None = None
-
-
-class PlaceKnowledge(Protocol):
-    async def learn(
-        self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
-    ) -> KnowledgeAnswer:
-        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
-        Raises StoreError.
-        """
-        ...

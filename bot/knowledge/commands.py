@@ -102,8 +102,7 @@ async def learn(service: KnowledgeService, call: declaration.CommandCall) -> Pan
     asker = await call.caller.asker()
     if service.may_learn(asker):
         await call.show(Panel(knowledge_texts.LEARNING_NOW))
-    answer = await service.learn(asker, call.files, call.link, pages)
-    return Panel(answer.text, refused=answer.refused)
+    return await service.learn(asker, call.files, call.link, pages)
 
 
 def is_order(words: str) -> bool:

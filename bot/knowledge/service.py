@@ -38,6 +38,7 @@ from bot.chat.access.place_rules import owner_of
 from bot.chat.attachments.kinds import shown_note
 from bot.chat.attachments.reading import ReadDocument, ReadLink
 from bot.chat.audiences import flowing
+from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
 from bot.knowledge import texts as knowledge_texts
@@ -119,21 +120,21 @@ class KnowledgeService:
 
     async def learn(
         self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
-    ) -> KnowledgeAnswer:
+    ) -> Panel:
         """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
         Raises StoreError.
         """
         if not self.may_learn(asker):
-            return KnowledgeAnswer(knowledge_texts.NOT_LEARNING, refused=True)
+            return Panel(knowledge_texts.NOT_LEARNING, refused=True)
         if not files and not pages:
-            return KnowledgeAnswer(knowledge_texts.NOTHING_TO_LEARN, refused=True)
+            return Panel(knowledge_texts.NOTHING_TO_LEARN, refused=True)
         if not files and self.read_page is None:
-            return KnowledgeAnswer(knowledge_texts.NO_LINKS, refused=True)
+            return Panel(knowledge_texts.NO_LINKS, refused=True)
         outcomes = [await self._learn_file(asker, file, link) for file in files[:MAX_FILES]]
         outcomes += [await self._learn_page(asker, page) for page in pages[: MAX_FILES - len(outcomes)]]
         if len(files) + len(pages) > MAX_FILES:
             outcomes.append((False, knowledge_texts.FIRST_FILES.format(most=MAX_FILES)))
-        return KnowledgeAnswer("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
+        return Panel("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
 
     async def answer(self, asker: Asker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
         """Run `/knowledge` with these words. `say` posts to everyone in the place. Raises StoreError."""

@@ -35,6 +35,7 @@ from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.learning_model import LearningModel
 from bot.chat.messages import ReceivedMessages
+from bot.chat.ports import NO_BUDGETS
 from bot.chat.turns.worker import Turns
 from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
@@ -102,11 +103,10 @@ def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
 
 
 def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: AdmissionRules) -> AmbientService:
-    allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
     chooses = model or RehearsalProvider(sleep=clock.sleep)
     return AmbientService(
         preferences=store.preferences,
-        admission=AdmissionControl(rules, allowances, clock),
+        admission=AdmissionControl(rules, store.preferences, NO_BUDGETS, clock),
         spending=store.spending,
         ledger=store.ledger,
         jobs=store.jobs,
@@ -178,7 +178,7 @@ def host_on(
     links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
     health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
     operators = OperatorService(links, operates, health)
-    admission = AdmissionControl(rules, allowances, clock)
+    admission = AdmissionControl(rules, store.preferences, allowances, clock)
     services = CommandServices(
         memories=memories,
         policies=PolicyService(store.facts, clock, audiences, operates),

@@ -94,7 +94,7 @@ async def both(
             there.channel(f"dm{there.who.workspace}", "im")
         host = turns_host(store, model, clock)
         allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
-        host = replace(host, admission=AdmissionControl(host.admission.rules, allowances, clock))
+        host = replace(host, admission=AdmissionControl(host.admission.rules, store.preferences, allowances, clock))
         apps = SlackApps(host, SlackSettings(slack.url), clock)
         async with host.turns.serving():
             try:

@@ -69,7 +69,7 @@ def turns_host(
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
-    spending = AdmissionControl(AdmissionRules(), allowances, clock)
+    spending = AdmissionControl(AdmissionRules(), store.preferences, allowances, clock)
     longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     questions = QuestionService(store.open_questions, clock)

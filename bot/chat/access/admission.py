@@ -19,13 +19,13 @@ from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
-from agent.spending import Spent, workspace_of
-from bot.budgets.budgets import BudgetAccount, BudgetAllowances
+from agent.ports.preferences import Preferences
 from bot.chat.access import acl
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.place_rules import rules_at
 from bot.chat.askers import Requester
 from bot.chat.caches import SingleFlight, until_too_old
+from bot.chat.ports import BudgetChecks
 from bot.chat.replicas import Replicas
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, local_moment
@@ -175,7 +175,9 @@ class AdmissionControl:
     """
 
     rules: AdmissionRules
-    allowances: BudgetAllowances
+    preferences: Preferences
+    """They hold the rules of channels."""
+    budgets: BudgetChecks
     clock: Clock
     replicas: Replicas | None = None
     _told: NoticeThrottle = field(init=False)
@@ -218,7 +220,7 @@ class AdmissionControl:
         why = acl.refusal(self.rules.access, incoming)
         if why is not None or self.is_exempt(incoming):
             return why
-        rules = await rules_at(self.allowances.preferences, incoming.channel)
+        rules = await rules_at(self.preferences, incoming.channel)
         return None if rules.admits(Requester.wrote(incoming), incoming.authority) else reply_texts.CLOSED_HERE
 
     async def admit_context(self, incoming: Incoming) -> bool:
@@ -262,25 +264,8 @@ class AdmissionControl:
         return self.rules.access.is_operator(incoming.person.id)
 
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
-        """Return None while all budgets that this message draws on have something left; else the sentence why not.
-
-        `calls`: the turn's calls so far, which are not recorded yet.
-        """
-        if self.is_exempt(incoming):
-            return None
-        person, now = incoming.person, self.clock.now()
-        accounts = (
-            BudgetAccount(Whose.PERSON, person.id),
-            BudgetAccount(Whose.CHANNEL, incoming.channel),
-            BudgetAccount(Whose.WORKSPACE, workspace_of(person.id)),
-            BudgetAccount(Whose.EVERYONE),
-        )
-        uncounted = Spent.on(calls)
-        for account in accounts:
-            sentence = await self.allowances.used_up(account, now, person.time_zone, uncounted)
-            if sentence is not None:
-                return sentence
-        return None
+        """See `BudgetChecks`. Operators may exceed every budget."""
+        return None if self.is_exempt(incoming) else await self.budgets.budget_left(incoming, calls)
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
         return Refused(sentence, was_shown=self._told.was_shown(incoming.person.id, reason))

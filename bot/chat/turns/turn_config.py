@@ -9,23 +9,17 @@ from typing import Final, Protocol
 from agent.context import Persona
 from agent.incoming import Incoming
 from agent.memory.audience import Place
-from agent.messages import ModelCall
 from agent.ports.model import Provider
 from agent.ports.tool_audit import ToolAudit
 from agent.toolbox.registry import Toolbox
 from agent.turn_setup import ContextConfig
 from bot.chat.attachments.reading import Attached
 from bot.chat.feature import Feature
+from bot.chat.ports import NO_BUDGETS, BudgetChecks
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.turn_events import HandleNotes
 from bot.tools.approvals import ApprovalPolicy
 from bot.tools.questions import QuestionService
-
-
-class BudgetChecks(Protocol):
-    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:
-        """Return why nothing more may be spent on a question after these calls; None if it may."""
-        ...
 
 
 class GroupReaders(Protocol):
@@ -57,11 +51,6 @@ class Foreground(Protocol):
 # What stands for a part that is not there.
 
 
-class NoBudgets:
-    async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- a port's
-        return None
-
-
 class NoGroups:
     async def groups_of(self, place: Place) -> frozenset[str]:  # noqa: ARG002 -- a port's
         return frozenset()
@@ -87,7 +76,6 @@ class NothingBeside:
         return nullcontext()
 
 
-NO_BUDGETS: Final = NoBudgets()
 NO_GROUPS: Final = NoGroups()
 NO_FILES: Final = NoFiles()
 NOTHING_LEARNED: Final = NothingLearned()

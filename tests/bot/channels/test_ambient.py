@@ -56,7 +56,7 @@ class World:
         allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
         return AmbientService(
             preferences=self.store.preferences,
-            admission=AdmissionControl(self.rules, allowances, self.clock),
+            admission=AdmissionControl(self.rules, self.store.preferences, allowances, self.clock),
             spending=self.store.spending,
             ledger=self.store.ledger,
             jobs=self.store.jobs,

@@ -8,9 +8,9 @@ import pytest
 
 from agent.admission_terms import Authority, Rate, Whose
 from agent.errors import Refused
-from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.chat.access.admission import MINUTE, AdmissionControl, AdmissionRules, RateLimits
 from bot.chat.askers import Requester
+from bot.chat.ports import NO_BUDGETS
 from bot.chat.replicas import ALONE_S, LOOK_S, PRESENCE, Replicas
 from store.engine import Store
 from tests.fakes.clock import FakeClock
@@ -29,10 +29,9 @@ class Process:
     clock: FakeClock
 
     def __post_init__(self) -> None:
-        allowances = BudgetAllowances(Budgets(), self.store.spending, self.store.preferences, self.clock)
         self.rates = WatchedRates(self.store.shared_rates)
         self.replicas = Replicas(self.store.shard_leases, self.rates, self.name, self.clock, patience_s=10.0)
-        self.gate = AdmissionControl(TWO_A_MINUTE, allowances, self.clock, self.replicas)
+        self.gate = AdmissionControl(TWO_A_MINUTE, self.store.preferences, NO_BUDGETS, self.clock, self.replicas)
 
     async def obeys(self, person: str = "ann") -> bool:
         try:

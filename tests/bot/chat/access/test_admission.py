@@ -36,7 +36,7 @@ class Gateway:
 
     def __post_init__(self) -> None:
         allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
-        self.gate = AdmissionControl(self.rules, allowances, self.clock)
+        self.gate = AdmissionControl(self.rules, self.store.preferences, allowances, self.clock)
 
     async def take(self, incoming: Incoming) -> Accepted:
         admission = await self.gate.admission(incoming)

@@ -25,10 +25,11 @@ from agent.turn_records import Claiming, Closing
 from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
+from bot.chat.ports import NO_BUDGETS, BudgetChecks
 from bot.chat.reply.surface import Limits, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
-from bot.chat.turns.turn_config import NO_BUDGETS, AgentConfig, BudgetChecks
+from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import Turns, TurnsLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
