@@ -161,39 +161,47 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
     concerning = [fact for fact in layers.facts if _concerns(fact, reader)]
     valid = _unshadowed([fact for fact in concerning if fact.is_valid])
     history = [fact for fact in concerning if not fact.is_valid]
-    reading = cache(read_statement)
+    cached_reading = cache(read_statement)
     # A message of this thread may say otherwise than a fact before learning has come to it.
-    late = Outdated()
+    outdated_parts = Outdated()
     if layers.earlier:
-        late = find_outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, reading)
-    in_force = [fact for fact in valid if fact.id not in late.facts]
-    stale = _stale(in_force, concerning, signals, past_signals, late, reading)
+        outdated_parts = find_outdated(
+            layers.earlier, sorted(valid, key=age), history, layers.identity.authority, cached_reading
+        )
+    in_force = [fact for fact in valid if fact.id not in outdated_parts.facts]
+    stale = _stale(in_force, concerning, signals, past_signals, outdated_parts, cached_reading)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
-    left = budget - sum(map(_cost, frame))
+    tokens_left = budget - sum(map(_cost, frame))
     binding = [fact for fact in in_force if fact.is_constraint]
     doubts = _Doubts.among(in_force, layers.environment)
     lines = [
         (fact, _fact_line(fact, stale, doubts.note(fact), overruled=_is_overruled(fact, binding)))
         for fact in doubts.together(ranked(in_force, reader.question))
     ]
-    shown, cost = _fitting(lines, int(left * FACTS_SHARE))
-    left -= cost
-    candidates: list[tuple[PastMessage, str]] = []
+    facts_shown, cost = _fitting(lines, int(tokens_left * FACTS_SHARE))
+    tokens_left -= cost
+    quoted_lines: list[tuple[PastMessage, str]] = []
     if layers.earlier:
-        known = [*map(read_statement, frame), *(fact.statement for fact, _ in shown)]
-        candidates = quote_thread(layers.earlier, known, stale, late.sentences, reader.question, reading)
+        known = [*map(read_statement, frame), *(fact.statement for fact, _ in facts_shown)]
+        quoted_lines = quote_thread(
+            layers.earlier, known, stale, outdated_parts.sentences, reader.question, cached_reading
+        )
     # The working set is measured before the quotes and formatted after them, when it is known what they left.
-    reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
-    quotes = _within([(past, _quoted_line(past, line, layers)) for past, line in candidates], left - reserved)
-    earlier = _section("EARLIER", [line for _, line in quotes])
-    facts = _section("FACTS", [line for _, line in shown])
-    scratch, items = _working_set(layers, left - _cost(earlier))
+    reserved = min(_cost(_working_set(layers, tokens_left)[0]), int(tokens_left * WORKING_SHARE))
+    shown_quotes = _within(
+        [(message, _quoted_line(message, line, layers)) for message, line in quoted_lines], tokens_left - reserved
+    )
+    earlier = _section("EARLIER", [line for _, line in shown_quotes])
+    facts = _section("FACTS", [line for _, line in facts_shown])
+    scratch, items = _working_set(layers, tokens_left - _cost(earlier))
     ids = (
-        [past.id for past, _ in quotes] + [past.message for past in items] + [past.source_message for past, _ in shown]
+        [message.id for message, _ in shown_quotes]
+        + [message.message for message in items]
+        + [fact.source_message for fact, _ in facts_shown]
     )
     sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
     sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
-    return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
+    return MemoryContext(sections, tuple(fact.id for fact, _ in facts_shown), sources, stale)
 
 
 def readable(facts: Iterable[Fact], reader: ContextReader) -> list[Fact]:
@@ -215,10 +223,12 @@ def _unshadowed(facts: Sequence[Fact]) -> list[Fact]:
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     """Sort facts: constraints first, then by the number of words shared with the question, then the newest."""
     facts = list(facts)
-    asked = read_statement(head_and_tail(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
+    question_words = (
+        read_statement(head_and_tail(question, QUESTION_CHARS)).content if len(facts) > 1 else frozenset[str]()
+    )
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
-        shared = len(fact.content & asked)
+        shared = len(fact.content & question_words)
         return fact.is_constraint, shared, fact.timestamp, fact.id
 
     return sorted(facts, key=rank, reverse=True)
@@ -261,31 +271,41 @@ def _stale(
     concerning: Sequence[Fact],
     signals: Sequence[Signal],
     past_signals: Sequence[Signal],
-    late: Outdated,
+    outdated_parts: Outdated,
     reading: Reading,
 ) -> Wordings:
-    valid_ids: AbstractSet[str] = {fact.id for fact in in_force}
-    gone = [fact for fact in concerning if fact.id not in valid_ids and (not fact.is_valid or fact.id in late.facts)]
+    in_force_ids: AbstractSet[str] = {fact.id for fact in in_force}
+    not_in_force = [
+        fact
+        for fact in concerning
+        if fact.id not in in_force_ids and (not fact.is_valid or fact.id in outdated_parts.facts)
+    ]
     successors = {fact.id: fact.value for fact in concerning}
     ended, chars_left = list[tuple[str, str]](), ENDED_CHARS
     # The latest first: the characters for splitting are limited, and recent facts are likelier to be repeated.
-    for fact in reversed(gone):
-        if fact.value.lower() not in late.restored:
+    for fact in reversed(not_in_force):
+        if fact.value.lower() not in outdated_parts.restored:
             successor = successors.get(fact.superseded_by or "", fact.value)
             # Of a fact with several sentences only those that the successor no longer says are stale.
             several = len(sentences(fact.value)) > 1
             chars_left -= len(fact.value) + len(successor) if several else 0
-            parts_ended = taken_back(fact.value, successor, reading) if several and chars_left >= 0 else [fact.value]
-            ended += [(part, fact.key) for part in parts_ended]
+            sentences_ended = (
+                taken_back(fact.value, successor, reading) if several and chars_left >= 0 else [fact.value]
+            )
+            ended += [(part, fact.key) for part in sentences_ended]
     # Reversed again, so that for one wording the key of the latest fact wins.
     parts = dict(reversed(ended))
     binding = [fact.value.lower() for fact in in_force if fact.is_constraint]
     # A sentence that a binding rule repeats is never marked as outdated.
-    ended_texts = [text for text in late.sentences if not any(text.strip(" .!。！").lower() in one for one in binding)]
-    values = [*parts, *(signal.value for signal in past_signals), *ended_texts]
+    ended_sentences = [
+        text
+        for text in outdated_parts.sentences
+        if not any(text.strip(" .!。！").lower() in value for value in binding)
+    ]
+    values = [*parts, *(signal.value for signal in past_signals), *ended_sentences]
     if not values:
         return Wordings()
-    current = [*(fact.value for fact in in_force), *(signal.value for signal in signals), *late.current]
+    current = [*(fact.value for fact in in_force), *(signal.value for signal in signals), *outdated_parts.current]
     return superseded(values, current, parts, reading)
 
 

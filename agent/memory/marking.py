@@ -177,13 +177,15 @@ def withhold(text: str, values: Sequence[Superseded]) -> str:
 
 def mostly_superseded(sentence: str, values: Sequence[Superseded]) -> bool:
     sentence = without_label(sentence)
-    content = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
+    content_tokens = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
     spans = _find_spans(sentence, values)
     starts = [start for start, _ in spans]
     inside = [
-        token for token in content if (at := bisect_right(starts, token.start)) and token.start < spans[at - 1][1]
+        token
+        for token in content_tokens
+        if (index := bisect_right(starts, token.start)) and token.start < spans[index - 1][1]
     ]
-    return bool(inside) and len(inside) >= MOSTLY * len(content)
+    return bool(inside) and len(inside) >= MOSTLY * len(content_tokens)
 
 
 def _replace(text: str, values: Sequence[Superseded], replacement: Callable[[str], str]) -> str:

@@ -495,14 +495,17 @@ def clauses(text: str) -> Iterator[Clause]:
 
 
 def _clauses_of(sentence: str, *, marked: bool) -> Iterator[Clause]:
-    carried = ""
+    carried_reporter = ""
     for part in _parts(sentence):
         lowered = folded(part)
         match = _REPORTS.search(part)
-        name = next((who for who in match.groups() if who), "") if match is not None else ""
-        reporter, carried = ("" if name.lower() in _NO_REPORTER else name) or carried, ""
+        who_reports = next((who for who in match.groups() if who), "") if match is not None else ""
+        reporter, carried_reporter = (
+            ("" if who_reports.lower() in _NO_REPORTER else who_reports) or carried_reporter,
+            "",
+        )
         if match is not None and not part[match.end() :].strip():
-            carried = reporter
+            carried_reporter = reporter
         asks = _ASKS.search(lowered) or (_ASKS_BY_ITS_MARK if marked else _ASKS_WITHOUT).search(lowered)
         yield Clause(part, bool(asks), _SUPPOSES.search(lowered) is not None, reporter)
 
@@ -538,15 +541,17 @@ def stated_otherwise(text: str, own: Sequence[str], *, supposing: bool = False, 
     return any(_is_otherwise(clause, text, messages, supposing=supposing) for clause in candidates)
 
 
-def _is_otherwise(candidate: Clause, text: str, own: "Sequence[Sequence[_ReadClause]]", *, supposing: bool) -> bool:
-    subject = _ClauseSubject.of(candidate, own)
+def _is_otherwise(
+    candidate: Clause, text: str, messages: "Sequence[Sequence[_ReadClause]]", *, supposing: bool
+) -> bool:
+    subject = _ClauseSubject.of(candidate, messages)
     if subject is None:
         return False
     candidate_stance, is_unstated, is_confirmed = subject.stance(candidate, _plain(candidate)), False, False
     # What cannot be read either way is not held against the fact.
     if candidate_stance is Stance.UNSURE:
         return False
-    for message in own:
+    for message in messages:
         is_confirmed = is_confirmed or any(read.agrees for read in message)
         stances = [(read.clause, subject.stance(read.clause, read.plain)) for read in message if subject.is_in(read)]
         for clause, stance in stances:
@@ -610,10 +615,12 @@ class _ClauseSubject:
     digits: frozenset[str]
 
     @classmethod
-    def of(cls, candidate: Clause, own: Sequence[Sequence[_ReadClause]]) -> "_ClauseSubject | None":
+    def of(cls, candidate: Clause, messages: Sequence[Sequence[_ReadClause]]) -> "_ClauseSubject | None":
         """Return None if the person used too few of its words."""
         stems, pairs = frozenset(_stems(candidate.text)), frozenset(_pairs(_without_politeness(candidate.text)))
-        own_stems = frozenset(one for one in stems if any(clause.has(one) for message in own for clause in message))
+        own_stems = frozenset(
+            each for each in stems if any(clause.has(each) for message in messages for clause in message)
+        )
         missing = len(stems) - len(own_stems)
         if not (own_stems or pairs) or (missing and (missing >= len(own_stems) or len(own_stems) == 1)):
             return None
@@ -646,8 +653,10 @@ class _ClauseSubject:
 def _stems(text: str) -> Iterator[str]:
     """Yield the stems of the content words, in scripts with blanks."""
     words = WORD.findall(_UNSPACED.sub(" ", text))
-    named = [word for word in words if not (word.isdigit() or is_function_word(word) or _NEGATION.search(word.lower()))]
-    telling = [(word, stemmed) for word in named if (stemmed := stem(word)) not in _ABOUT]
+    candidates = [
+        word for word in words if not (word.isdigit() or is_function_word(word) or _NEGATION.search(word.lower()))
+    ]
+    telling = [(word, stemmed) for word in candidates if (stemmed := stem(word)) not in _ABOUT]
     beside_others = any(len(word) > 1 for word, _ in telling)
     yield from (stemmed for word, stemmed in telling if _tells_by_itself(word, beside_others=beside_others))
 

@@ -117,28 +117,30 @@ class _ThreadTracker:
         statements = _statements(message.text, self._reading)
         replaced = self._last_about(statements) if is_update(message.text) else []
         for statement in statements:
-            candidates = list(
+            comparable_before = list(
                 islice((earlier for earlier in reversed(self._valid) if comparable(earlier, statement)), COMPARED)
             )
             # From the surest sign to the weakest: a contradiction, "make that …", a return to something earlier, a word
             # of change.
-            taken_back = [earlier for earlier in reversed(candidates) if replaces(earlier, statement)]
+            taken_back = [earlier for earlier in reversed(comparable_before) if replaces(earlier, statement)]
             taken_back += [earlier for earlier in self._valid if earlier in replaced and earlier not in taken_back]
             if not taken_back and statement.changes and restores(statement.text):
                 taken_back = self._undone(statement)
             if not taken_back:
-                taken_back = [earlier for earlier in candidates if updates(earlier, statement)][:1]
+                taken_back = [earlier for earlier in comparable_before if updates(earlier, statement)][:1]
             restored = _restored_values(statement, self._history)
             # A message that became a fact already had its effect on the other facts when it was learned.
-            fact_ids = set[str]() if learned else self._contradicted(statement, taken_back, restored, message.time)
+            outdated_facts = (
+                set[str]() if learned else self._contradicted(statement, taken_back, restored, message.time)
+            )
             self._valid = [earlier for earlier in self._valid if earlier not in taken_back]
             self._valid.append(statement)
             self._superseded += [earlier.text for earlier in taken_back]
             self._restored |= restored
-            self._outdated |= fact_ids
-            for id_ in fact_ids:
+            self._outdated |= outdated_facts
+            for id_ in outdated_facts:
                 del self._open_facts[id_]
-            if fact_ids or taken_back:
+            if outdated_facts or taken_back:
                 self._current.append(statement.text)
         self._messages.append(statements)
 
@@ -151,13 +153,13 @@ class _ThreadTracker:
 
     def _undone(self, statement: Statement) -> list[Statement]:
         """Return what "let's go back to A" ends: the last change of A since A was stated."""
-        newest = list(islice(reversed(self._valid), COMPARED))
+        newest_first = list(islice(reversed(self._valid), COMPARED))
         target = statement.content - _BACK
-        index = next((index for index, each in enumerate(newest) if target and target <= each.content), 0)
-        subject = newest[index].subject if newest else frozenset[str]()
-        return [each for each in newest[:index] if each.changes and (not each.has_subject or each.subject & subject)][
-            :1
-        ]
+        index = next((index for index, each in enumerate(newest_first) if target and target <= each.content), 0)
+        subject = newest_first[index].subject if newest_first else frozenset[str]()
+        return [
+            each for each in newest_first[:index] if each.changes and (not each.has_subject or each.subject & subject)
+        ][:1]
 
     def outcome(self) -> Outdated:
         current = tuple(text for text in self._current if text not in self._superseded)
@@ -180,7 +182,7 @@ class _ThreadTracker:
             direct = {last} if last is not None else set[str]()
         if not direct and statement.changes and statement.anaphoric:
             # "Make that Friday" names nothing: it means the last fact of a kind that it fits.
-            direct = {fact.id for fact, _ in [pair for pair in older if _may_mean(pair[1], statement)][-1:]}
+            direct = {fact.id for fact, _ in [pair for pair in older if _may_be_same_kind(pair[1], statement)][-1:]}
         # A fact quotes the sentence that stated it, so it falls with the sentence.
         taken_back_texts = [each.text.lower() for each in taken_back]
         text = statement.text.lower()
@@ -308,12 +310,14 @@ def _share_subject(older: Sequence[Statement], newer: Sequence[Statement]) -> bo
     def all_of(statements: Sequence[Statement], part: Callable[[Statement], frozenset[str]]) -> frozenset[str]:
         return frozenset[str]().union(*map(part, statements))
 
-    numbers = [all_of(statements, lambda each: each.identifiers & each.subject) for statements in (older, newer)]
+    numbers = [
+        all_of(statements, lambda statement: statement.identifiers & statement.subject) for statements in (older, newer)
+    ]
     if numbers[0] and numbers[1] and not numbers[0] & numbers[1]:
         return False
-    shared = all_of(older, lambda each: each.content) & all_of(newer, lambda each: each.content)
-    names = all_of(older, lambda each: each.names) & all_of(newer, lambda each: each.names)
-    moved = any(each.moves for each in newer)
+    shared = all_of(older, lambda statement: statement.content) & all_of(newer, lambda statement: statement.content)
+    names = all_of(older, lambda statement: statement.names) & all_of(newer, lambda statement: statement.names)
+    moved = any(statement.moves for statement in newer)
     return len(shared) > 1 or bool(shared & names) or (moved and bool(shared))
 
 
@@ -343,7 +347,7 @@ def _restored_values(statement: Statement, history: Sequence[Fact]) -> set[str]:
     return {fact.value.lower() for fact in history if fact.value.lower() in text} if restores(text) else set()
 
 
-def _may_mean(fact: Statement, statement: Statement) -> bool:
+def _may_be_same_kind(fact: Statement, statement: Statement) -> bool:
     """Return whether "make that …" may refer to this fact: the values have one kind, or neither has a known kind."""
     kinds = [{kind for kind in each.kinds() if "_" not in kind} for each in (fact, statement)]
     return clash(fact, statement) or other_day(fact, statement) or not (kinds[0] or kinds[1])
@@ -362,7 +366,9 @@ def _relevant_scopes(thread: Sequence[PastMessage], scopes: Sequence[Scope], que
     return frozenset(selected)
 
 
-def _count_shared(words: frozenset[str], thread: Sequence[PastMessage], scopes: Sequence[Scope], scope: Scope) -> int:
+def _count_shared(
+    question_words: frozenset[str], thread: Sequence[PastMessage], scopes: Sequence[Scope], scope: Scope
+) -> int:
     """Count the words of the question that occur in messages of this scope."""
     texts = (message.text for message, message_scope in zip(thread, scopes, strict=True) if message_scope is scope)
-    return len({word for text in texts for word in read_statement(text).content} & words)
+    return len({word for text in texts for word in read_statement(text).content} & question_words)

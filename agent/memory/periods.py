@@ -82,13 +82,15 @@ def periods_in(text: str, now: datetime, time_zone: str) -> tuple[TimeSpan, ...]
     """
     zone = _zone(time_zone)
     today = now.astimezone(zone).date()
-    found: list[TimeSpan] = []
+    periods: list[TimeSpan] = []
     for days in _days(text[:MAX_CHARS].lower(), today):
         try:
-            found.append(TimeSpan(*(datetime(d.year, d.month, d.day, tzinfo=zone).astimezone(UTC) for d in days)))
+            periods.append(
+                TimeSpan(*(datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC) for day in days))
+            )
         except (ValueError, OverflowError):
             continue
-    return tuple(dict.fromkeys(found))[:MAX_PERIODS]
+    return tuple(dict.fromkeys(periods))[:MAX_PERIODS]
 
 
 def _zone(name: str) -> tzinfo:

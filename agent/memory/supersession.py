@@ -111,12 +111,16 @@ def taken_back(value: str, successor: str, reading: Callable[[str], Statement] =
     A single sentence no longer holds as a whole. Of several sentences, only those with a subject of the successor no
     longer hold. `reading` may be a cache around `read_statement`.
     """
-    parts = sentences(value)
-    if len(parts) <= 1:
+    old_sentences = sentences(value)
+    if len(old_sentences) <= 1:
         return [value]
-    newer = [*map(reading, sentences(successor))]
-    older = ((part, reading(part)) for part in parts)
-    return [part for part, statement in older if any(same_subject(statement, new) for new in newer)]
+    new_statements = [*map(reading, sentences(successor))]
+    older = ((part, reading(part)) for part in old_sentences)
+    return [
+        part
+        for part, statement in older
+        if any(same_subject(statement, new_statement) for new_statement in new_statements)
+    ]
 
 
 def about_the_same(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
@@ -188,10 +192,13 @@ def overrules(binding: Statement, other: Statement, *, same_key: bool = False) -
 
 
 def _beyond(binding: Statement, other: Statement, kind: str) -> bool:
-    limits, given = binding.of_kind(kind), other.of_kind(kind)
-    if limits & given:
+    limit_values, other_values = binding.of_kind(kind), other.of_kind(kind)
+    if limit_values & other_values:
         return False
-    numbers = [[number for value in values if (number := _number(value)) is not None] for values in (limits, given)]
+    numbers = [
+        [number for value in values if (number := _number(value)) is not None]
+        for values in (limit_values, other_values)
+    ]
     if kind in lexicon.TIMES - {"duration"} or not all(numbers):
         return True
     limit_text = lexicon.folded(binding.text[:READ_CHARS])
@@ -306,8 +313,12 @@ def _corrects(older: Statement, newer: Statement) -> bool:
     """Return whether the newer one repeats the sentence with another name, as a correction ("Change of plan: …")."""
     if not newer.changes or older.values != newer.values or older.about != newer.about or older.past:
         return False
-    old, new, shared = older.content - newer.content, newer.content - older.content, older.content & newer.content
-    if not (0 < len(old) <= 2 and 0 < len(new) <= 2 and len(shared) > 1):
+    only_old, only_new, shared = (
+        older.content - newer.content,
+        newer.content - older.content,
+        older.content & newer.content,
+    )
+    if not (0 < len(only_old) <= 2 and 0 < len(only_new) <= 2 and len(shared) > 1):
         return False
     return lexicon.CORRECTS.search(lexicon.folded(newer.text[:READ_CHARS])) is not None
 
@@ -384,12 +395,15 @@ def _switches(older: Statement, newer: Statement) -> bool:
 def _other_state(older: Statement, newer: Statement) -> bool:
     if older.past or not older.subject:
         return False
-    new = lexicon.folded(newer.text[:READ_CHARS])
-    if lexicon.ANY_STATE.search(new) is None:
+    new_text = lexicon.folded(newer.text[:READ_CHARS])
+    if lexicon.ANY_STATE.search(new_text) is None:
         return False
-    old = lexicon.folded(older.text[:READ_CHARS])
+    old_text = lexicon.folded(older.text[:READ_CHARS])
     for first, second in lexicon.STATES:
         pairs = ((first, second), (second, first))
-        if any(now.search(new) and before.search(old) and not before.search(new) for before, now in pairs):
+        if any(
+            after.search(new_text) and before.search(old_text) and not before.search(new_text)
+            for before, after in pairs
+        ):
             return True
     return False

@@ -157,11 +157,11 @@ def _scopes_by_id(messages: Sequence[Utterance]) -> dict[int, Scope]:
     """Return the scope of each message by its id. An interrupting task counts as global."""
     scope_of: dict[int, Scope] = {}
     for conversation in dict.fromkeys(message.conversation for message in messages):
-        group = [message for message in messages if message.conversation == conversation]
-        scopes = scopes_of([message.text for message in group])
+        in_conversation = [message for message in messages if message.conversation == conversation]
+        scopes = scopes_of([message.text for message in in_conversation])
         scope_of |= {
             message.id: scope if scope in _ASSUMED else Scope.GLOBAL
-            for message, scope in zip(group, scopes, strict=True)
+            for message, scope in zip(in_conversation, scopes, strict=True)
         }
     return scope_of
 

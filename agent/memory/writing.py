@@ -199,13 +199,13 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     memory_type = new.memory_type or memory_type_of(new.source)
     if (new.is_constraint or memory_type is MemoryType.ORGANIZATIONAL) and new.authority < POLICY_AUTHORITY:
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
-    mine = [fact for fact in facts if _same_partition(fact, new)]
-    verdicts = _verdicts(mine, new)
-    superseded = [fact for fact in mine if verdicts.get(fact.id) is Verdict.REPLACES]
+    partition = [fact for fact in facts if _same_partition(fact, new)]
+    verdicts = _verdicts(partition, new)
+    superseded = [fact for fact in partition if verdicts.get(fact.id) is Verdict.REPLACES]
     # A repetition only settles a pending review: an entry of its own would make a history of nothing new.
     if not new.supersedes and (identical := [fact for fact in superseded if _says_the_same(fact, new)]):
         reviewed = [fact for fact in identical if fact.needs_review and fact.authority <= new.authority]
-        return _settled(facts, mine, reviewed)
+        return _settled(facts, partition, reviewed)
     # One fact of greater authority refuses the whole write: half of it would leave two valid values.
     greater = next((fact for fact in superseded if fact.authority > new.authority), None)
     if greater is not None:
@@ -213,8 +213,8 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     # Messages are learned out of order after an outage: an older one is stored as already superseded.
     newer = max((fact for fact in superseded if fact.timestamp > new.timestamp), key=age, default=None)
     older = [fact for fact in superseded if fact.timestamp <= new.timestamp]
-    added = _created(mine, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
-    doubted = [fact for fact in mine if verdicts.get(fact.id) is Verdict.MAY_OUTDATE] if newer is None else []
+    added = _created(partition, new, memory_type, predecessor=max(older, key=age, default=None), successor=newer)
+    doubted = [fact for fact in partition if verdicts.get(fact.id) is Verdict.MAY_OUTDATE] if newer is None else []
     return _applied(facts, added, older if newer is None else [], doubted)
 
 
@@ -275,13 +275,13 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
     )
 
 
-def _verdicts(mine: Sequence[Fact], new: NewFact) -> dict[str, Verdict]:
+def _verdicts(partition: Sequence[Fact], new: NewFact) -> dict[str, Verdict]:
     """Return what the new fact does to the valid ones. Facts that it does not touch are left out."""
-    own_text = _own_words(mine, new)
-    named = {fact.id: name for name in new.supersedes if (fact := current(mine, name)) is not None}
+    own_text = _own_words(partition, new)
+    named = {fact.id: name for name in new.supersedes if (fact := current(partition, name)) is not None}
     valid = [
         fact
-        for fact in mine
+        for fact in partition
         if fact.is_valid and (_same_scope(fact, new) or (fact.id in named and _may_settle(new, fact)))
     ]
     verdicts = {
@@ -329,10 +329,10 @@ def _verdict(fact: Fact, new: NewFact, name: str | None, own_text: str) -> Verdi
     return judge(old, told, named=name is not None)
 
 
-def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
+def _own_words(partition: Sequence[Fact], new: NewFact) -> str:
     """Return the value without the older values that it quotes ("was: …"), which must not count as contradictions."""
     text, lowercase = new.value, folded(new.value)
-    for value in sorted({folded(fact.value) for fact in mine if fact.value}, key=len, reverse=True):
+    for value in sorted({folded(fact.value) for fact in partition if fact.value}, key=len, reverse=True):
         if value in lowercase:
             text = _without(text, lowercase, value)
             lowercase = folded(text)
@@ -354,10 +354,10 @@ def _quotes(new: NewFact, fact: Fact) -> bool:
 
 
 def _created(
-    mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, predecessor: Fact | None, successor: Fact | None
+    partition: Sequence[Fact], new: NewFact, kind: MemoryType, *, predecessor: Fact | None, successor: Fact | None
 ) -> Fact:
-    named_grounds = [resolve(mine, name) for name in new.depends_on]
-    grounds = [*named_grounds, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.text))]
+    named_grounds = [resolve(partition, name) for name in new.depends_on]
+    grounds = [*named_grounds, *(fact for fact in partition if fact.is_valid and gives_as_reason(new.value, fact.text))]
     return Fact(
         id=new.id,
         key=new.key or (predecessor.key if predecessor is not None and predecessor.id in new.supersedes else ""),
@@ -382,12 +382,15 @@ def _created(
 
 
 def _settled(
-    facts: Sequence[Fact], mine: Sequence[Fact], restated: Sequence[Fact]
+    facts: Sequence[Fact], partition: Sequence[Fact], restated: Sequence[Fact]
 ) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
     """Settle the review of facts that were stated again: they now depend on the successors of their dependencies."""
     after = {fact.id: fact for fact in facts}
     for fact in restated:
-        now = [ground if (held := current(mine, ground)) is None else held.id for ground in fact.depends_on]
+        now = [
+            ground if (valid_fact := current(partition, ground)) is None else valid_fact.id
+            for ground in fact.depends_on
+        ]
         after[fact.id] = replace(after[fact.id], needs_review=False, depends_on=tuple(dict.fromkeys(now)))
         for ground in {*fact.depends_on, *now} & after.keys():
             others = [derived for derived in after[ground].derived_facts if derived != fact.id]
@@ -408,8 +411,10 @@ def _applied(
     doubts = [_doubt(fact, added) for fact in doubted]
     for doubt in doubts:
         after[doubt.fact] = replace(after[doubt.fact], doubted_by=doubt.by)
-    replaced = [fact.id for fact in superseded] + [ground for ground in added.depends_on if not after[ground].is_valid]
-    reviews = _reviews(after, replaced)
+    superseded_ids = [fact.id for fact in superseded] + [
+        ground for ground in added.depends_on if not after[ground].is_valid
+    ]
+    reviews = _reviews(after, superseded_ids)
     for review in reviews:
         after[review.fact] = replace(after[review.fact], needs_review=True)
     changes = (FactAdded(added.id), *(FactSuperseded(old.id, added.id) for old in superseded), *doubts, *reviews)

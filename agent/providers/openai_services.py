@@ -106,8 +106,8 @@ def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | Non
     """Return the vectors of a response to POST /embeddings by index, or None unless each text has one."""
     entries = [as_object(entry) for entry in as_list(as_object(parse_json(body)).get("data"))]
     vectors: dict[int, tuple[float, ...]] = {}
-    for n, entry in enumerate(entries):
-        index = entry.get("index", n)
+    for position, entry in enumerate(entries):
+        index = entry.get("index", position)
         numbers = as_list(entry.get("embedding"))
         if not isinstance(index, int) or not numbers:
             return None
@@ -116,7 +116,7 @@ def read_vectors(body: bytes, count: int) -> tuple[tuple[float, ...], ...] | Non
             return None
     lengths = {len(vector) for vector in vectors.values()}
     is_complete = vectors.keys() == set(range(count)) and len(lengths) <= 1
-    return tuple(vectors[n] for n in range(count)) if is_complete else None
+    return tuple(vectors[position] for position in range(count)) if is_complete else None
 
 
 def ending(name: str, media_type: str) -> str:

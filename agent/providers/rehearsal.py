@@ -183,8 +183,10 @@ def rehearse(messages: Sequence[Message]) -> str:
         case Use(name, args):
             return _call(name, args, f"The person asked me to use {name}")
         case RepeatLast():
-            here = _messages_about(messages, intent)
-            return _answer(_format_here(here) if here else "You have said nothing else in this thread yet.")
+            messages_here = _messages_about(messages, intent)
+            return _answer(
+                _format_here(messages_here) if messages_here else "You have said nothing else in this thread yet."
+            )
         case ShowCode():
             return _answer(_code(question))
         case Talk():
@@ -221,14 +223,16 @@ def _messages_about(messages: Sequence[Message], intent: Intent) -> list[str]:
     greeting.
     """
     section = max((i for i in range(len(messages)) if messages[i].text.startswith("[system ")), default=0)
-    people = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
+    candidates = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
     if isinstance(intent, RepeatLast):
-        found = (text for text in people if not isinstance(_intent(text), RepeatLast))
+        matching = (text for text in candidates if not isinstance(_intent(text), RepeatLast))
     elif words := _content_words(intent.query) if isinstance(intent, Recall) else frozenset[str]():
-        found = (text for text in people if words <= _content_words(text) and not _is_question_or_small_talk(text))
+        matching = (
+            text for text in candidates if words <= _content_words(text) and not _is_question_or_small_talk(text)
+        )
     else:
         return []
-    return list(islice(found, MAX_HERE))[::-1]
+    return list(islice(matching, MAX_HERE))[::-1]
 
 
 def _content_words(text: str) -> frozenset[str]:

@@ -73,10 +73,12 @@ class UsageFields:
     reasoning_apart: bool = False
 
     def read(self, usage: Mapping[str, object]) -> Usage:
-        whole, output, reasoning = (_count(usage, path) for path in (self.input, self.output, self.reasoning))
+        input_tokens, output, reasoning = (_count(usage, path) for path in (self.input, self.output, self.reasoning))
         cached, written = _count(usage, self.cached), _count(usage, self.written)
-        is_separate = self.reasoning_apart or (self.total and _count(usage, self.total) == whole + output + reasoning)
-        uncached = whole if self.cached_apart else max(0, whole - cached - written)
+        is_separate = self.reasoning_apart or (
+            self.total and _count(usage, self.total) == input_tokens + output + reasoning
+        )
+        uncached = input_tokens if self.cached_apart else max(0, input_tokens - cached - written)
         return Usage(
             input_uncached=uncached + _count(usage, self.tools),
             input_cached=cached,
@@ -169,8 +171,10 @@ def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
     message's text remains. Messages that are appended after one of the user never change earlier ones, so that a
     vendor's prefix cache hits, and content that is bound to a prefix (thinking, signatures) stays valid.
     """
-    known = [_drop_foreign(message, dialect) for message in messages if message.role is not Role.SYSTEM]
-    spoken = [message for message in known if message.text.strip() or message.images or message.native]
+    own_content = [
+        _without_foreign_content(message, dialect) for message in messages if message.role is not Role.SYSTEM
+    ]
+    spoken = [message for message in own_content if message.text.strip() or message.images or message.native]
     if not spoken or spoken[0].role is Role.ASSISTANT:
         spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
     if spoken[-1].role is Role.ASSISTANT:
@@ -178,7 +182,7 @@ def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
     return grouped(spoken)
 
 
-def _drop_foreign(message: Message, dialect: str) -> Message:
+def _without_foreign_content(message: Message, dialect: str) -> Message:
     is_own = message.role is Role.ASSISTANT and message.native and message.native.dialect == dialect
     return message if is_own else replace(message, native=None)
 

@@ -97,9 +97,9 @@ class ChatDialect:
         )
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> ModelRequest:
-        whole = merged(messages)
-        system = untaught(whole[0].text) if self._calls_natively(whole, options) else None
-        items = self._with_calls(messages, system) if system is not None else list(map(self._to_json, whole))
+        joined = merged(messages)
+        system = untaught(joined[0].text) if self._uses_native_calls(joined, options) else None
+        items = self._with_calls(messages, system) if system is not None else list(map(self._to_json, joined))
         body: dict[str, Json] = {"model": self.model, "messages": items, "stream": True}
         if system is not None:
             body["tools"] = functions(options.tools)
@@ -125,7 +125,7 @@ class ChatDialect:
             return replace(self, effort=False)
         return None
 
-    def _calls_natively(self, joined: Sequence[Message], options: CallOptions) -> bool:
+    def _uses_native_calls(self, joined: Sequence[Message], options: CallOptions) -> bool:
         return self.native and bool(options.tools and joined) and joined[0].role is Role.SYSTEM
 
     def _to_json(self, message: Message) -> Json:
@@ -136,11 +136,13 @@ class ChatDialect:
         items: list[Json] = [{"role": str(Role.SYSTEM), "content": system}]
         run: list[Message] = []
         call_item: JsonObject | None = None
-        for message, after in zip(messages, [*messages[1:], None], strict=True):
+        for message, following in zip(messages, [*messages[1:], None], strict=True):
             if call_item is not None:
                 items += _result_items(call_item, message)
                 call_item = None
-            elif after is not None and after.role is Role.USER and (item := self._call_item(message, len(items))):
+            elif (
+                following is not None and following.role is Role.USER and (item := self._call_item(message, len(items)))
+            ):
                 call_item = item
                 items += self._texts_to_json(run, items)
                 items.append(dict(call_item))

@@ -118,8 +118,10 @@ def call_text(calls: Sequence[LiveCall]) -> str:
         workspace = workspace or call.args.get("workspace")
         listed = call.args.get("calls", dict(call.args))
         calls_json += wire.as_list(listed) or [listed]
-    block = f"\n<workspace>{json.dumps(workspace, ensure_ascii=False)}</workspace>" if wire.as_object(workspace) else ""
-    return f"{block}\n<execute>{json.dumps(calls_json, ensure_ascii=False)}\n</execute>"
+    workspace_block = (
+        f"\n<workspace>{json.dumps(workspace, ensure_ascii=False)}</workspace>" if wire.as_object(workspace) else ""
+    )
+    return f"{workspace_block}\n<execute>{json.dumps(calls_json, ensure_ascii=False)}\n</execute>"
 
 
 def closed_fault(code: int, reason: str) -> Fault:

@@ -16,8 +16,10 @@ def described(tool: Tool | ToolSpec) -> str:
     described, but checked.
     """
     properties = objects_of(tool.schema.get("properties"))
-    about = [f"  {name}: {text}" for name, value in properties.items() if (text := str(value.get("description", "")))]
-    return "\n".join([f"{tool.name}{_arguments(tool.schema, '()')}: {tool.description}", *about])
+    argument_lines = [
+        f"  {name}: {text}" for name, value in properties.items() if (text := str(value.get("description", "")))
+    ]
+    return "\n".join([f"{tool.name}{_arguments(tool.schema, '()')}: {tool.description}", *argument_lines])
 
 
 def _arguments(schema: Mapping[str, Json], brackets: str) -> str:
@@ -55,7 +57,9 @@ def _literal(value: Json) -> str:
 def objects_of(value: Json) -> Mapping[str, Mapping[str, Json]]:
     """Return the schema of each field; `true`, which allows anything, becomes {}."""
     return (
-        {name: one if isinstance(one, dict) else {} for name, one in value.items()} if isinstance(value, dict) else {}
+        {name: field if isinstance(field, dict) else {} for name, field in value.items()}
+        if isinstance(value, dict)
+        else {}
     )
 
 
@@ -75,7 +79,9 @@ def limit_spec(tool: Tool) -> ToolSpec:
     if not is_small:
         return ToolSpec(tool.name, about, {"type": "object"})
     if isinstance(properties := schema.get("properties"), dict):
-        schema["properties"] = {excerpt(name, MAX_NAME_CHARS): _argument(one) for name, one in properties.items()}
+        schema["properties"] = {
+            excerpt(name, MAX_NAME_CHARS): _argument(argument) for name, argument in properties.items()
+        }
     return ToolSpec(tool.name, about, schema)
 
 

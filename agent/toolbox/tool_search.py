@@ -100,15 +100,17 @@ class ToolSearch:
     def search(self, about: str) -> list[str]:
         """Return the names of the best matches, the best first. Rare words and words of names count more."""
         words, total = dict.fromkeys(islice(_stems(about), MAX_ASKED)), len(self._tools)
-        weights = {word: log(1 + total / len(self._index[word])) for word in words if word in self._index}
+        weights = {
+            word: log(1 + total / len(self._tools_by_word[word])) for word in words if word in self._tools_by_word
+        }
         points: dict[str, float] = {}
         for word, weight in weights.items():
-            for name, times in self._index[word].items():
+            for name, times in self._tools_by_word[word].items():
                 points[name] = points.get(name, 0.0) + weight * times
         return sorted(points, key=lambda name: (-points[name], name))[:MAX_FOUND]
 
     @cached_property
-    def _index(self) -> Mapping[str, Mapping[str, int]]:
+    def _tools_by_word(self) -> Mapping[str, Mapping[str, int]]:
         """The index: for each word the tools that contain it, with a weight."""
         index: dict[str, dict[str, int]] = {}
         for name, tool in self._tools.items():
@@ -137,17 +139,18 @@ def list_tools(tools: Sequence[ToolSpec]) -> list[str]:
     line_chars = min(MAX_LINE_CHARS, description_chars // max(1, len(tools)))
     lines, chars_left = list[str](), MAX_LIST_CHARS
     for server, group in groupby(tools, lambda tool: _server(tool.name)):
-        own = [(tool.name.removeprefix(server), tool.description) for tool in group]
+        of_server = [(tool.name.removeprefix(server), tool.description) for tool in group]
         lines += [f"{server}"] if server else []
         if line_chars >= MIN_LINE_CHARS:
             lines += [
-                f"- {name}: {short}" if (short := _short(about, line_chars)) else f"- {name}" for name, about in own
+                f"- {name}: {short_text}" if (short_text := _short(about, line_chars)) else f"- {name}"
+                for name, about in of_server
             ]
             continue
-        sizes = accumulate(len(name) + 2 for name, _ in own)
-        fitting = [name for (name, _), size in zip(own, sizes, strict=True) if size <= chars_left]
+        sizes = accumulate(len(name) + 2 for name, _ in of_server)
+        fitting = [name for (name, _), size in zip(of_server, sizes, strict=True) if size <= chars_left]
         chars_left -= sum(map(len, fitting)) + 2 * len(fitting)
-        rest = len(own) - len(fitting)
+        rest = len(of_server) - len(fitting)
         lines.append(", ".join([*fitting, *([LEFT.format(count=rest)] if rest else [])]))
     return lines
 

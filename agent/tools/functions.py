@@ -136,11 +136,11 @@ def _set_result(done: "asyncio.Future[Any]", value: object) -> None:
 def _set_exception(done: "asyncio.Future[Any]", error: BaseException) -> None:
     if not done.done():  # a future accepts no StopIteration, and an exception that ends programs would end this one
         done.set_exception(
-            error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _wrong_end()
+            error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _wrong_end_error()
         )
 
 
-def _wrong_end() -> RuntimeError:
+def _wrong_end_error() -> RuntimeError:
     return RuntimeError("the function ended in a way that no function should")
 
 
@@ -207,7 +207,7 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
         tags = ", ".join(sorted(TAG_NAMES))
         raise ToolDefinitionError(texts.NO_TOOL_NAME.format(where=where, most=MAX_NAME_CHARS, tags=tags))
     if effect not in set(ToolEffect):
-        effects = ", ".join(repr(one.value) for one in ToolEffect)
+        effects = ", ".join(repr(choice.value) for choice in ToolEffect)
         raise ToolDefinitionError(texts.NO_EFFECT.format(where=where, effects=effects))
     if not 0 < timeout_s <= MAX_TIMEOUT_S:
         raise ToolDefinitionError(texts.NO_TIMEOUT.format(where=where, most=MAX_TIMEOUT_S))
@@ -219,11 +219,13 @@ def _tool_of(function: Callable[..., Any], effect: Effect, timeout_s: float, nam
     if not 0 < len(description) <= MAX_DESCRIPTION_CHARS:
         raise ToolDefinitionError(texts.NO_DOCSTRING.format(where=where, most=MAX_DESCRIPTION_CHARS))
     context_name, arguments = _arguments(function, where)
-    properties = {one.name: {**one.kind.schema, **_description(one, argument_texts)} for one in arguments}
+    properties = {
+        argument.name: {**argument.kind.schema, **_description(argument, argument_texts)} for argument in arguments
+    }
     schema: dict[str, Json] = {"type": "object", "properties": cast("Json", properties), "additionalProperties": False}
-    if required := [one.name for one in arguments if one.required]:
+    if required := [argument.name for argument in arguments if argument.required]:
         schema["required"] = cast("Json", required)
-    readers = {one.name: one.kind.read for one in arguments}
+    readers = {argument.name: argument.kind.read for argument in arguments}
     effect = ToolEffect(effect)
     return FunctionTool(function, name, description, schema, effect, float(timeout_s), context_name, readers)
 
@@ -339,8 +341,11 @@ def _kind(annotation: Any, where: str, within: tuple[object, ...] = ()) -> _Kind
     if origin is Annotated:
         description = next((_one_line([part]) for part in parts[1:] if isinstance(part, str)), "")
         inner = kind(parts[0])
-        schema: dict[str, Json] = {**inner.schema, "description": description[:MAX_DESCRIPTION_CHARS]}
-        return _Kind(schema, inner.read) if description else inner
+        return (
+            _Kind({**inner.schema, "description": description[:MAX_DESCRIPTION_CHARS]}, inner.read)
+            if description
+            else inner
+        )
     if origin in (Required, NotRequired):
         return kind(parts[0])
     # Bytes and enum members have no value in JSON that would come back as the same one.
@@ -387,19 +392,25 @@ def _choice(enum: type[Enum]) -> _Kind:
 def _object(class_: Any, where: str, within: tuple[object, ...]) -> _Kind:
     hints = _hints(class_, where)
     if is_typeddict(class_):
-        needed = set(class_.__required_keys__)
+        required = set(class_.__required_keys__)
     else:
-        own = [one for one in fields(class_) if one.init]
-        needed = {one.name for one in own if one.default is MISSING and one.default_factory is MISSING}
-        hints = {one.name: hints[one.name] for one in own}
+        init_fields = [init_field for init_field in fields(class_) if init_field.init]
+        required = {
+            init_field.name
+            for init_field in init_fields
+            if init_field.default is MISSING and init_field.default_factory is MISSING
+        }
+        hints = {init_field.name: hints[init_field.name] for init_field in init_fields}
     kinds = {name: _kind(hint, f"{where}, in its {name!r},", within) for name, hint in hints.items()}
     schema: dict[str, Json] = {
         "type": "object",
         "properties": {name: kind.schema for name, kind in kinds.items()},
-        "required": [name for name in hints if name in needed],
+        "required": [name for name in hints if name in required],
         "additionalProperties": False,
     }
-    return _Kind(schema, lambda value: class_(**{name: kinds[name].read(one) for name, one in value.items()}))
+    return _Kind(
+        schema, lambda value: class_(**{name: kinds[name].read(field_value) for name, field_value in value.items()})
+    )
 
 
 # Loading an operator's tools: only from modules, files and entry points that a setting names.

@@ -226,12 +226,16 @@ class ReadChannelTool:
             raise ToolError(NOT_FOUND.format(where=place_name), ours=True)
         if not may_be_read_out(channel.audience, context.place, reads=channel.reads):
             raise ToolError(NOT_HERE.format(where=place_name), ours=True)
-        newest = await self._read(channel, *self._span_and_limit(args, channel, times), context)
-        people = {message.person for message in newest.messages if not (message.ours or message.by_bot)}
+        messages_read = await self._read(channel, *self._span_and_limit(args, channel, times), context)
+        people = {message.person for message in messages_read.messages if not (message.ours or message.by_bot)}
         excluded = await self.left_out(people, channel.channel) if people else frozenset[str]()
-        messages = [message for message in newest.messages if message.person not in excluded]
+        messages = [message for message in messages_read.messages if message.person not in excluded]
         header = _header(
-            channel, messages, context, missing=newest.missing, excluded=len(newest.messages) - len(messages)
+            channel,
+            messages,
+            context,
+            missing=messages_read.missing,
+            excluded=len(messages_read.messages) - len(messages),
         )
         zone, chars = context.person.time_zone, self.limits.message_chars
         lines = format_messages(messages, zone, chars, range(1, len(messages) + 1))
@@ -434,22 +438,24 @@ def format_messages(
     messages: Sequence[ChannelMessage], time_zone: str, limit: int, numbers: Sequence[int | None]
 ) -> list[_NumberedMessage]:
     """Format the messages in order. Persons with the same name get different names; texts are quoted as data."""
-    names = speakers([(one.person, one.name) for one in messages if not one.ours])
+    names = speakers([(message.person, message.name) for message in messages if not message.ours])
     zone, lines, roots = zone_of(time_zone), list[_NumberedMessage](), dict[str, int | None]()
-    for number, one in zip(numbers, messages, strict=True):
-        is_reply = one.root not in ("", one.id)
-        thread_number = roots.setdefault(one.root or one.id, number)
-        author = "you" if one.ours else f"{names[one.person]} (a bot)" if one.by_bot else names[one.person]
-        text = one.text.strip()
+    for number, message in zip(numbers, messages, strict=True):
+        is_reply = message.root not in ("", message.id)
+        thread_number = roots.setdefault(message.root or message.id, number)
+        author = (
+            "you" if message.ours else f"{names[message.person]} (a bot)" if message.by_bot else names[message.person]
+        )
+        text = message.text.strip()
         content_lines = [
             *neutralise(text if len(text) <= limit else f"{text[:limit]} […]").splitlines(),
-            *(f"(file: {one_line(name)})" for name in one.files),
-            *([f"({one.unread} replies, not read)"] if one.unread else []),
+            *(f"(file: {one_line(name)})" for name in message.files),
+            *([f"({message.unread} replies, not read)"] if message.unread else []),
         ]
-        when = f"{one.time.astimezone(zone):%a %Y-%m-%d %H:%M}"
+        when = f"{message.time.astimezone(zone):%a %Y-%m-%d %H:%M}"
         body = "\n".join(continued(content_lines or ["(no text)"]))
         thread = thread_number if is_reply and thread_number != number else None
-        lines.append(_NumberedMessage(number, when, one_line(author), thread, body, one.link))
+        lines.append(_NumberedMessage(number, when, one_line(author), thread, body, message.link))
     return lines
 
 
@@ -510,9 +516,13 @@ def parse_time(text: str, now: datetime, time_zone: str, *, ends: bool = False) 
     Of a period its beginning is returned, or with `ends` its end.
     """
     zone, words = zone_of(time_zone), text.strip().casefold().removeprefix("since ").strip()
-    here = now.astimezone(zone)
+    local_now = now.astimezone(zone)
     try:
-        return _exact(words, zone) or _by_words(words, here, ends=ends) or _by_period(words, now, time_zone, ends=ends)
+        return (
+            _exact(words, zone)
+            or _by_words(words, local_now, ends=ends)
+            or _by_period(words, now, time_zone, ends=ends)
+        )
     except (OverflowError, ValueError):  # a thousand years ago, or 31:30
         return None
 

@@ -118,11 +118,11 @@ class RecallTool:
         query = query_of(args, context)
         found_hits = await self.memories.search(query)
         hits = select_fitting([replace(hit, message=_shortened(hit.message, query)) for hit in found_hits])
-        known = await self._search_documents(args, query, context)
-        found = format_hits(hits, context) if hits or not known else ""
-        text = "\n\n".join(filter(None, [format_passages(known), found]))
-        is_own = not known and all(_is_own(hit.message, context.person) for hit in hits)
-        sources, read = tuple(hit.message.id for hit in hits), _texts_of_people(hits, known)
+        passages = await self._search_documents(args, query, context)
+        found = format_hits(hits, context) if hits or not passages else ""
+        text = "\n\n".join(filter(None, [format_passages(passages), found]))
+        is_own = not passages and all(_is_own(hit.message, context.person) for hit in hits)
+        sources, read = tuple(hit.message.id for hit in hits), _texts_of_people(hits, passages)
         return ToolOutput(text, sources, audience=context.place.audience, own=is_own, read=read)
 
     async def _search_documents(
@@ -205,13 +205,13 @@ def format_hits(hits: Sequence[Hit], context: ToolContext) -> str:
         return NOTHING
     asker = context.person
     authors = [
-        (one.message.person, one.message.name or SOMEBODY) for one in hits if one.message.author is Author.PERSON
+        (hit.message.person, hit.message.name or SOMEBODY) for hit in hits if hit.message.author is Author.PERSON
     ]
     names = speakers([*authors, (asker.id, asker.name)] if asker.name else authors)
     threads: dict[tuple[str, str], list[StoredMessage]] = {}
-    for one in hits:
-        threads.setdefault(_thread(one.message), []).append(one.message)
-    shared = {_thread(one.message) for one in hits if one.shared}
+    for hit in hits:
+        threads.setdefault(_thread(hit.message), []).append(hit.message)
+    shared = {_thread(hit.message) for hit in hits if hit.shared}
     blocks = [
         _block(number, messages, names, context, shared=thread in shared)
         for number, (thread, messages) in enumerate(threads.items(), 1)

@@ -126,9 +126,9 @@ def build_fact(args: JsonObject, context: ToolContext) -> NewFact:
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        constraint_type_of(without_quotes(said))
-        and said_by(value, (said,), name=context.person.name, read=context.read)
-        for said in context.own_words
+        constraint_type_of(without_quotes(message))
+        and said_by(value, (message,), name=context.person.name, read=context.read)
+        for message in context.own_words
     )
     constraint = constraint_type_of(f"{key}: {value}") if sets_limits else None
     return NewFact(

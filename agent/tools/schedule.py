@@ -217,13 +217,17 @@ class SchedulesTool:
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- there are none
         schedules, readable = await self.schedules.of_person(context.person.id), _readable(context)
-        shown = [one for one in schedules if label(one.definition.place.audience) in readable]
-        lines = [_line(one, context) for one in shown[:MAX_LISTED]]
+        readable_schedules = [
+            schedule for schedule in schedules if label(schedule.definition.place.audience) in readable
+        ]
+        lines = [_line(schedule, context) for schedule in readable_schedules[:MAX_LISTED]]
         hidden = len(schedules) - len(lines)
         lines += [f"{hidden} more are told to the person alone: /schedules lists them."] if hidden else []
         # The text of a schedule may come from others.
         return _output(
-            "\n".join(lines) or "The person has none.", context, own=all(one.definition.own for one in shown)
+            "\n".join(lines) or "The person has none.",
+            context,
+            own=all(schedule.definition.own for schedule in readable_schedules),
         )
 
 
@@ -235,12 +239,13 @@ def _readable(context: ToolContext) -> frozenset[str]:
     return frozenset(map(label, [context.place.audience])) | may_flow_from(context.place, context.readable_groups)
 
 
-def _line(one: Schedule, context: ToolContext) -> str:
-    if one.definition.kind is ScheduleKind.WORK:
-        return f"{one.id} (at work now): {excerpt(one.definition.words, SHOWN_CHARS)}"
-    timing = one.definition.timing.seen_from(context.person.time_zone)
-    when = in_words(timing, context.now) if one.state is not ScheduleState.ENDED else one.why
-    return f"{one.id} ({one.definition.kind}, {one.state}): {when}: {excerpt(one.definition.words, SHOWN_CHARS)}"
+def _line(schedule: Schedule, context: ToolContext) -> str:
+    if schedule.definition.kind is ScheduleKind.WORK:
+        return f"{schedule.id} (at work now): {excerpt(schedule.definition.words, SHOWN_CHARS)}"
+    timing = schedule.definition.timing.seen_from(context.person.time_zone)
+    when = in_words(timing, context.now) if schedule.state is not ScheduleState.ENDED else schedule.why
+    words = excerpt(schedule.definition.words, SHOWN_CHARS)
+    return f"{schedule.id} ({schedule.definition.kind}, {schedule.state}): {when}: {words}"
 
 
 def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
@@ -288,9 +293,11 @@ def _is_own(what: str, context: ToolContext) -> bool:
     return is_said and len(addresses) <= MAX_ADDRESSES and all(map(own.may_leave, addresses))
 
 
-def _check(given: JsonObject) -> FirstCheck:
-    args = given.get("args")
-    return FirstCheck(CheckKind(str(given["kind"])), str(given["target"]), dict(args) if isinstance(args, dict) else {})
+def _check(fields: JsonObject) -> FirstCheck:
+    args = fields.get("args")
+    return FirstCheck(
+        CheckKind(str(fields["kind"])), str(fields["target"]), dict(args) if isinstance(args, dict) else {}
+    )
 
 
 def timing_of(args: JsonObject, context: ToolContext) -> Timing:
