@@ -2,8 +2,10 @@
 
 Rooms
   `bot/chat` is the chat bot without any feature, `bot/platforms` are the platforms, and `FEATURES` the features.
-  `ABOVE` composes, starts and configures them. A folder or a module of `bot/` that belongs to none of these is in no
-  room: as long as there is one, nothing can be said about what the rooms take from each other.
+  `ABOVE` composes, starts and configures them, lists their commands, and shows operators how they do, as the layers in
+  pyproject.toml have it; what platforms take from the operators' folder counts as from a feature. A folder or a module
+  of `bot/` that belongs to none of these is in no room: as long as there is one, nothing can be said about what the
+  rooms take from each other.
 
 A name counts once for each module that takes it, whether its import stands at the top of the module, in a function
 or below TYPE_CHECKING. Of a module that is imported whole, each attribute that is used counts as a name, and the
@@ -21,9 +23,10 @@ BOT: Final = "bot"
 CHAT: Final = "chat"
 PLATFORMS: Final = "platforms"
 FEATURES: Final = frozenset(
-    {"budgets", "channels", "forgetting", "knowledge", "memory", "models", "operators", "schedules", "tools", "web"}
+    {"budgets", "channels", "forgetting", "knowledge", "memory", "models", "schedules", "tools", "web"}
 )
-ABOVE: Final = frozenset({"app", "settings", "setup"})
+OPERATORS: Final = "operators"
+ABOVE: Final = frozenset({"app", "commands", OPERATORS, "settings", "setup"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,7 +64,8 @@ def names_between_rooms(code: Code) -> RoomNames:
     platforms: list[Taken] = []
     for module in code.modules:
         room = room_of(module.name)
-        taken = sorted({one for one in taken_by(module, code.names) if room_of(one.module) in FEATURES - {room}})
+        features = FEATURES | {OPERATORS} if room == PLATFORMS else FEATURES - {room}
+        taken = sorted({one for one in taken_by(module, code.names) if room_of(one.module) in features})
         if room == CHAT:
             chat += taken
         elif room == PLATFORMS:
