@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
+from typing import Final
 
 from agent.messages import ToolCall
+from agent.progress import Progress
+
+CONSENT_TIME: Final = timedelta(days=1)  # After a day without a decision, the asker has forgotten the question
 
 
 class ConsentOutcome(Enum):
@@ -37,3 +41,8 @@ class PutAside:
 
     calls: Mapping[str, ToolCall]
     until: datetime
+
+
+def wait_until(progress: Progress, now: datetime) -> datetime:
+    """Return until when the asker may decide about the newest calls."""
+    return (progress.steps[-1].time or now) + CONSENT_TIME

@@ -300,10 +300,6 @@ def open_turns(
     )
 
 
-def question_service(answering: AgentConfig, store: Store) -> QuestionService:
-    return answering.questions or QuestionService(store.open_questions, CLOCK)
-
-
 @asynccontextmanager
 async def open_policy(settings: Settings, store: Store) -> AsyncGenerator[ApprovalPolicy]:
     """Open the policy about who may use which tools; it follows changes until the block ends.
@@ -531,6 +527,7 @@ def agent_config(
     service: ModelService,
     work: Background,
     policy: ApprovalPolicy,
+    questions: QuestionService,
     budgets: AdmissionControl | None = None,
     reader: AttachmentReader | None = None,
     sources: Sequence[McpSource] = (),
@@ -609,7 +606,7 @@ def agent_config(
         joins=settings.while_busy is WhileBusy.JOIN,
         summarises=True,
         telemetry=telemetry,
-        questions=QuestionService(store.open_questions, CLOCK),
+        questions=questions,
         policy=policy,
         audit=store.audit,
         budgets=NO_BUDGETS if budgets is None else budgets,

@@ -73,6 +73,7 @@ from bot.settings.settings import Settings
 from bot.tools.approvals import ApprovalPolicy, ApprovalService
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, McpSource
+from bot.tools.questions import QuestionService
 from store.engine import Store
 
 if TYPE_CHECKING:
@@ -296,12 +297,14 @@ def _host(
     claims = Deduplicator(store.preferences)
     ambient = parts.ambient_service(settings, store, models, admission, claims.claim_once)
     long_work = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
+    questions = QuestionService(store.open_questions, parts.CLOCK)
     answering = parts.agent_config(
         settings,
         store,
         model_service,
         work,
         policy,
+        questions,
         admission,
         reader,
         sources,
@@ -325,7 +328,7 @@ def _host(
     schedules = parts.schedule_service(store, access.is_operator)
     tools = ToolsService(
         ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake),
-        parts.question_service(answering, store),
+        questions,
         sources[0] if sources else NO_MCP_SERVERS,
         access.is_operator,
     )
@@ -517,12 +520,14 @@ async def open_terminal(
         service = ModelService(models, store.preferences, access_rules(settings))
         schedules = {person.id: TerminalSchedules(person, source)}
         long_work = LongWork(store.schedules, schedules, parts.CLOCK)
+        questions = QuestionService(store.open_questions, parts.CLOCK)
         answering = parts.agent_config(
             settings,
             store,
             service,
             work,
             policy,
+            questions,
             None,
             reader,
             sources,
@@ -541,7 +546,7 @@ async def open_terminal(
         forgetting = parts.forget_service(settings, store, turns, work, revoke=_revoke(sources, store))
         tools = ToolsService(
             tool_service,
-            parts.question_service(answering, store),
+            questions,
             sources[0] if sources else NO_MCP_SERVERS,
             person.id.__eq__,
         )

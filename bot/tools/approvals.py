@@ -18,13 +18,12 @@ import re
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final, Self
 
 from agent.addresses import addresses_in
-from agent.consents import ConsentOutcome, Undecided
+from agent.consents import ConsentOutcome, Undecided, wait_until
 from agent.errors import Refused, StoreError
 from agent.messages import Consent, Provenance, ToolCall
 from agent.ports.clock import Clock
@@ -259,17 +258,10 @@ def _person_id(word: str, asker: str) -> str:
 
 # The policy of turns, by the table.
 
-CONSENT_TIME: Final = timedelta(days=1)  # After a day without a decision, the asker has forgotten the question
-
-
-def wait_until(progress: Progress, now: datetime) -> datetime:
-    """Return until when the asker may decide about the newest calls."""
-    return (progress.steps[-1].time or now) + CONSENT_TIME
-
 
 @dataclass(slots=True, eq=False)
 class ApprovalPolicy:
-    """Implements `ToolPolicy`."""
+    """Implements `agent.toolbox.registry.ToolPolicy` and `bot.chat.turns.turn_config.TurnPolicy`."""
 
     consents: Consents
     clock: Clock

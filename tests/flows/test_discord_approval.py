@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent.consents import CONSENT_TIME
 from agent.ports.tools import Tool, ToolEffect
 from agent.providers.scripted import Answering, ScriptedProvider
 from agent.texts import QUESTION_EDITED
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
-from bot.tools.approvals import CONSENT_TIME
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

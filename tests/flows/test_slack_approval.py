@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from agent.consents import CONSENT_TIME
 from agent.ports.tools import ToolEffect
 from agent.texts import QUESTION_EDITED
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
-from bot.tools.approvals import CONSENT_TIME
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels

@@ -14,7 +14,7 @@ from functools import partial
 
 from agent import texts
 from agent.citations import cite, references_of
-from agent.consents import PutAside
+from agent.consents import PutAside, wait_until
 from agent.context import Context
 from agent.errors import ProviderError, StoreError
 from agent.events import (
@@ -52,7 +52,6 @@ from bot.chat.telemetry import Telemetry
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.turn_events import ObservedEvents, explained, show_again
-from bot.tools.approvals import wait_until
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """What turns ask of the rest of the bot, by ports of their own: `bot.memory` and `bot.models` are rooms above."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,17 +9,21 @@ from typing import Final, Protocol
 from agent.context import Persona
 from agent.incoming import Incoming
 from agent.memory.audience import Place
+from agent.messages import Elicitation, Elicited
 from agent.ports.model import Provider
 from agent.ports.tool_audit import ToolAudit
-from agent.toolbox.registry import Toolbox
+from agent.ports.tools import Asker
+from agent.progress import Progress
+from agent.tool_policy import CallGate, TurnWords
+from agent.toolbox.registry import Registry, Toolbox
+from agent.turn import Turn, TurnLimits
+from agent.turn_records import Claim
 from agent.turn_setup import ContextConfig
 from bot.chat.attachments.reading import Attached
 from bot.chat.feature import Feature
 from bot.chat.ports import NO_BUDGETS, BudgetChecks
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.turn_events import HandleNotes
-from bot.tools.approvals import ApprovalPolicy
-from bot.tools.questions import QuestionService
 
 
 class GroupReaders(Protocol):
@@ -31,6 +35,44 @@ class GroupReaders(Protocol):
 class FileReader(Protocol):
     async def read(self, incoming: Incoming) -> Attached:
         """Read the files that came with a question."""
+        ...
+
+
+class TurnPolicy(Protocol):
+    @property
+    def rows(self) -> Sequence[object]:
+        """The rows of the policy. Without any, only tools whose effects need consent ask for it."""
+        ...
+
+    async def turn(
+        self,
+        claim: Claim,
+        asker: Asker,
+        tools: Registry,
+        limits: TurnLimits,
+        progress: Progress,
+        words: Callable[[], TurnWords],
+    ) -> tuple[Turn, CallGate]:
+        """Return the claimed turn, with the consents that its asker has decided meanwhile, and the gate of its calls.
+        Raises StoreError.
+
+        `words` returns whose words the turn's context holds, which is known before the first tool call.
+        """
+        ...
+
+
+class ToolQuestions(Protocol):
+    @property
+    def waiting(self) -> Collection[int]:
+        """The turns of this process of which a call waits for an answer. They take no slot."""
+        ...
+
+    async def ask(
+        self, claim: Claim, call: str, question: Elicitation, shown: Callable[[], Awaitable[None]]
+    ) -> Elicited:
+        """Wait for the answer of the claim's asker to a question that a tool asks during a call, and return it.
+        `shown` is called once they can answer. Raises StoreError.
+        """
         ...
 
 
@@ -96,10 +138,10 @@ class AgentConfig:
     summarises: bool = False
     """Whether messages that no longer fit into the history are summarised in the background."""
     telemetry: Telemetry = SILENT
-    policy: ApprovalPolicy | None = None
+    policy: TurnPolicy | None = None
     """Which calls run without confirmation; None: all that `tools` offers."""
     audit: ToolAudit | None = None
-    questions: QuestionService | None = None
+    questions: ToolQuestions | None = None
     """Where a tool asks the person something during a call."""
     budgets: BudgetChecks = NO_BUDGETS
     readers: GroupReaders = NO_GROUPS

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from agent.consents import CONSENT_TIME
 from agent.errors import StoreUnavailable
 from agent.events import Outcome
 from agent.memory.forgetting_plans import Everything
@@ -19,7 +20,7 @@ from agent.toolbox.registry import FixedTools, Toolbox
 from bot.chat.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnsLimits
-from bot.tools.approvals import CONSENT_TIME, ApprovalPolicy, PolicyTable
+from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.incoming import START, said
 from tests.fakes.one_turn import Echo, echo_call
