@@ -17,8 +17,10 @@ single facts. Commands and the persona count as whole sentences only, because an
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 import regex
@@ -72,9 +74,11 @@ class EchoFilter:
     """Filters the events of one model call. Pass them to `filter` in order, then call `close`."""
 
     def __init__(self, instructions: Instructions) -> None:
-        runs = [_Runs(instructions)] if instructions.private or instructions.public else []
+        private, public = tuple(instructions.private), tuple(instructions.public)
+        runs = [_Runs(_prompt_words(private, public))] if private or public else []
         # A second look at the lines: what a run leaves behind may begin a line.
-        lines = [_Lines(instructions) for _ in range(2)] if instructions.word else []
+        section = _SectionLines.of(instructions.section)
+        lines = [_Lines(instructions.word, section) for _ in range(2)] if instructions.word else []
         self._stages: list[_Lines | _Runs] = [*lines[:1], *runs, *lines[1:]]
         self._is_counted = False
 
@@ -117,17 +121,38 @@ def _plain(line: str) -> str:
     return " ".join(line.strip().lstrip(_MARKUP).rstrip(_MARKUP).casefold().split())
 
 
-class _Lines:
-    """Removes the section and its lines."""
+@dataclass(frozen=True, slots=True)
+class _SectionLines:
+    """The lines of the section as they are compared. `certain`: those that nobody would write; `titles`: those that are
+    a title alone; `ordered`: all of them.
+    """
 
-    def __init__(self, instructions: Instructions) -> None:
+    certain: AbstractSet[str]
+    titles: AbstractSet[str]
+    ordered: Sequence[str]
+
+    @classmethod
+    def of(cls, section: str) -> "_SectionLines":
+        lines = {line: _plain(line) for line in section.splitlines() if line.strip()}
+        return cls(
+            certain={plain for line, plain in lines.items() if _is_only_ours(line)},
+            titles={plain for line, plain in lines.items() if _TITLE_ALONE.match(line)},
+            ordered=sorted(set(lines.values())),
+        )
+
+    def next_to(self, plain: str) -> str:
+        """Return the first line that is not before this one in order; "" if there is none."""
+        at = bisect_left(self.ordered, plain)
+        return self.ordered[at] if at < len(self.ordered) else ""
+
+
+class _Lines:
+    """Removes the section, which stands between marks with `word`, and its lines."""
+
+    def __init__(self, word: str, section: _SectionLines) -> None:
         self.dropped = False
-        lines = [line for line in instructions.section.splitlines() if line.strip()]
-        self._all = {_plain(line) for line in lines}
-        self._certain = {_plain(line) for line in lines if _is_only_ours(line)}
-        self._titles = {_plain(line) for line in lines if _TITLE_ALONE.match(line)}
-        self._sorted = sorted(self._all)
-        self._open, self._close = f"[system {instructions.word}]", f"[/system {instructions.word}]"
+        self._section = section
+        self._open, self._close = f"[system {word}]", f"[/system {word}]"
         self._held = ""  # The beginning of a line, or of a mark in one, that may be an echo
         self._title = ""  # A title and blank lines: the next line decides whether they are an echo
         self._in_line = False  # The line is text
@@ -250,19 +275,18 @@ class _Lines:
             self.dropped, self._in_run, self._title = True, True, ""
             return stop
         # A title alone may be the model's own heading: it is dropped only if what stood below it follows too.
-        if plain in self._titles and not self._title:
+        if plain in self._section.titles and not self._title:
             self._title = line
             return stop
         return self._show_line(position, shown)
 
     def _is_echo(self, plain: str) -> bool:
-        if plain in self._certain:
+        if plain in self._section.certain:
             return True
-        return plain in self._all and (self._in_run or bool(self._title))
+        return (self._in_run or bool(self._title)) and self._section.next_to(plain) == plain
 
     def _may_be_ours(self, plain: str, line: str) -> bool:
-        at = bisect_left(self._sorted, plain)
-        if at < len(self._sorted) and self._sorted[at].startswith(plain):
+        if self._section.next_to(plain).startswith(plain):
             return True
         begun = line.lstrip(_MARKUP)
         # A title, and up to 80 characters to its colon.
@@ -282,21 +306,73 @@ def _is_only_ours(line: str) -> bool:
     return with_content or _DATED.match(line) is not None or _NUMBERED.match(line) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _PromptWord:
+    """`ends`: for the last word of a sentence, how many words that has; else 0. `begins`: whether it is the first one.
+    `text` is "" after each text of the prompt, so that no run goes on from one to the next.
+    """
+
+    text: str
+    ends: int = 0
+    begins: bool = False
+    is_private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _PromptWords:
+    """The words of the prompt's texts in their order, in small letters.
+
+    `places`: where a word stands. `beginnings`: what a longer word begins with. `first_beginnings`: what a word, whole
+    or in part, begins with that is the first of a sentence.
+    """
+
+    words: Sequence[_PromptWord]
+    places: Mapping[str, Sequence[int]]
+    beginnings: AbstractSet[str]
+    first_beginnings: AbstractSet[str]
+
+
+# The texts are the program's own, and the same in each turn; only the form of calls changes a few of them. Learning
+# them for each call would take longer than filtering a short answer.
+@lru_cache(16)
+def _prompt_words(private: tuple[str, ...], public: tuple[str, ...]) -> _PromptWords:
+    words: list[_PromptWord] = []
+    for texts, is_private in ((private, True), (public, False)):
+        for text in texts:
+            for sentence in _sentences(text):
+                last = len(sentence) - 1
+                words += (
+                    _PromptWord(word, len(sentence) if at == last else 0, at == 0, is_private)
+                    for at, word in enumerate(sentence)
+                )
+            words.append(_PromptWord(""))
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        places.setdefault(word.text, []).append(place)
+    firsts = {word.text for word in words if word.begins}
+    return _PromptWords(
+        words,
+        places,
+        beginnings={word[:length] for word in places for length in range(1, len(word))},
+        first_beginnings={word[:length] for word in firsts for length in range(1, len(word) + 1)},
+    )
+
+
+def _sentences(text: str) -> Iterator[list[str]]:
+    """Yield the words of each sentence that has any."""
+    begin = 0
+    for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
+        if words := [word.casefold() for word in _WORD.findall(text[begin:end])]:
+            yield words
+        begin = end
+
+
 @dataclass(slots=True)
 class _Runs:
     """Removes runs of words that also stand in the prompt."""
 
-    instructions: Instructions
+    prompt: _PromptWords
     dropped: bool = False
-    _words: list[str] = field(default_factory=list[str])
-    _lengths: list[int] = field(default_factory=list[int])
-    """For the last word of a sentence, how many words it has; else 0."""
-    _is_private: list[bool] = field(default_factory=list[bool])
-    _is_first: list[bool] = field(default_factory=list[bool])
-    """Whether the word begins a sentence."""
-    _first_beginnings: set[str] = field(default_factory=set[str])
-    _places: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    _beginnings: set[str] = field(default_factory=set[str])
     _text: str = ""  # Held back, after `_shown` characters that were shown but may still be the beginning of a run
     _shown: int = 0
     _before: str = ""  # The end of the text before that
@@ -310,31 +386,6 @@ class _Runs:
     """Nothing of this line was shown."""
     _is_cut: bool = False
     """The last word that was read may go on in the next piece."""
-
-    def __post_init__(self) -> None:
-        for texts, private in ((self.instructions.private, True), (self.instructions.public, False)):
-            for text in texts:
-                self._learn(text, private=private)
-        for place, word in enumerate(self._words):
-            self._places.setdefault(word, []).append(place)
-            self._beginnings.update(word[:length] for length in range(1, len(word)))
-            if self._is_first[place]:
-                self._first_beginnings.update(word[:length] for length in range(1, len(word) + 1))
-
-    def _learn(self, text: str, *, private: bool) -> None:
-        begin = 0
-        for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
-            words = [word.casefold() for word in _WORD.findall(text[begin:end])]
-            if words:
-                self._words += words
-                self._lengths += [0] * (len(words) - 1) + [len(words)]
-                self._is_private += [private] * len(words)
-                self._is_first += [True] + [False] * (len(words) - 1)
-            begin = end
-        self._words.append("")  # no run goes on from one text to the next
-        self._lengths.append(0)
-        self._is_private.append(False)
-        self._is_first.append(False)
 
     def feed(self, text: str) -> str:
         self._text += text
@@ -351,7 +402,7 @@ class _Runs:
             is_cut = word.end() == len(self._text) and not is_whole
             # The rest of a word whose beginning was shown matches nothing.
             plain = "" if self._is_cut and word.start() == self._read else word[0].casefold()
-            if is_cut and plain and (plain in self._beginnings or plain in self._places):
+            if is_cut and plain and (plain in self.prompt.beginnings or plain in self.prompt.places):
                 break
             self._is_cut = is_cut
             shown.append(self._add(word.start(), word.end(), plain))
@@ -369,14 +420,14 @@ class _Runs:
         if any(self._is_held(place, count) for place, count in self._matches.items()):
             return False
         return unread is None or not (
-            unread[0].casefold() in self._first_beginnings and self._begins_sentence(unread.start())
+            unread[0].casefold() in self.prompt.first_beginnings and self._begins_sentence(unread.start())
         )
 
     def _is_held(self, place: int, count: int) -> bool:
         """Return whether the run of `count` words that ends at `place` is held from its first word on."""
         if count > len(self._starts):
             return False  # its beginning is gone
-        return self._is_first[place - count + 1] and self._begins_sentence(self._starts[-count])
+        return self.prompt.words[place - count + 1].begins and self._begins_sentence(self._starts[-count])
 
     def _begins_sentence(self, position: int) -> bool:
         before = self._before + self._text[max(0, position - _BEFORE_CHARS) : position]
@@ -384,9 +435,10 @@ class _Runs:
 
     def _add(self, start: int, end: int, word: str) -> str:
         """Match one more word. Returns the text that is no echo for certain."""
-        words = self._words
-        matches = {place + 1: count + 1 for place, count in self._matches.items() if word and words[place + 1] == word}
-        for place in self._places.get(word, ()) if word else ():
+        words, places = self.prompt.words, self.prompt.places.get(word, ()) if word else ()
+        going_on = self._matches.items() if word else ()
+        matches = {place + 1: count + 1 for place, count in going_on if words[place + 1].text == word}
+        for place in places:
             matches.setdefault(place, 1)
         self._matches, self._read = matches, end
         self._starts.append(start)
@@ -406,9 +458,9 @@ class _Runs:
         return self._release(safe)
 
     def _is_echo(self, place: int, count: int) -> bool:
-        length = self._lengths[place]
-        is_sentence = length >= MIN_SENTENCE and count >= length
-        return is_sentence or (count >= MIN_RUN and self._is_private[place])
+        last = self.prompt.words[place]
+        is_sentence = last.ends >= MIN_SENTENCE and count >= last.ends
+        return is_sentence or (count >= MIN_RUN and last.is_private)
 
     def _release(self, end: int) -> str:
         """Return the text up to `end` without the run to drop, and without what was shown before."""
