@@ -24,8 +24,7 @@ from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.feedback import Feedback
 from bot.chat.intake import AmbientIntake
-from bot.chat.panels import Panel
-from bot.chat.ports import ModelChoices, PlaceKnowledge, RunningTurns
+from bot.chat.ports import ModelChoices, RunningTurns
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Surface
 
@@ -242,15 +241,6 @@ class ScheduleNotes(Protocol):
         ...
 
 
-class ToolsWaiting(Protocol):
-    async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:
-        """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
-
-        `fields`: how many a form can have there.
-        """
-        ...
-
-
 class Claims(Protocol):
     """Actions that run once among all processes."""
 
@@ -334,11 +324,7 @@ class Host(Protocol):
     @property
     def commands(self) -> BoundCommands: ...
     @property
-    def tools(self) -> ToolsWaiting: ...
-    @property
     def models(self) -> ModelChoices: ...
-    @property
-    def knowledge(self) -> PlaceKnowledge: ...
     @property
     def schedules(self) -> ScheduleNotes: ...
     @property

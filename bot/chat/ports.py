@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from agent.incoming import Attachment, Incoming
+from agent.incoming import Incoming
 from agent.messages import ModelCall
-from agent.ports.tools import Asker
 from bot.chat.askers import Requester
-from bot.chat.panels import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +34,6 @@ class ModelChoices(Protocol):
 
     async def choose(self, who: Requester, name: str) -> None:
         """Answer this person with that model from now on; "" restores the default. Raises SettingsError."""
-        ...
-
-
-class PlaceKnowledge(Protocol):
-    async def learn(
-        self, asker: Asker, files: Sequence[Attachment], link: str = "", pages: Sequence[str] = ()
-    ) -> Panel:
-        """Add these files and web pages (addresses) to the place's documents. `link`: to the message that brought them.
-        Raises StoreError.
-        """
         ...
 
 

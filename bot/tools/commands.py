@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from agent.incoming import Incoming
 from agent.ports.tools import Asker
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
+from bot.chat.message_caller import MessageCaller
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
 from bot.chat.texts.formatting import shortened
 from bot.tools import texts as tool_texts
@@ -51,15 +53,14 @@ class ToolsService:
     async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
         return await self.service.answer(asker, words, operates=self.operates(asker.person.id))
 
-    async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:
-        """Return what this turn waits for, to show it to its asker unasked; None if for nothing. Raises CogencyError.
 
-        `fields`: how many a form can have there.
-        """
-        if (question := await self.questions.answer(asker.person.id, show_words(turn))) is not None:
-            return question_panel(question, fields)
-        answer = await self.answer(asker, show_words(turn))
-        return tools_panel(answer) if answer.call else None
+async def waiting(commands: declaration.BoundCommands, incoming: Incoming, fields: int, turn: int) -> Panel | None:
+    """Run `/tools` for the asker of this turn, to show them unasked what it waits for; None if nothing is left to
+    decide. Raises CogencyError. `fields`: how many a form can have there.
+    """
+    call = declaration.CommandCall(words=show_words(turn), caller=MessageCaller(incoming, fields))
+    panel = await commands[COMMAND.name].run(call)
+    return panel if panel.actions else None
 
 
 async def show(service: ToolsService, call: declaration.CommandCall) -> Panel:

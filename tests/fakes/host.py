@@ -155,12 +155,7 @@ class FakeHost:
     def reports(self) -> Self:
         return self
 
-    @property
-    def tools(self) -> Self:
-        return self
-
-    @property
-    def knowledge(self) -> KnowledgeService:
+    def _knowledge(self) -> KnowledgeService:
         store = self.store
         return KnowledgeService(
             documents=store.documents,
@@ -275,8 +270,8 @@ class FakeHost:
                 OPERATOR_COMMAND.bound(OperatorService(self.operator_links, self.operates)),
                 channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE),
                 BoundCommand(POLICY_COMMAND, self._policy),
-                KNOWLEDGE_COMMAND.bound(self.knowledge),
-                LEARN_COMMAND.bound(self.knowledge),
+                KNOWLEDGE_COMMAND.bound(self._knowledge()),
+                LEARN_COMMAND.bound(self._knowledge()),
                 BoundCommand(memory.COMMAND, self._memory, prefills={memory.CORRECT.name: self._entry_to_correct}),
                 FORGET_COMMAND.bound(self),
                 remind.COMMAND.bound(schedules),
@@ -378,10 +373,6 @@ class FakeHost:
     async def _tools(self, call: CommandCall) -> Panel:
         self.asked_for_tools.append((await call.caller.asker(), call.words))
         return tools.tools_panel(self.tools_answer)
-
-    async def waiting(self, asker: Asker, fields: int, turn: int) -> Panel | None:  # noqa: ARG002 -- there are no questions
-        self.asked_for_tools.append((asker, tools.show_words(turn)))
-        return tools.tools_panel(self.tools_answer) if self.tools_answer.call else None
 
     async def _policy(self, call: CommandCall) -> Panel:
         self.fail()

@@ -19,6 +19,7 @@ OFTEN_ENOUGH = "I have answered this as often as I can: please ask it as a new q
 # Of a question that is to be asked once more.
 MORE_PUBLIC = "More people read this channel than when you asked: please ask again, if they may read it."
 NOT_YOURS = "Only the person who asked can do this."
+COMMAND_ONLY = "A message cannot do this. Use the command with a slash."
 
 
 NOT_SHOWN = "I may not show my answer where you asked. {why}"

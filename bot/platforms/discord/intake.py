@@ -6,7 +6,7 @@ refers to, or to store it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar, assert_never
@@ -18,19 +18,19 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.incoming import Incoming
 from agent.repeats import repeats_of
-from agent.turn_setup import asker_of
 from bot.channels.open_questions import is_open_question
 from bot.chat import intake as message_intake
 from bot.chat.access.admission import NoticeThrottle
 from bot.chat.askers import Requester
 from bot.chat.attachments.kinds import naming
+from bot.chat.commands.declaration import CommandCall
 from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
 from bot.chat.logs import severity
+from bot.chat.message_caller import MessageCaller
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.watermark import Watermark
 from bot.knowledge.commands import LEARN_COMMAND as LEARN
-from bot.knowledge.commands import links_in
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.attachments import attachments
@@ -206,9 +206,8 @@ class DiscordIntake:
                 await self._host.messages.record_context_message(inbound.read_context(post, incoming, me))
             case message_intake.RunCommand():
                 await self._admit_order(incoming)
-                pages = links_in(incoming.text) if command == LEARN.name else ()
-                if pages or (command == LEARN.name and message.attachments):
-                    await self._once(message, lambda: self._learn(message, incoming, pages))
+                if command == LEARN.name:
+                    await self._once(message, lambda: self._learn(message, incoming))
                     return False
                 reply_text = (
                     help_text(direct=direct)
@@ -237,18 +236,19 @@ class DiscordIntake:
             QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.messages.submit)
         )
 
-    async def _learn(self, message: discord.Message, incoming: Incoming, pages: Sequence[str]) -> None:
-        """Store files and links as the place's knowledge; the reply is public. Raises Refused and StoreError."""
+    async def _learn(self, message: discord.Message, incoming: Incoming) -> None:
+        """Run `/learn` for the files and links of a message; the reply is public. Raises Refused and StoreError."""
         author, channel = message.author, message.channel
         managing = incoming.authority >= Authority.MANAGER
         if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
             managing |= channel.permissions_for(author).manage_channels
-        asker = replace(asker_of(incoming), manages=managing)
+        caller = MessageCaller(incoming, interactions.WINDOW_FIELDS, manages=managing)
         files = attachments(message.attachments, incoming.person.name)
-        answer = await self._host.knowledge.learn(asker, files, message.jump_url, pages)
-        if answer.refused:
-            raise Refused(answer.text)
-        await self._reply(message, answer.text)
+        call = CommandCall(words=incoming.text, caller=caller, files=files, link=message.jump_url)
+        panel = await self._host.commands[LEARN.name].run(call)
+        if panel.refused:
+            raise Refused(panel.text)
+        await self._reply(message, panel.text)
 
     def _turn_away(self, message: discord.Message, server: int, me: DiscordBot) -> bool:
         """Ignore a message in a server that is not served. Raises Refused if it mentions the bot."""

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias, assert_never, cast
 import discord
 
 from agent.incoming import Incoming
-from agent.turn_setup import asker_of
 from bot.chat.commands.declaration import AnyCommand
 from bot.chat.host import Host
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
@@ -120,7 +119,7 @@ def _menu(select: PanelSelect, command: AnyCommand, person: int) -> Part:
 
 async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
     """Return the panels that show the asker what this turn waits for; () for nothing. Raises CogencyError."""
-    panel = await host.tools.waiting(asker_of(incoming), interactions.WINDOW_FIELDS, turn)
+    panel = await tools.waiting(host.commands, incoming, interactions.WINDOW_FIELDS, turn)
     if panel is None:
         return ()
     first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))

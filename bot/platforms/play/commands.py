@@ -16,7 +16,6 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Asker
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import Answered, ReplyVerdict
-from agent.turn_setup import asker_of
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
 from bot.chat.commands import talking
@@ -402,7 +401,7 @@ async def show_waiting(play: PlayHost, asked: Incoming, turn: int) -> None:
     """Show the asker only what a turn waits for. Raises CogencyError."""
     address = PlayAddress.decode(asked.reply_to)
     caller = PlayCaller(play, PEOPLE[address.person], CHANNELS[address.channel], address.thread)
-    panel = await play.host.tools.waiting(asker_of(asked), caller.window_fields, turn)
+    panel = await tools.waiting(play.host.commands, asked, caller.window_fields, turn)
     if panel is not None:
         await PlayAnswer(caller, tools.COMMAND).show(panel)
 

@@ -14,7 +14,6 @@ from agent.ports.clock import Clock
 from agent.schedules.definitions import ScheduleKind
 from agent.shown_replies import EPHEMERAL_PAGE, ShownPage
 from agent.turn_kinds import TurnKind
-from agent.turn_setup import asker_of
 from bot.chat.host import Host
 from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
@@ -494,7 +493,7 @@ class SlackSurfaces:
         to = decode_reply_to(incoming.reply_to)
         if incoming.kind is TurnKind.NOTICE:
             to = replace(to, scheduled=ScheduleKind.REMINDER)
-        waiting = partial(self._host.tools.waiting, asker_of(incoming), WINDOW_FIELDS)
+        waiting = partial(tools.waiting, self._host.commands, incoming, WINDOW_FIELDS)
         if to.private:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)
