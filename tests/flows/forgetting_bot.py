@@ -19,6 +19,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.shown_replies import DELETE_REPLY
 from bot.app.host import BotHost
 from bot.chat.jobs import JobLimits, JobWorker
+from bot.forgetting.commands import FORGET_COMMAND
 from bot.forgetting.retention import ReplyDeletion, Retention
 from store.databases.database import Database
 from store.erased_ids import ErasedIds
@@ -94,7 +95,9 @@ async def held_host(
     """A bot that says at once how far it is, and has much to look through."""
     async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         held = HeldForgetting(store.database)
-        yield replace(host, forgetting=replace(host.forgetting, forgetting=held, tell_after_s=(0.0,))), held
+        service = replace(host.forgetting, forgetting=held, tell_after_s=(0.0,))
+        commands = {**host.commands, FORGET_COMMAND.name: FORGET_COMMAND.bound(service)}
+        yield replace(host, forgetting=service, commands=commands), held
 
 
 def holds(folder: Path, words: str) -> bool:
