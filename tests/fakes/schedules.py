@@ -62,4 +62,5 @@ async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]
 def let_in(host: AnsweringHost, allow: str) -> AnsweringHost:
     """Return the same host, restricted to these people."""
     rules = AdmissionRules(AccessRules(allow=parse_entries(allow)))
-    return replace(host, admission=replace(host.admission, rules=rules))
+    admission = replace(host.admission, rules=rules)
+    return replace(host, admission=admission, messages=replace(host.messages, admission=admission))

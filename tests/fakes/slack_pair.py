@@ -94,7 +94,8 @@ async def both(
             there.channel(f"dm{there.who.workspace}", "im")
         host = turns_host(store, model, clock)
         allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
-        host = replace(host, admission=AdmissionControl(host.admission.rules, store.preferences, allowances, clock))
+        admission = AdmissionControl(host.admission.rules, store.preferences, allowances, clock)
+        host = replace(host, admission=admission, messages=replace(host.messages, admission=admission))
         apps = SlackApps(host, SlackSettings(slack.url), clock)
         async with host.turns.serving():
             try:

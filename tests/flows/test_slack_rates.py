@@ -23,7 +23,8 @@ async def process(world: World, name: str) -> AsyncGenerator[WatchedRates]:
     clock, rates = world.slack.clock, WatchedRates(world.store.shared_rates)
     host = turns_host(world.store, world.model, clock, limits=replace(AT_ONCE, max_running=REPLIES // 2))
     shared = Replicas(world.store.shard_leases, rates, name, clock, calls_patience_s=20.0)
-    async with shared.serving(), serving(world.slack, replace(host, replicas=shared)), host.turns.serving():
+    shown = replace(host, platforms=replace(host.platforms, replicas=shared))
+    async with shared.serving(), serving(world.slack, shown), host.turns.serving():
         yield rates
 
 
