@@ -150,7 +150,7 @@ def test_nothing_of_the_prompt_or_the_section_reaches_the_person(
 ) -> None:
     stream = "".join(part + end for part, end in parts)
     text = shown(stream, sizes)
-    assert text == shown(stream)
+    assert text.rstrip() == shown(stream).rstrip()  # blank lines before an echo that ends an answer are not displayed
     assert f"[system {WORD}]" not in text
     assert f"[/system {WORD}]" not in text
     plain = f" {words(text)} "
