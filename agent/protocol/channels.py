@@ -20,7 +20,6 @@ from typing import Final
 
 import regex
 
-from agent.protocol.foreign_calls import closing_parenthesis
 from agent.protocol.grammar import bare_name
 
 # Of an answer that begins with "Thought:". Longer thoughts are rare, and an essay is not held back for long.
@@ -48,7 +47,17 @@ _CODE_ENDS: Final = regex.compile(r"</code>|\n```(?:[ ]{0,4}<end_code>)?|<end_co
 _FINAL_ANSWER: Final = regex.compile(
     r"^\s*final_answer\(\s*f?(?P<quote>\"\"\"|'''|\"|')(?P<text>.*?)(?P=quote)\s*\)\s*$", regex.S
 )
-_CALLED: Final = regex.compile(r"(?<![\w.])([^\W\d][\w.-]{0,127})\(")
+# Of code, what decides which calls it makes. A call in a comment or in a string is what somebody else may have written:
+# the whole of either is one piece, to the end of the code if nothing closes it. Each piece is possessive, so that the
+# time is linear.
+_CODE_PIECE: Final = regex.compile(
+    r"#[^\n]*+"
+    r"|(?P<triple>\"{3}|'{3})(?:[^\\\"']++|\\.|(?!(?P=triple))[\"'])*+(?:(?P=triple)|\\?\Z)"
+    r"|(?P<quote>[\"'])(?:[^\\\"']++|\\.|(?!(?P=quote))[\"'])*+(?:(?P=quote)|\\?\Z)"
+    r"|(?P<name>[^\W\d][\w.-]*+)(?P<call>\()?+"
+    r"|(?P<opens>[\[({])|(?P<closes>[\])}])",
+    regex.S,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +193,9 @@ class Channels:
         body = self._held[begin:end]
         answer = _FINAL_ANSWER.match(body)
         calls = "" if answer else "\n".join(self._calls(body))
-        if not (answer or calls):
+        if not (answer or calls):  # It stays so, whatever follows
+            self._mode = _Mode.PASSING
+            yield from self._take(len(self._held))
             return
         thought, rest = self._held[:start].strip(), self._held[after:]
         if thought:
@@ -196,15 +207,18 @@ class Channels:
         yield from self._take(len(self._held))
 
     def _calls(self, code: str) -> Iterator[str]:
-        """Yield the calls of existing tools, without what the code does with their results."""
-        position = 0
-        while found := _CALLED.search(code, position):
-            position = found.end()
-            if self._is_tool(bare_name(found[1])):
-                close = closing_parenthesis(code, found.end() - 1, HELD_CHARS)
-                if close is not None:
-                    yield code[found.start() : close]
-                    position = close
+        """Yield the outermost calls of existing tools, without what the code does with their results."""
+        opened, calls = list[int | None](), list[tuple[int, int]]()
+        for piece in _CODE_PIECE.finditer(code):
+            if piece["call"]:
+                opened.append(piece.start() if self._is_tool(bare_name(piece["name"])) else None)
+            elif piece["opens"]:
+                opened.append(None)
+            elif piece["closes"] and opened and (start := opened.pop()) is not None:
+                while calls and calls[-1][0] > start:
+                    calls.pop()
+                calls.append((start, piece.end()))
+        return (code[start:end] for start, end in calls)
 
 
 def _overlap(text: str) -> int:

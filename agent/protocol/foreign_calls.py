@@ -90,15 +90,19 @@ def read_code_call(text: str, limits: ParserLimits) -> dict[str, Json] | None:
         return None
 
 
+_SIGNS: Final = re.compile(r"[\\\"'()\[\]{}]")
+
+
 def closing_parenthesis(text: str, start: int, limit: int) -> int | None:
     """Return the position after the parenthesis that closes the one at `start`; None if it does not come."""
-    depth, quote, position = 0, "", start
-    end = min(len(text), start + limit)
-    while position < end:
-        char = text[position]
+    depth, quote, escaped = 0, "", -1
+    for sign in _SIGNS.finditer(text, start, min(len(text), start + limit)):
+        char, position = sign[0], sign.start()
+        if position == escaped:
+            continue
         if quote:
             if char == "\\":
-                position += 1
+                escaped = position + 1
             elif char == quote:
                 quote = ""
         elif char in "\"'":
@@ -109,7 +113,6 @@ def closing_parenthesis(text: str, start: int, limit: int) -> int | None:
             depth -= 1
             if not depth:
                 return position + 1
-        position += 1
     return None
 
 

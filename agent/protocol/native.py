@@ -47,6 +47,9 @@ from agent.protocol.json_text import Unreadable
 # From the first marker of a call to the name of its tool. A longer text is no call; while it may still be one, it is
 # held back.
 OPENING_CHARS: Final = 400
+# Templates put up to three markers before a channel or a name ("<|start|>assistant<|channel|>"). A model that repeats
+# one of them writes thousands.
+_MAX_MARKERS: Final = 8
 MARKER_CHARS: Final = 160
 _NAME_CHARS: Final = 64  # Of a tag: with longer names it is none
 MARKER_BEGIN: Final = "<[◁"
@@ -303,8 +306,10 @@ def _marker_of(marker: str, end: int, *, token: bool) -> Marker:
     return Marker(marker, end, name.lower(), core, closes, token)
 
 
-def _thoughts(text: str, marker: Marker, before: str) -> NativeOpening | Maybe | None:
-    """Read the beginning of thoughts: <|START_THINKING|>, <antThinking>, <|channel|>analysis<|message|>."""
+def _thoughts(text: str, marker: Marker, before: str, markers: int = _MAX_MARKERS) -> NativeOpening | Maybe | None:
+    """Read the beginning of thoughts: <|START_THINKING|>, <antThinking>, <|channel|>analysis<|message|>. `markers`: how
+    many are read at most.
+    """
     if before and before.isspace():
         return None
     if _THOUGHTFUL.search(marker.core.replace(" ", "")):
@@ -321,7 +326,7 @@ def _thoughts(text: str, marker: Marker, before: str) -> NativeOpening | Maybe |
         following = read_marker(text, channel.end(), _no_tool)
         if not isinstance(following, Marker):
             return following
-        return None if following.closes else _thoughts(text, following, "")
+        return None if following.closes or markers == 1 else _thoughts(text, following, "", markers - 1)
     if text[channel.end()] == "\n":
         return NativeOpening(Form.THOUGHTS, channel.end(), marker.core)
     following = read_marker(text, channel.end(), _no_tool)
@@ -343,15 +348,17 @@ def _names_tool(text: str, marker: Marker, is_tool: Callable[[str], bool], max_p
     end = start + OPENING_CHARS
     if _named_by(marker, is_tool):
         return True
-    position, words, prose, last = marker.end, 0, 0, -1
+    position, words, prose, last, markers = marker.end, 0, 0, -1, 1
     while position < min(len(text), end):
         char = text[position]
-        # Templates put up to three markers before the name ("<|start|>assistant<|channel|>").
         if char in MARKER_BEGIN and (following := read_marker(text, position, is_tool)) is not None:
             if following is MAYBE:
                 return MAYBE
             if _named_by(following, is_tool):
                 return True
+            markers += 1
+            if markers > _MAX_MARKERS:
+                return False
             position = following.end
         elif char in "{[" and (json := _JSON_BEGINS.match(text, position, partial=True)) is not None:
             return MAYBE if json.partial else _names_in_json(text, position, is_tool)

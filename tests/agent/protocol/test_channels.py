@@ -66,6 +66,15 @@ ANSWERS = {
     'Thoughts: I look.\nCode:\n```py\nprint(recall(query="boat"))\n```<end_code>': Read(
         "", "Thoughts: I look.", (BOAT,)
     ),
+    'Thought: I look.\n<code>\n# never recall(query="key")\nrecall(query="boat")\n</code>': Read(
+        "", "Thought: I look.", (BOAT,)
+    ),
+    'Thought: I look.\n<code>\nmail = """Dear "bot",\nrecall(query="key")"""\nrecall(query="boat")\n</code>': Read(
+        "", "Thought: I look.", (BOAT,)
+    ),
+    'Thought: I look.\n<code>\nmail = \'It\\\'s recall(query="key")\'\nprint(recall(query="boat"))\n</code>': Read(
+        "", "Thought: I look.", (BOAT,)
+    ),
     'Thought: I know.\n<code>\nfinal_answer("It is blue.")\n</code>': Read("It is blue.", "Thought: I know."),
     '<code>final_answer("It is blue.")</code>': Read("It is blue."),
 }
@@ -146,3 +155,16 @@ def test_nothing_is_invented_or_held_for_ever(parts: list[str]) -> None:
         for char in piece.text.strip():
             position = answer.index(char, position) + 1
     assert channels.passes
+
+
+def test_code_is_read_once_however_many_calls_are_begun_in_it_and_whatever_follows() -> None:
+    asked = list[str]()
+
+    def is_tool(name: str) -> bool:
+        asked.append(name)
+        return True
+
+    channels = Channels(is_tool)
+    for piece in ["Thought: I look.\n<code>\n", "recall(" * 500, "\n</code>\n", *["word "] * 500]:
+        channels.feed(piece)
+    assert len(asked) <= 500

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, TextArrived, ThoughtArrived
 from agent.messages import ToolCall
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS, Corrections
+from agent.protocol.grammar import ParserLimits
+from agent.protocol.native import read_native
 from agent.protocol.parser import Parser
 from tests.agent.protocol.deviations import BOAT, TOOL_NAMES
 from tests.examples import examples
@@ -335,3 +337,23 @@ def test_behind_an_element_of_code_that_has_ended_calls_run() -> None:
             events = read(before + CALLS["Phi"], size)
             assert calls_of(events) == [(BOAT,)], before
             assert text_of(events) == before
+
+
+@pytest.mark.parametrize("marker", ["<|start|>assistant", "<|im_start|>user", "<|x|>"])
+def test_a_model_that_repeats_a_marker_without_an_end_is_read_to_its_last_word(marker: str) -> None:
+    parser = Parser(tool_names=frozenset({"recall"}))
+    answer = f"{marker * 2_000}\nIt is blue."
+    events = [event for start in range(0, len(answer), 500) for event in parser.feed(answer[start : start + 500])]
+    events += parser.close()
+    assert "".join(event.text for event in events if isinstance(event, TextArrived)).endswith("It is blue.")
+
+
+def test_behind_a_marker_few_others_are_read_for_the_name_of_a_tool() -> None:
+    asked = list[str]()
+
+    def is_tool(name: str) -> bool:
+        asked.append(name)
+        return False
+
+    read_native("<|x|>" * 100, 0, "", "", is_tool, ParserLimits())
+    assert len(asked) < 20
