@@ -43,9 +43,9 @@ class Talk:
 
     async def ask(self, person: str, text: str, channel: str = GENERAL) -> Payload:
         """Ask, and wait for the answer."""
-        before = len(self._public())
+        before = self._public()
         asked = await self.fake.say(person, f"{ME} {text}", channel)
-        await self.fake.until(lambda: len(self._public()) > before)
+        await self.fake.until(lambda: self._public() - before)
         async with asyncio.timeout(PATIENCE_S):
             await self.host.turns.idle()
         return asked
@@ -76,8 +76,9 @@ class Talk:
                 self.clock.leap(SWEEP_AFTER)
                 await asyncio.sleep(LOOK_S)
 
-    def _public(self) -> list[Payload]:
-        return [message for message in by_the_bot(self.fake) if not message["flags"] & EPHEMERAL]
+    def _public(self) -> set[str]:
+        """The ids of the answers that stand. Others may be deleted while one comes."""
+        return {message["id"] for message in by_the_bot(self.fake) if not message["flags"] & EPHEMERAL}
 
 
 async def sooner_or_later(happened: Callable[[], object]) -> None:
