@@ -3,7 +3,7 @@
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -19,7 +19,7 @@ from agent.memory.audience import WIDE, Place, audience_of
 from agent.memory.documents import LOOK_EVERY, Document, LinkedPage
 from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
-from agent.state import ActionRecord, SituationSummary
+from agent.state import ActionRecord, SituationSummary, Workspace
 from agent.stored_messages import Author, StoredMessage, Thread
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing
@@ -66,28 +66,39 @@ def read_pages(stored: str) -> list[str]:
     return [page for page in _items(read_json(stored)) if isinstance(page, str)]
 
 
-def progress_sources(progress: str) -> frozenset[int]:
-    """The message ids in a `progress`: `steps[].results[].sources`, `steps[].joined[].message`, `context[]`."""
-    stored = read_json(progress)
-    steps = _items(_field(stored, "steps"))
-    joined = [_field(item, "message") for step in steps for item in _items(_field(step, "joined"))]
-    context = _items(_field(stored, "context"))
-    return progress_given(progress) | frozenset(id_ for id_ in (*joined, *context) if isinstance(id_, int))
+_WORKSPACE: Final = tuple(each.name for each in fields(Workspace))
 
 
-def progress_given(progress: str) -> frozenset[int]:
-    """The ids of the messages that a turn's tools returned: `steps[].results[].sources`."""
-    steps = _items(_field(read_json(progress), "steps"))
-    results = [result for step in steps for result in _items(_field(step, "results"))]
-    found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
-    return frozenset(id_ for id_ in found if isinstance(id_, int))
+@dataclass(frozen=True, slots=True)
+class NamedInProgress:
+    """What a turn's `progress` names: the messages that its tools returned (`given`), all that it quotes, draws on or
+    that joined it (`sources`); of those that `joined`, the turns by message id; and its newest workspace.
+    """
 
+    given: frozenset[int]
+    sources: frozenset[int]
+    joined: Mapping[int, int]
+    workspace: Workspace | None
 
-def progress_joined(progress: str) -> dict[int, int]:
-    """The turns of the messages that joined, by message id: `steps[].joined[]`."""
-    found = [item for step in _items(_field(read_json(progress), "steps")) for item in _items(_field(step, "joined"))]
-    pairs = [(_field(item, "message"), _field(item, "turn")) for item in found]
-    return {message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)}
+    @classmethod
+    def read(cls, progress: str) -> "NamedInProgress":
+        """Read `steps[].results[].sources`, `steps[].joined[]`, `context[]` and `steps[].workspace`."""
+        stored = read_json(progress)
+        steps = _items(_field(stored, "steps"))
+        results = [result for step in steps for result in _items(_field(step, "results"))]
+        found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
+        given = frozenset(id_ for id_ in found if isinstance(id_, int))
+        joined = [item for step in steps for item in _items(_field(step, "joined"))]
+        named = [*(_field(item, "message") for item in joined), *_items(_field(stored, "context"))]
+        pairs = [(_field(item, "message"), _field(item, "turn")) for item in joined]
+        workspaces = (_field(step, "workspace") for step in reversed(steps))
+        newest = next((workspace for workspace in workspaces if isinstance(workspace, dict)), None)
+        return cls(
+            given=given,
+            sources=given | frozenset(id_ for id_ in named if isinstance(id_, int)),
+            joined={message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)},
+            workspace=None if newest is None else Workspace(*(str(newest.get(name, "")) for name in _WORKSPACE)),
+        )
 
 
 def progress_calls(progress: str) -> tuple[ModelCall, ...]:

@@ -158,7 +158,8 @@ def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collec
         if turn_id in doomed.turns:
             continue
         values: dict[str, object] = {}
-        if rows.progress_sources(progress) & doomed.messages.keys() or holds_any(rows.strings_in(progress), texts):
+        sources = rows.NamedInProgress.read(progress).sources
+        if sources & doomed.messages.keys() or holds_any(rows.strings_in(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
             calls.drop_arguments(connection, tool_call.c.turn == turn_id)

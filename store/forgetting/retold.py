@@ -286,7 +286,8 @@ def running(connection: Connection) -> Iterable[TurnGrounds]:
     begun = select(turn.c.id, turn.c.conversation, turn.c.progress)
     open_ = begun.where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress != "")
     for turn_id, conversation, progress in connection.execute(open_).all():
-        yield TurnGrounds(turn_id, conversation, rows.progress_sources(progress), rows.progress_given(progress))
+        named = rows.NamedInProgress.read(progress)
+        yield TurnGrounds(turn_id, conversation, named.sources, named.given)
 
 
 class Retellings:

@@ -24,7 +24,8 @@ from store.turn_tables import DONE, RUNNING, WAITING, turn
 def has_joined(connection: Connection, conversation: str, asked: int) -> bool:
     """Whether the running turn of the conversation has read the question, and answers it."""
     running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
-    return any(asked in rows.progress_joined(progress) for progress in connection.execute(running).scalars())
+    begun = connection.execute(running).scalars()
+    return any(asked in rows.NamedInProgress.read(progress).joined for progress in begun)
 
 
 JOIN_LIMIT: Final = 50
@@ -63,13 +64,12 @@ def end_joined(connection: Connection, ended: int, closing: Closing, now: dateti
             connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
 
 
-def quoted_messages(connection: Connection, progress: str) -> frozenset[int]:
+def quoted_messages(connection: Connection, named: rows.NamedInProgress) -> frozenset[int]:
     """The messages that must still exist for this progress to be stored: all that it names, except those that joined
     and were then deleted, whose turns are over.
     """
-    joined = rows.progress_joined(progress)
-    if not joined:
-        return rows.progress_sources(progress)
-    over = select(turn.c.id).where(turn.c.id.in_(joined.values()), turn.c.state == DONE)
+    if not named.joined:
+        return named.sources
+    over = select(turn.c.id).where(turn.c.id.in_(named.joined.values()), turn.c.state == DONE)
     deleted = set(connection.execute(over).scalars())
-    return rows.progress_sources(progress) - {asked for asked, turn_id in joined.items() if turn_id in deleted}
+    return named.sources - {asked for asked, turn_id in named.joined.items() if turn_id in deleted}

@@ -58,7 +58,7 @@ def _joined_running(connection: Connection, conversation: str) -> frozenset[int]
     return frozenset(
         joined
         for progress in connection.execute(running).scalars()
-        for joined in rows.progress_joined(progress).values()
+        for joined in rows.NamedInProgress.read(progress).joined.values()
     )
 
 

@@ -23,7 +23,6 @@ from agent.errors import LeaseLost, StoreError
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
-from agent.progress import decode
 from agent.repeats import is_repeat, repeats_with
 from agent.schedules.long_work import asked_in
 from agent.state import SituationSummary, Workspace
@@ -113,11 +112,7 @@ def _count_waiting(limit: int, condition: sa.ColumnElement[bool] = sa.true()) ->
 # see what a running task is about. A turn resumes from its progress, which holds the same.
 
 
-def keep_workspace(connection: sa.Connection, claim: Claim, progress: str) -> None:
-    """Store the newest workspace of this progress, if it has one."""
-    newest = _newest_workspace(progress)
-    if newest is None:
-        return
+def keep_workspace(connection: sa.Connection, claim: Claim, newest: Workspace) -> None:
     values = asdict(newest)
     if not connection.execute(sa.update(workspace).where(workspace.c.task_id == claim.turn).values(values)).rowcount:
         new = sa.insert(workspace).values(task_id=claim.turn, person=claim.incoming.person.id, **values)
@@ -127,14 +122,6 @@ def keep_workspace(connection: sa.Connection, claim: Claim, progress: str) -> No
 def drop_workspace(connection: sa.Connection, turn: int) -> None:
     """Delete the workspace of a task that has ended or restarts."""
     connection.execute(sa.delete(workspace).where(workspace.c.task_id == turn))
-
-
-def _newest_workspace(progress: str) -> Workspace | None:
-    try:
-        steps = decode(progress).steps
-    except ValueError:
-        return None
-    return next((step.workspace for step in reversed(steps) if step.workspace is not None), None)
 
 
 FORGOTTEN: Final = 0  # The turn id returned for a message that was forgotten: it has no turn
@@ -227,8 +214,9 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
 
     A message that had just joined and was then deleted unanswered is not counted: no work is based on it.
     """
-    if progress is not None and not _all_exist(connection, message, joining.quoted_messages(connection, progress)):
-        calls.settle_claim(connection, claim, rows.progress_calls(progress), claim.incoming.time)
+    named = rows.NamedInProgress.read(progress or "")
+    if not _all_exist(connection, message, joining.quoted_messages(connection, named)):
+        calls.settle_claim(connection, claim, rows.progress_calls(progress or ""), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
@@ -239,8 +227,8 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
     values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # Even with nothing to save, check that the claim still holds.
     _write(connection, claim, {k: v for k, v in values.items() if v is not None} or {"epoch": claim.epoch})
-    if progress is not None:
-        keep_workspace(connection, claim, progress)
+    if named.workspace is not None:
+        keep_workspace(connection, claim, named.workspace)
     return True
 
 
