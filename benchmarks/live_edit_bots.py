@@ -21,7 +21,7 @@ from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_i
 from benchmarks.live_edit_voices import Shown, Voice, voices
 from bot.app.host import BotHost
 from bot.chat.secret import Secret
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import point_at
 from bot.platforms.slack.api import SlackApi, web_client
@@ -38,7 +38,7 @@ from tests.fakes.turns_host import turns_host
 
 IN_ONE_PLACE: Final = 2
 PATIENCE_S: Final = 1_800.0  # In skipped time: a bot that is refused may need minutes after the last word
-LIMITS: Final = TurnsLimits(per_person=None)
+LIMITS: Final = TurnWorkerLimits(per_person=None)
 LOOK_S: Final = 0.5
 QUESTION: Final = "tell me everything"
 SLACK_WRITES: Final = frozenset(

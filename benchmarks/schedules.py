@@ -49,7 +49,7 @@ from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules.scheduler import Scheduler, schedule_kinds
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
@@ -421,7 +421,7 @@ class Minute:
     def surface(self, incoming: Incoming) -> FakeSurface:
         return _Told(self, int(incoming.conversation.rpartition(" ")[2]))
 
-    def turns(self) -> Turns:
+    def turns(self) -> TurnWorker:
         mind = AgentConfig(
             provider=always(ScriptedProvider([])),
             persona=speaking(),
@@ -429,10 +429,10 @@ class Minute:
             context=ContextConfig(lambda: "bench"),
             features=[Feature(name="schedules", kinds=schedule_kinds())],
         )
-        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
-        owner = f"owner {id(thinking)}"
-        limits = TurnsLimits(per_person=None)
-        return Turns(self.store.ledger, thinking, self.surface, LocalNotifier(), self.clock, owner, limits)
+        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        owner = f"owner {id(runner)}"
+        limits = TurnWorkerLimits(per_person=None)
+        return TurnWorker(self.store.ledger, runner, self.surface, LocalNotifier(), self.clock, owner, limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None]:

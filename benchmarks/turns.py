@@ -47,7 +47,7 @@ from bot.chat.reply.surface import Limits, Surface
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.operators.metrics import Metrics
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
@@ -64,7 +64,7 @@ TICK_S = 0.005
 AT_ONCE = Limits(page_chars=4_000, edit_interval_s=0.0, announce_final=False)
 AS_PLATFORMS_DO = Limits(page_chars=4_000, edit_interval_s=1.2, announce_final=False)
 WATCHED_TURNS = 20
-MANY = TurnsLimits(max_running=CONVERSATIONS, per_person=None)
+MANY = TurnWorkerLimits(max_running=CONVERSATIONS, per_person=None)
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Bench:
 
     store: Store
     answer: Callable[[], Answer]
-    limits: TurnsLimits = MANY
+    limits: TurnWorkerLimits = MANY
     pace: Limits = AT_ONCE
     asked_at: list[float] = field(default_factory=list[float])
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
@@ -103,7 +103,7 @@ class Bench:
         return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock, self.pace))
 
     @asynccontextmanager
-    async def serving(self) -> AsyncGenerator[Turns, None]:
+    async def serving(self) -> AsyncGenerator[TurnWorker, None]:
         def asked(_: Sequence[Message]) -> Answer:
             self.asked_at.append(time.perf_counter())
             return self.answer()
@@ -111,8 +111,8 @@ class Bench:
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
         mind = replace(_mind(model, store), telemetry=self.telemetry)
-        thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
-        turns = Turns(store.ledger, thinking, self.surface, store.notifier, self.clock, "bench", self.limits)
+        runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        turns = TurnWorker(store.ledger, runner, self.surface, store.notifier, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns
 
@@ -182,7 +182,7 @@ async def watched_ratio(store: Store, rounds: int) -> float:
 
 async def waiting_ms(store: Store, waiting: int) -> float:
     """Return the time of one turn while this many conversations wait, one turn at a time."""
-    bench = Bench(store, lambda: "Well.", TurnsLimits(max_running=1, per_person=None))
+    bench = Bench(store, lambda: "Well.", TurnWorkerLimits(max_running=1, per_person=None))
     for number in range(waiting):
         await store.ledger.accept(bench.said(f"w{waiting}-{number}"))
     async with bench.serving() as turns:

@@ -12,7 +12,7 @@ from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.intake import AmbientIntake
 from bot.chat.messages import ReceivedMessages
-from bot.chat.turns.worker import Turns
+from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
 from bot.memory.service import MemoryService
@@ -30,7 +30,7 @@ class BotHost:
     commands: BoundCommands
     platforms: PlatformConnections
     admission: AdmissionControl
-    turns: Turns
+    turns: TurnWorker
     conversations: Conversations
     preferences: Preferences
     tools: ToolsService

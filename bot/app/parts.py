@@ -54,7 +54,7 @@ from bot.chat.reply.surface import Delete, Surface
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import NO_FILES, NO_GROUPS, AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.forgetting.retention import Retention
 from bot.forgetting.service import ForgetService
 from bot.knowledge.pages import LinkedPages
@@ -258,7 +258,7 @@ def schedule_service(store: Store, operates: Callable[[str], bool]) -> ScheduleS
 def forget_service(
     settings: Settings,
     store: Store,
-    turns: Turns,
+    turns: TurnWorker,
     work: Background,
     sources: Callable[[], Collection[str]] = tuple,
     revoke: Callable[[str], Awaitable[str]] | None = None,
@@ -282,14 +282,14 @@ def open_turns(
     store: Store,
     answering: AgentConfig,
     surface_for: Callable[[Incoming], Surface],
-    limits: TurnsLimits,
+    limits: TurnWorkerLimits,
     sources: Callable[[], frozenset[str]],
-) -> Turns:
-    thinking = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
+) -> TurnWorker:
+    runner = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
     asking = answering.questions
-    return Turns(
+    return TurnWorker(
         store.ledger,
-        thinking,
+        runner,
         surface_for,
         store.notifier,
         CLOCK,

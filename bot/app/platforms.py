@@ -52,7 +52,7 @@ from bot.chat.messages import ReceivedMessages
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.chat.texts.formatting import platform_name
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from bot.forgetting.service import ForgetService
 from bot.memory.policies import PolicyService
 from bot.models.service import ModelService
@@ -317,7 +317,7 @@ def _host(
         telemetry=telemetry,
     )
     slots, lease = settings.max_running, timedelta(seconds=settings.lease_s)
-    limits = TurnsLimits(slots, settings.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease)
+    limits = TurnWorkerLimits(slots, settings.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease)
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     forgetting = replace(
         parts.forget_service(settings, store, turns, work, connections.sources, _revoke(sources, store)),
@@ -536,7 +536,7 @@ async def open_terminal(
             background=stays,
         )
         lease = timedelta(seconds=settings.lease_s)
-        limits = TurnsLimits(max_running=1, per_person=None, max_working=None, lease=lease)
+        limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         tool_service = ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake)
         look = FirstLook(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest

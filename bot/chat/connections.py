@@ -17,7 +17,7 @@ from bot.chat.backoff import Backoff
 from bot.chat.host import PlatformUnavailable
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Delete, PageUnsent, Surface
-from bot.chat.turns.worker import Turns
+from bot.chat.turns.worker import TurnWorker
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class PlatformConnections:
 async def serve_all(
     platforms: Mapping[str, Callable[[], Awaitable[None]]],
     connections: PlatformConnections,
-    turns: Turns,
+    turns: TurnWorker,
     clock: Clock,
     grace_s: float,
 ) -> None:

@@ -12,7 +12,7 @@ from agent.ports.clock import Clock
 from agent.ports.ledger import Ledger
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.attachments.kinds import with_names
-from bot.chat.turns.worker import Turns
+from bot.chat.turns.worker import TurnWorker
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class ReceivedMessages:
     """Stores what platforms hand in, as far as it is admitted."""
 
     admission: AdmissionControl
-    turns: Turns
+    turns: TurnWorker
     ledger: Ledger
     clock: Clock
 

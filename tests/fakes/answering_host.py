@@ -13,7 +13,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.app.host import BotHost
 from bot.budgets.budgets import Budgets
 from bot.chat.messages import ReceivedMessages
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import AT_ONCE, turns_host
 
@@ -49,7 +49,7 @@ def answering_host(
     clock: Clock,
     store: StoreInMemory | None = None,
     transcriber: Transcriber | None = None,
-    limits: TurnsLimits = AT_ONCE,
+    limits: TurnWorkerLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
     operators: frozenset[str] = frozenset(),
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen

@@ -36,7 +36,7 @@ from bot.chat.feedback import ReplyFeedback
 from bot.chat.learning_model import LearningModel
 from bot.chat.messages import ReceivedMessages
 from bot.chat.ports import NO_BUDGETS
-from bot.chat.turns.worker import Turns
+from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
@@ -119,7 +119,7 @@ def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: Admis
 
 def host_on(
     store: Stored,
-    turns: Turns,
+    turns: TurnWorker,
     connections: PlatformConnections,
     clock: Clock,
     rules: AdmissionRules = AdmissionRules(),  # noqa: B008 -- frozen

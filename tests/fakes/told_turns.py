@@ -12,7 +12,7 @@ from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import Learner
 from bot.memory.notices import FirstNotice
 from bot.memory.pauses import LearningPauses, LearningSchedule
@@ -53,9 +53,9 @@ class ToldTurns:
             learning=LearningSchedule(learner, self.pauses),
             features=[Feature(name="memory", notes=[FirstNotice(store.preferences, lambda: True)])],
         )
-        thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
-        limits = TurnsLimits(sweep_s=0.01)
-        self.turns = Turns(store.ledger, thinking, self._surface, LocalNotifier(), self.clock, self.owner, limits)
+        runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        limits = TurnWorkerLimits(sweep_s=0.01)
+        self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, self.owner, limits)
 
     @property
     def shown(self) -> dict[str, str]:

@@ -28,7 +28,7 @@ from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.feature import Feature
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.notices import EditedNotice, WithheldNotice
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
@@ -43,7 +43,7 @@ _owners = count(1)
 
 # Turns of another process are found at once. Half an hour of `FastClock`: on a busy machine no process may take over a
 # turn that is still being answered.
-AT_ONCE = TurnsLimits(sweep_s=0.05, lease=timedelta(minutes=30))
+AT_ONCE = TurnWorkerLimits(sweep_s=0.05, lease=timedelta(minutes=30))
 
 
 def turns_host(
@@ -53,7 +53,7 @@ def turns_host(
     transcriber: Transcriber | None = None,
     fetch_s: float = FETCH_S,
     operators: frozenset[str] = frozenset(),
-    limits: TurnsLimits = AT_ONCE,
+    limits: TurnWorkerLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
     footer: FooterStyle = FooterStyle.OFF,
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
@@ -101,11 +101,11 @@ def turns_host(
         questions=questions,
         files=reader,
     )
-    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"
-    turns = Turns(
+    turns = TurnWorker(
         store.ledger,
-        thinking,
+        runner,
         connections.surface_for,
         LocalNotifier(),
         clock,

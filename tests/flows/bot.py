@@ -22,7 +22,7 @@ from bot.chat.feature import Feature
 from bot.chat.reply.surface import Surface
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
@@ -34,7 +34,7 @@ from tests.fakes.new_database import new_database
 
 @dataclass(frozen=True)
 class LiveBot:
-    turns: Turns
+    turns: TurnWorker
     store: Store
 
 
@@ -48,10 +48,10 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> Turns:
-    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
-    limits = TurnsLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
-    return Turns(store.ledger, thinking, surface_for, store.notifier, clock, owner="flow", limits=limits)
+def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> TurnWorker:
+    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    limits = TurnWorkerLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
+    return TurnWorker(store.ledger, runner, surface_for, store.notifier, clock, owner="flow", limits=limits)
 
 
 def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:

@@ -31,7 +31,7 @@ from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
 from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.minds import WORDED, always, speaking
@@ -273,14 +273,14 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     )
     surface = DyingSurface(folder / "shown", steps)
     ledger = DyingLedger(store.ledger, steps)
-    turns = Turns(
+    turns = TurnWorker(
         ledger,
         TurnRunner(mind, ledger, store.knowledge, CLOCK),
         lambda _: surface,
         store.notifier,
         CLOCK,
         owner=f"process {os.getpid()}",
-        limits=TurnsLimits(sweep_s=0.05),
+        limits=TurnWorkerLimits(sweep_s=0.05),
     )
     await store.ledger.release_all()
     await turns.submit(said("What about my boat?", conversation="c", number=1))

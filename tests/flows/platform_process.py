@@ -20,7 +20,7 @@ from bot.chat.host import Host
 from bot.chat.secret import Secret
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.platforms.discord.options import DiscordSettings
 from bot.platforms.discord.run import serve as serve_discord
 from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
@@ -89,9 +89,9 @@ async def _main(
         context=WORDED,
         features=[Feature(name="schedules", kinds=schedule_kinds(longer))],
     )
-    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
-    limits, owner = TurnsLimits(sweep_s=0.05), clock.now().isoformat()
-    turns = Turns(store.ledger, thinking, connections.surface_for, store.notifier, clock, owner, limits)
+    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    limits, owner = TurnWorkerLimits(sweep_s=0.05), clock.now().isoformat()
+    turns = TurnWorker(store.ledger, runner, connections.surface_for, store.notifier, clock, owner, limits)
     host = host_on(store, turns, connections, clock)
     await store.ledger.release_all()
     serving = {name: partial(serve, host, clock) for name, serve in served.items()}

@@ -178,7 +178,7 @@ class Town:
             learning=LearningSchedule(self.learner),
             readers=self.readers,
         )
-        self.thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        self.runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
 
     def answer(self, messages: Sequence[Message]) -> str:
         seen = " ".join(sorted(secrets(messages)))
@@ -280,7 +280,7 @@ class Town:
         claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None
         async with LiveReply(FakeSurface(self.clock), self.clock, claim.turn) as live:
-            ended = await self.thinking.think(claim, live, lambda: False)
+            ended = await self.runner.run(claim, live, lambda: False)
             assert isinstance(ended, EndedTurn)
             closing = ended.closing
             pages = [f"{claim.turn} {page}" for page in await live.finish(closing.reply)]

@@ -68,9 +68,9 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
         Toolbox([]),
         WORDED,
     )
-    thinking = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
-        ended = await thinking.think(first, live, lambda: False)
+        ended = await runner.run(first, live, lambda: False)
         assert isinstance(ended, EndedTurn)
         await store.ledger.finish(first, ended.closing, START)
     await store.database.write(fill, messages, words)
@@ -78,7 +78,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     asked = await store.ledger.claim(Claiming("w", START, LEASE))
     assert asked is not None
     async with LiveReply(FakeSurface(clock), clock, asked.turn) as live:
-        await thinking.think(asked, live, lambda: False)
+        await runner.run(asked, live, lambda: False)
     return [one.text for one in model.requests[-1]]
 
 

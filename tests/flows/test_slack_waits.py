@@ -8,7 +8,7 @@ from agent.providers.scripted import Part, ScriptPause
 from agent.turn_records import Claiming
 from benchmarks.skipping_loop import run_skipping
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms.slack.agent_view import status_of
 from bot.platforms.slack.api import TIMEOUT_S
 from tests.fakes.fast_clock import FastClock
@@ -104,11 +104,11 @@ def test_another_process_goes_on_within_ten_seconds_after_a_kill_and_shows_it(do
         async with FakeSlack(FastClock(speed=1.0)) as slack:
             world = World(slack, [[ScriptPause(2.0), "Blue."]])
             clock, store = slack.clock, world.store
-            host = turns_host(store, world.model, clock, limits=TurnsLimits())
+            host = turns_host(store, world.model, clock, limits=TurnWorkerLimits())
             async with serving(slack, host):
                 await door(world)
                 await slack.until(lambda: store.turns)
-                claim = await store.ledger.claim(Claiming("killed", clock.now(), TurnsLimits().lease))
+                claim = await store.ledger.claim(Claiming("killed", clock.now(), TurnWorkerLimits().lease))
                 assert claim is not None
                 began = clock.monotonic()
                 async with host.turns.serving():

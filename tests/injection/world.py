@@ -41,7 +41,7 @@ from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns
+from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
@@ -257,8 +257,10 @@ class Bot:
             readers=self if everywhere else connections.readers,
             files=AttachmentReader(connections.fetchers, None, fetch_s=FETCH_S),
         )
-        thinking = TurnRunner(mind, store.ledger, knowledge, self.clock)
-        turns = Turns(store.ledger, thinking, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE)
+        runner = TurnRunner(mind, store.ledger, knowledge, self.clock)
+        turns = TurnWorker(
+            store.ledger, runner, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE
+        )
         access = AccessRules(open_to=frozenset(Authority))
         return host_on(store, turns, connections, self.clock, AdmissionRules(access))
 

@@ -116,7 +116,7 @@ class RunningTurn:
     lease: Lease
     earlier: "RunningTurn | None"
     task: asyncio.Task[Outcome | None] = field(init=False)
-    thinking: asyncio.Task[EndedTurn | PutAside] | None = None
+    generating: asyncio.Task[EndedTurn | PutAside] | None = None
     taken_back: bool = False
     """Its pages are deleted, and nothing more is shown."""
     others_wait: bool = True
@@ -134,8 +134,8 @@ class RunningTurn:
         self.taken_back = self.claim.withdrawn
 
     def stop(self) -> None:
-        if self.thinking is not None:
-            self.thinking.cancel()
+        if self.generating is not None:
+            self.generating.cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Answering:
     """Answers claimed turns. `max_attempts`: claims of a turn before it is given up."""
 
     ledger: Ledger
-    thinking: TurnRunner
+    runner: TurnRunner
     surface_for: Callable[[Incoming], Surface]
     clock: Clock
     max_attempts: int
@@ -169,7 +169,7 @@ class Answering:
             return await self._run(running, stopped)
 
     async def _run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
-        claim, telemetry = running.claim, self.thinking.telemetry
+        claim, telemetry = running.claim, self.runner.telemetry
         question, resumed = claim.incoming, claim.epoch > FIRST_EPOCH
         waited_s = max(0.0, (self.clock.now() - question.time).total_seconds())
         telemetry.record(TurnBegan(claim.turn, platform_of(question.source), question.conversation, waited_s, resumed))
@@ -233,7 +233,7 @@ class Answering:
             await self.ledger.save(claim, reply_ref=json.dumps(pages))
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
-        ended, telemetry = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, "")), self.thinking.telemetry
+        ended, telemetry = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, "")), self.runner.telemetry
         live = LiveReply(
             surface,
             self.clock,
@@ -247,7 +247,7 @@ class Answering:
         )
         try:
             async with live:
-                result = await self._think(running, live, stopped)
+                result = await self._generate(running, live, stopped)
                 telemetry.record(PhaseBegan(claim.turn, Phase.SHOW))
                 if isinstance(result, PutAside):
                     await live.finish(None, WAITING_OFFERS)
@@ -258,9 +258,9 @@ class Answering:
                     await self._show_waiting(surface, claim.turn)
                     return None
                 ended = result
-                lines = await self.thinking.lines_below(ended)
+                lines = await self.runner.lines_below(ended)
                 text = "" if running.taken_back else final_text(ended.closing, [line.text for line in lines])
-                offers = offered_actions(ended.closing) if self.thinking.offers_actions(ended) else NO_ACTIONS
+                offers = offered_actions(ended.closing) if self.runner.offers_actions(ended) else NO_ACTIONS
                 offers = offers.union(*(line.actions for line in lines))
                 ended = _closing(ended, pages=await live.finish(text, offers))
             ended = await self._with_files(ended, live.surface, running)
@@ -280,13 +280,13 @@ class Answering:
             if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
                 await self._delete_stray(live.stray_page, surface, running)
             raise
-        if not running.taken_back and (message := await self.thinking.final_message(ended)) is not None:
+        if not running.taken_back and (message := await self.runner.final_message(ended)) is not None:
             await self.ledger.accept(message)
         closing = ended.closing
         telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
-        for line in () if running.taken_back else await self.thinking.private_lines(ended):
+        for line in () if running.taken_back else await self.runner.private_lines(ended):
             with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(line)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
@@ -330,19 +330,21 @@ class Answering:
                 log.info("turn %d: a page too many is taken away", turn)
                 await surface.delete(page)
 
-    async def _think(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
+    async def _generate(
+        self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]
+    ) -> EndedTurn | PutAside:
         claim = running.claim
         if claim.attempts > self.max_attempts:
             sorry = reply_texts.GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn)
             return EndedTurn(claim.turn, claim.incoming, Closing(Outcome.REFUSED, sorry))
-        # A task of its own: stopping ends the thinking, but not showing and storing the reply so far.
-        running.thinking = asyncio.create_task(self.thinking.think(claim, live, stopped))
+        # A task of its own: stopping ends the generation, but not showing and storing the reply so far.
+        running.generating = asyncio.create_task(self.runner.run(claim, live, stopped))
         try:
-            result = await running.thinking
+            result = await running.generating
         except asyncio.CancelledError:
-            if not (running.thinking.cancelled() and stopped()):
-                running.thinking.cancel()
-                await asyncio.wait({running.thinking})
+            if not (running.generating.cancelled() and stopped()):
+                running.generating.cancel()
+                await asyncio.wait({running.generating})
                 raise
             result = EndedTurn(claim.turn, claim.incoming, Closing(Outcome.STOPPED, ""))  # before its first step
         return _closing(result, reply="") if running.taken_back and isinstance(result, EndedTurn) else result

@@ -90,7 +90,7 @@ class TurnRunner:
         open_ = {call.name for step in steps if not step.complete for call in step.calls}
         return bool(open_) and not open_ <= {tool.name for tool in self._config.tools.all(asker)}
 
-    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
+    async def run(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
         """Run the turn up to its complete reply, which `live` shows as it grows, or up to a call that needs consent.
 
         A cancellation while `stopped()` is true ends the turn with the text so far. Any other cancellation is raised,
@@ -102,7 +102,7 @@ class TurnRunner:
         text = joined([question.text, rule.instruction])
         conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
         asked = replace(claim, incoming=replace(question, text=text, conversation=conversation))
-        ended = await self._think(asked, rule, live, stopped)
+        ended = await self._run(asked, rule, live, stopped)
         if isinstance(ended, EndedTurn):
             fails = rule.is_unasked and ended.closing.outcome not in ANSWERED and live.is_empty
             silent = fails or (rule.may_be_silent and says_nothing(ended.closing))
@@ -112,7 +112,7 @@ class TurnRunner:
             return EndedTurn(claim.turn, question, _without_words(Closing(Outcome.ANSWERED, "")))
         return ended
 
-    async def _think(
+    async def _run(
         self, claim: Claim, rule: TurnRule, live: LiveReply, stopped: Callable[[], bool]
     ) -> EndedTurn | PutAside:
         await self._prepare(claim, stopped)

@@ -64,7 +64,7 @@ class PendingTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnsLimits:
+class TurnWorkerLimits:
     max_running: int = 16
     """Turns that run at once in one process; more wait in the ledger."""
     per_person: int | None = 4
@@ -86,11 +86,11 @@ class TurnsLimits:
 
 @dataclass(slots=True)
 class TurnSlots:
-    """The slots for running turns in this process. `sources`, `waiting`: see `Turns`. `are_open`: whether turns are
-    answered now.
+    """The slots for running turns in this process. `sources`, `waiting`: see `TurnWorker`. `are_open`: whether turns
+    are answered now.
     """
 
-    limits: TurnsLimits
+    limits: TurnWorkerLimits
     owner: str
     clock: Clock
     sources: Callable[[], frozenset[str] | None]
@@ -127,18 +127,18 @@ TAKEN_BACK_S: Final = 0.05  # The interval of polling whether waiting turns have
 LEAVE_S: Final = 1.5
 
 
-class Turns:
+class TurnWorker:
     """Stores messages and answers them. Use `serving` around everything that waits for an answer."""
 
     def __init__(
         self,
         ledger: Ledger,
-        thinking: TurnRunner,
+        runner: TurnRunner,
         surface_for: Callable[[Incoming], Surface],
         notifier: Notifier,
         clock: Clock,
         owner: str,
-        limits: TurnsLimits = TurnsLimits(),
+        limits: TurnWorkerLimits = TurnWorkerLimits(),
         sources: Callable[[], frozenset[str] | None] = lambda: None,
         waiting: Collection[int] = (),
     ) -> None:
@@ -147,7 +147,7 @@ class Turns:
         continue, more than `max_running` may run for a moment.
         """
         self._ledger = ledger
-        self._answering = Answering(ledger, thinking, surface_for, clock, limits.max_attempts)
+        self._answering = Answering(ledger, runner, surface_for, clock, limits.max_attempts)
         self._clock = clock
         self._owner = owner
         self._limits = limits

@@ -31,7 +31,7 @@ from bot.chat.commands.declaration import BoundCommands
 from bot.chat.ports import ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.worker import AnsweredElsewhere, Turns
+from bot.chat.turns.worker import AnsweredElsewhere, TurnWorker
 from bot.forgetting.service import ForgetService
 from bot.memory.service import MemoryService
 from bot.platforms.terminal.attachments import typed
@@ -91,7 +91,7 @@ class TerminalBot:
     """Implements `ChatBot`. Use it as an async context manager; answering starts with `finish_pending`."""
 
     person: Person
-    turns: Turns
+    turns: TurnWorker
     surfaces: TerminalSurfaces
     conversations: Conversations
     commands: BoundCommands

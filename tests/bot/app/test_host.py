@@ -25,7 +25,7 @@ from bot.chat.panels import Panel
 from bot.chat.reply.surface import Surface
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.askers import asker
 from tests.fakes.caller import FakeCaller
@@ -56,9 +56,9 @@ class Service:
             WORDED,
         )
         connections = connections_of(self.store, self.clock)
-        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
-        limits, surface_for = TurnsLimits(sweep_s=0.01), connections.surface_for
-        turns = Turns(self.store.ledger, thinking, surface_for, LocalNotifier(), self.clock, "worker", limits)
+        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        limits, surface_for = TurnWorkerLimits(sweep_s=0.01), connections.surface_for
+        turns = TurnWorker(self.store.ledger, runner, surface_for, LocalNotifier(), self.clock, "worker", limits)
         self.host = host_on(self.store, turns, connections, self.clock)
 
 

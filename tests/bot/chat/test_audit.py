@@ -19,7 +19,7 @@ from agent.tool_policy import PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.chat.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.incoming import START, said
@@ -202,7 +202,7 @@ async def test_calls_that_ran_and_that_could_not_have_one_row_each_in_order() ->
 
 
 async def test_a_timeout_and_an_approval_for_the_thread_are_distinguished() -> None:
-    world = Audited(says, rows=(), limits=TurnsLimits(sweep_s=CONSENT_TIME.total_seconds() / 4))
+    world = Audited(says, rows=(), limits=TurnWorkerLimits(sweep_s=CONSENT_TIME.total_seconds() / 4))
     async with world.serving() as turns:
         await turns.submit(said("tell Ben"))
         await until(lambda: "awaited" in world.store.turns[0].progress and world.store.turns[0].state == "waiting")

@@ -24,7 +24,7 @@ from bot.chat.jobs import JobWorker
 from bot.chat.learning_model import LearningModel
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import may_spend
 from bot.memory.summaries import Summariser
 from store.databases.database import LocalNotifier
@@ -71,12 +71,12 @@ class World:
         )
 
     @asynccontextmanager
-    async def serving(self) -> AsyncGenerator[Turns]:
+    async def serving(self) -> AsyncGenerator[TurnWorker]:
         store = self.store
-        thinking = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
+        runner = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
         surface = FakeSurface(self.clock)
-        limits = TurnsLimits(sweep_s=0.01)
-        turns = Turns(store.ledger, thinking, lambda _: surface, LocalNotifier(), self.clock, "worker", limits)
+        limits = TurnWorkerLimits(sweep_s=0.01)
+        turns = TurnWorker(store.ledger, runner, lambda _: surface, LocalNotifier(), self.clock, "worker", limits)
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
 
@@ -274,9 +274,11 @@ async def test_the_rehearsal_answers_in_a_long_conversation_without_waiting_for_
     async with world() as one:
         rehearsal = RehearsalProvider(pace_s=0)
         mind = replace(one.mind(), provider=always(rehearsal))
-        thinking = TurnRunner(mind, one.store.ledger, one.store.knowledge, one.clock)
+        runner = TurnRunner(mind, one.store.ledger, one.store.knowledge, one.clock)
         surface = FakeSurface(one.clock)
-        turns = Turns(one.store.ledger, thinking, lambda _: surface, LocalNotifier(), one.clock, "w", TurnsLimits())
+        turns = TurnWorker(
+            one.store.ledger, runner, lambda _: surface, LocalNotifier(), one.clock, "w", TurnWorkerLimits()
+        )
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             await turns.ask(said("My code word is PELICAN."))
             for number in range(5):

@@ -39,7 +39,7 @@ from agent.turn_records import Closing
 from bot.chat.feature import Feature
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules import texts as schedule_texts
 from bot.schedules.phrases.reading import WhenRead, read_when
 from bot.schedules.scheduler import GIVE_UP, JUMP_S, LOOK_S, Scheduler, schedule_kinds
@@ -117,9 +117,9 @@ class World:
             context=WORDED,
             features=[Feature(name="schedules", kinds=schedule_kinds())],
         )
-        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
-        self.turns = Turns(
-            self.store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "us", TurnsLimits(sweep_s=0.01)
+        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        self.turns = TurnWorker(
+            self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "us", TurnWorkerLimits(sweep_s=0.01)
         )
 
     def _surface(self, incoming: Incoming) -> FakeSurface:

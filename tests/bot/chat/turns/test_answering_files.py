@@ -15,7 +15,7 @@ from bot.chat.attachments.reading import Attached
 from bot.chat.reply.split import LONG_LINES
 from bot.chat.reply.surface import PageUnsent
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -109,7 +109,9 @@ async def test_a_platform_that_takes_no_files_harms_no_answer(caplog: pytest.Log
 
 
 async def test_what_a_turn_has_handed_over_before_its_process_was_interrupted_is_not_handed_over_again() -> None:
-    world = World([LONG, LONG], store=store_in_memory(FullLedger), clock=FakeClock(), limits=TurnsLimits(sweep_s=0.01))
+    world = World(
+        [LONG, LONG], store=store_in_memory(FullLedger), clock=FakeClock(), limits=TurnWorkerLimits(sweep_s=0.01)
+    )
     async with world.serving() as turns:
         await turns.submit(said("What is it?"))
         await turns.idle()

@@ -30,7 +30,7 @@ from bot.chat.reply.surface import Limits, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
@@ -46,13 +46,13 @@ SUMMARY = '<summary>{"goal": "paint the boat"}</summary>'
 
 @dataclass
 class World:
-    """Everything that a Turns needs, in memory; `surfaces`: by conversation."""
+    """Everything that a TurnWorker needs, in memory; `surfaces`: by conversation."""
 
     script: Sequence[Answer | Answering] | Answering
     store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
-    limits: TurnsLimits = field(default_factory=lambda: TurnsLimits(sweep_s=0.01))
+    limits: TurnWorkerLimits = field(default_factory=lambda: TurnWorkerLimits(sweep_s=0.01))
     budgets: BudgetChecks = NO_BUDGETS
 
     def __post_init__(self) -> None:
@@ -74,13 +74,13 @@ class World:
             features=[Feature(name="budgets", notes=[ModelNote(FooterStyle.OFF)])],
         )
 
-    def turns(self, owner: str = "worker", limits: TurnsLimits | None = None) -> Turns:
+    def turns(self, owner: str = "worker", limits: TurnWorkerLimits | None = None) -> TurnWorker:
         store = self.store
-        thinking = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
-        return Turns(store.ledger, thinking, self.surface, LocalNotifier(), self.clock, owner, limits or self.limits)
+        runner = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
+        return TurnWorker(store.ledger, runner, self.surface, LocalNotifier(), self.clock, owner, limits or self.limits)
 
     @asynccontextmanager
-    async def serving(self) -> AsyncGenerator[Turns, None]:
+    async def serving(self) -> AsyncGenerator[TurnWorker, None]:
         turns = self.turns()
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
@@ -412,7 +412,7 @@ async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered
 
 async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replies() -> None:
     world = World(["Hello."])
-    turns = Turns(
+    turns = TurnWorker(
         world.store.ledger,
         TurnRunner(world.mind(), world.store.ledger, world.store.knowledge, world.clock),
         world.surface,

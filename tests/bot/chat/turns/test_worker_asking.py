@@ -13,7 +13,7 @@ from agent.incoming import Incoming
 from agent.providers.scripted import Until
 from agent.turn_records import Accepted, Claim, Claiming, Closing
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.worker import AnsweredElsewhere, TurnsLimits
+from bot.chat.turns.worker import AnsweredElsewhere, TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.bot.chat.turns.test_worker_stopping import HALF, asking, hang
 from tests.fakes.incoming import LEASE, said
@@ -94,7 +94,7 @@ async def test_a_question_whose_number_a_late_message_took_is_not_taken_for_answ
 
 
 async def test_what_another_process_took_is_still_let_go_of_when_it_is_cancelled() -> None:
-    world = World([], limits=TurnsLimits(sweep_s=0.01, end_s=0.05))
+    world = World([], limits=TurnWorkerLimits(sweep_s=0.01, end_s=0.05))
     other = world.turns("other")
     running = asyncio.create_task(other.ask(said("Hello?")))  # it does not serve, so it never claims
     await until(lambda: world.store.turns)
@@ -106,7 +106,7 @@ async def test_what_another_process_took_is_still_let_go_of_when_it_is_cancelled
 
 
 async def test_whoever_stops_a_question_does_not_wait_for_a_ledger_that_hangs() -> None:
-    world = World([[HALF, Until(hang)]], limits=TurnsLimits(sweep_s=0.01, end_s=0.05))
+    world = World([[HALF, Until(hang)]], limits=TurnWorkerLimits(sweep_s=0.01, end_s=0.05))
     back = asyncio.Event()
 
     class Hanging(WatchedLedger):

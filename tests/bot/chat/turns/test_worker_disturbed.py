@@ -10,7 +10,7 @@ from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from agent.turn_records import Claim
 from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused
-from bot.chat.turns.worker import TurnsLimits
+from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -44,7 +44,7 @@ async def test_a_stop_while_the_last_frame_waits_for_its_pace_changes_nothing() 
 
 
 async def test_a_turn_stopped_as_soon_as_it_is_claimed_ends_as_stopped_and_frees_its_place() -> None:
-    world = World(["Hello."], limits=TurnsLimits(sweep_s=0.01, max_running=1))
+    world = World(["Hello."], limits=TurnWorkerLimits(sweep_s=0.01, max_running=1))
     turns = world.turns()
     world.store.ledger.on_claim = lambda turn: (
         asyncio.get_running_loop().call_soon(turns.stop, turn) if turn == 1 else None
@@ -117,7 +117,9 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     hangs = Until(asyncio.Event().wait)
     world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
     surface = world.surfaces["thread"] = SlowSurface(clock)
-    asleep = TurnsLimits(sweep_s=PATIENCE_S)  # otherwise it might find its own turn first, and wait for its own post
+    asleep = TurnWorkerLimits(
+        sweep_s=PATIENCE_S
+    )  # otherwise it might find its own turn first, and wait for its own post
     stopped, another = world.turns("stopped", asleep), world.turns("another")
     async with asyncio.timeout(PATIENCE_S), stopped.serving():
         await stopped.submit(said("Hello?"))
@@ -159,7 +161,7 @@ async def test_a_turn_that_is_claimed_for_the_third_time_waits_until_its_first_r
     """Its platform does not answer the first run, and the clock jumps twice past the lease."""
     clock = FakeClock(auto=False)
     world = World(
-        ["Hello.", "Hello."], clock=clock, store=store_in_memory(StoppedLedger), limits=TurnsLimits(sweep_s=0.01)
+        ["Hello.", "Hello."], clock=clock, store=store_in_memory(StoppedLedger), limits=TurnWorkerLimits(sweep_s=0.01)
     )
     surface = world.surfaces["thread"] = StubbornSurface(clock)
     failures: list[dict[str, object]] = []

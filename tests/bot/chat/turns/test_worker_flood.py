@@ -11,7 +11,7 @@ from agent.toolbox.registry import Toolbox
 from bot.chat.reply.surface import Surface
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
@@ -30,16 +30,16 @@ FLOOD = 250  # In order of arrival, they would take over a hundred seconds on 16
 class Bot:
     """Answers each question in ten seconds of its clock."""
 
-    limits: TurnsLimits
+    limits: TurnWorkerLimits
     store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
         model = ScriptedProvider(lambda _: [ScriptPause(ANSWER_S), "Done."], sleep=self.clock.sleep)
         mind = AgentConfig(always(model), speaking("A bot.", ""), Toolbox([]), WORDED)
-        thinking = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
-        self.turns = Turns(
-            self.store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "worker", self.limits
+        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        self.turns = TurnWorker(
+            self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "worker", self.limits
         )
 
     def _surface(self, _: Incoming) -> Surface:
@@ -61,7 +61,7 @@ class Bot:
 async def test_a_flood_of_one_person_does_not_double_the_time_that_another_waits(
     max_running: int, conversations: int
 ) -> None:
-    limits = TurnsLimits(max_running=max_running, sweep_s=0.01)
+    limits = TurnWorkerLimits(max_running=max_running, sweep_s=0.01)
     idle, flooded = Bot(limits), Bot(limits)
     async with asyncio.timeout(PATIENCE_S), idle.turns.serving():
         usual = await idle.latency()
@@ -74,7 +74,7 @@ async def test_a_flood_of_one_person_does_not_double_the_time_that_another_waits
 
 
 async def test_a_flood_takes_no_more_places_than_one_person_may() -> None:
-    bot = Bot(TurnsLimits(max_running=16, per_person=4, sweep_s=0.01))
+    bot = Bot(TurnWorkerLimits(max_running=16, per_person=4, sweep_s=0.01))
     for number in range(50):
         await bot.turns.submit(said("Hello?", person="flo", conversation=f"flo {number}"))
     async with asyncio.timeout(PATIENCE_S), bot.turns.serving():

@@ -19,7 +19,7 @@ from bot.chat.jobs import JobWorker
 from bot.chat.learning_model import LearningModel
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from bot.chat.turns.worker import Turns, TurnsLimits
+from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.pauses import LearningSchedule
 from store.databases.database import LocalNotifier
@@ -64,9 +64,9 @@ class World:
             learning=LearningSchedule(self.learner),
             foreground=self,
         )
-        thinking = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
-        limits = TurnsLimits(sweep_s=0.01)
-        self.turns = Turns(store.ledger, thinking, self._surface, LocalNotifier(), self.clock, "worker", limits)
+        runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        limits = TurnWorkerLimits(sweep_s=0.01)
+        self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, "worker", limits)
         self.answered: list[str] = []
 
     @contextmanager

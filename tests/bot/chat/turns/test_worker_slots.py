@@ -1,11 +1,11 @@
 """A slot is free while fewer turns run than allowed, and it is not reserved for a message that is being stored."""
 
-from bot.chat.turns.worker import TurnsLimits, TurnSlots
+from bot.chat.turns.worker import TurnSlots, TurnWorkerLimits
 from tests.fakes.clock import FakeClock
 
 
 def slots(*, are_open: bool = True) -> TurnSlots:
-    return TurnSlots(TurnsLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open)
+    return TurnSlots(TurnWorkerLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open)
 
 
 def test_a_slot_is_free_until_as_many_run_as_may() -> None:
@@ -32,18 +32,20 @@ def test_no_slot_is_kept_for_what_was_promised_none() -> None:
 
 def test_a_turn_that_waits_for_a_person_takes_no_slot() -> None:
     waiting = {7: 1}
-    here = TurnSlots(TurnsLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open=True, waiting=waiting)
+    here = TurnSlots(
+        TurnWorkerLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open=True, waiting=waiting
+    )
     assert [here.free(running) is not None for running in (2, 3)] == [True, False]
     waiting.clear()
     assert here.free(2) is None
 
 
 def test_work_is_claimed_beside_the_turns_as_long_as_little_enough_goes_on() -> None:
-    here = TurnSlots(TurnsLimits(max_running=2, max_working=1), "worker", FakeClock(), lambda: None, are_open=True)
+    here = TurnSlots(TurnWorkerLimits(max_running=2, max_working=1), "worker", FakeClock(), lambda: None, are_open=True)
     claimings = [here.free(1, working) for working in range(3)]
     assert [claiming is not None and claiming.works for claiming in claimings] == [True, False, False]
     assert here.free(2, 0) is None
-    alone = TurnSlots(TurnsLimits(max_running=1, max_working=None), "w", FakeClock(), lambda: None, are_open=True)
+    alone = TurnSlots(TurnWorkerLimits(max_running=1, max_working=None), "w", FakeClock(), lambda: None, are_open=True)
     claiming = alone.free(0, 0)
     assert claiming is not None
     assert claiming.works

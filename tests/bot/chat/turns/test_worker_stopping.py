@@ -15,7 +15,7 @@ from agent.turn_records import Claim
 from bot.chat.reply.surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
 from bot.chat.turns.answering import SHOW_WAIT_S
 from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.worker import Turns
+from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from store.databases.database import LocalNotifier
 from store.erased_ids import ErasedIds
@@ -34,7 +34,9 @@ async def hang() -> None:
     await asyncio.Event().wait()
 
 
-async def asking(world: World, turns: Turns, text: str, conversation: str = "thread") -> "asyncio.Task[Outcome | None]":
+async def asking(
+    world: World, turns: TurnWorker, text: str, conversation: str = "thread"
+) -> "asyncio.Task[Outcome | None]":
     """Return the task of a question that is being answered."""
     asked = len(world.model.requests)
     task = asyncio.create_task(turns.ask(said(text, conversation=conversation)))
@@ -146,13 +148,13 @@ async def test_a_stop_reaches_an_answer_that_another_process_gives() -> None:
 TELLS_BEN = 'I will tell Ben.\n<execute>[{"name": "echo", "args": {"text": "Hello."}}]</execute>'
 
 
-def asking_first(world: World, ledger: Ledger, tool: Echo) -> Turns:
+def asking_first(world: World, ledger: Ledger, tool: Echo) -> TurnWorker:
     """Turns in which the tool needs its asker's consent."""
     table = PolicyTable(world.store.preferences, world.store.audit, world.clock)
     policy = ApprovalPolicy(world.store.consents, world.clock, table)
     mind = replace(world.mind(), tools=Toolbox([tool]), policy=policy)
-    thinking = TurnRunner(mind, ledger, world.store.knowledge, world.clock)
-    return Turns(ledger, thinking, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
+    runner = TurnRunner(mind, ledger, world.store.knowledge, world.clock)
+    return TurnWorker(ledger, runner, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
 
 
 class PutAsideAtSecondTry(SqlLedger):
