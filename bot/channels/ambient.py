@@ -155,14 +155,14 @@ class AmbientService:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a question to everybody could not be considered", exc_info=error)
 
-    async def hush(self, channel: str, conversation: str) -> bool:
-        def hushed(state: AmbientState, _: int) -> AmbientState | None:
-            return state.hushed(self.clock.now()) if state.answered(conversation) else None
+    async def mute_ambient(self, channel: str, conversation: str) -> bool:
+        def muted(state: AmbientState, _: int) -> AmbientState | None:
+            return state.muted(self.clock.now()) if state.answered(conversation) else None
 
-        return await self._change(channel, hushed)
+        return await self._change(channel, muted)
 
     async def disliked(self, reply: Answered) -> None:
-        await self.hush(reply.channel, reply.conversation)
+        await self.mute_ambient(reply.channel, reply.conversation)
 
     @property
     def feature(self) -> Feature:
@@ -219,7 +219,7 @@ class AmbientService:
         if await self.admission.budget_left(incoming) is not None or not self.model().can_learn:
             raise _NoAnswer
         channel, conversation = incoming.channel, incoming.conversation
-        if not await self._reserve(channel, lambda state, now: state.looked(now)):
+        if not await self._reserve(channel, lambda state, now: state.examined(now)):
             raise _NoAnswer
         if not await self._is_yes(incoming) or not self._talk.is_last(question.channel, question.message):
             raise _NoAnswer

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Self
 
 from agent.memory.forgetting_plans import AMBIENT_STATE
 
-LOOKS: Final = 5  # How many questions a model may examine for each answer that a day allows
+EXAMINED_PER_ANSWER: Final = 5  # How many questions a model may examine for each answer that a day allows
 COOL_DOWN: Final = timedelta(minutes=3)  # Between two ambient answers in a channel
 QUIET: Final = timedelta(days=1)  # Without ambient answers, after a person asked for silence
 MARKS: Final = 20  # The latest ambient answers of a channel that are still recognised
@@ -50,9 +50,9 @@ class AmbientState:
         today = self._on_day(now)
         is_cool = not self.last or now - datetime.fromisoformat(self.last) >= COOL_DOWN
         is_quiet = bool(self.quiet) and now < datetime.fromisoformat(self.quiet)
-        return today.answers < bound and today.looks < bound * LOOKS and is_cool and not is_quiet
+        return today.answers < bound and today.looks < bound * EXAMINED_PER_ANSWER and is_cool and not is_quiet
 
-    def looked(self, now: datetime) -> Self:
+    def examined(self, now: datetime) -> Self:
         today = self._on_day(now)
         return replace(today, looks=today.looks + 1)
 
@@ -62,7 +62,7 @@ class AmbientState:
         first = self.first or mark
         return replace(today, answers=today.answers + 1, last=now.isoformat(), first=first, marks=marks)
 
-    def hushed(self, now: datetime) -> Self:
+    def muted(self, now: datetime) -> Self:
         return replace(self, quiet=(now + QUIET).isoformat())
 
     def switched_on(self) -> Self:

@@ -44,7 +44,7 @@ class AmbientIntake(Protocol):
         """Answer the question after a while, or not at all."""
         ...
 
-    async def hush(self, channel: str, conversation: str) -> bool:
+    async def mute_ambient(self, channel: str, conversation: str) -> bool:
         """A person wants no such answers: if this conversation began with one, the channel gets no more for a day.
         Return whether it did. Raises StoreError.
         """

@@ -422,7 +422,7 @@ def _is_scheduled(line: str) -> bool:
 
 
 STOP_BY_KEYS = "Ctrl-C stops it."
-HUSHED = "I am silent here until tomorrow, unless somebody mentions me. `/channel ambient off` ends it for good."
+AMBIENT_MUTED = "I am silent here until tomorrow, unless somebody mentions me. `/channel ambient off` ends it for good."
 
 
 # The pages by which a workspace installs the app.

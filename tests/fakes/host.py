@@ -123,7 +123,7 @@ class FakeHost:
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     troubles: dict[str, str] = field(default_factory=dict[str, str])  # Why each platform is not connected; "" if it is
     considered: list[QuestionToAll] = field(default_factory=list[QuestionToAll])
-    hushes: set[str] = field(default_factory=set[str])  # The conversations with an ambient answer
+    muted_conversations: set[str] = field(default_factory=set[str])  # The conversations with an ambient answer
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     store: StoreInMemory = field(default_factory=store_in_memory)
 
@@ -191,7 +191,7 @@ class FakeHost:
 
     @property
     def ambient(self) -> "FakeOverhearing":
-        return FakeOverhearing(self.considered, self.hushes)
+        return FakeOverhearing(self.considered, self.muted_conversations)
 
     @property
     def preferences(self) -> "FakeChoices":
@@ -529,7 +529,7 @@ class FakeOverhearing:
     """Implements the port AmbientIntake: it stores the messages that it may consider, and answers none."""
 
     considered: list[QuestionToAll]
-    hushes: set[str]
+    muted_conversations: set[str]
 
     def record(self, channel: str, person: str, message: str) -> None:
         """Do nothing: no test measures activity."""
@@ -540,5 +540,5 @@ class FakeOverhearing:
     def consider(self, question: QuestionToAll) -> None:
         self.considered.append(question)
 
-    async def hush(self, channel: str, conversation: str) -> bool:  # noqa: ARG002 -- conversations are told apart
-        return conversation in self.hushes
+    async def mute_ambient(self, channel: str, conversation: str) -> bool:  # noqa: ARG002 -- conversations are told apart
+        return conversation in self.muted_conversations

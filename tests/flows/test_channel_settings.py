@@ -87,7 +87,7 @@ async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_sa
             assert reply.text.startswith(WIKI)
             assert "/channel ambient off" in reply.text
             await slack.say(ann, general, "stop", thread_ts=thread)
-            await slack.until(lambda: slack.state.whispers[-1].text == platforms_texts.HUSHED)
+            await slack.until(lambda: slack.state.whispers[-1].text == platforms_texts.AMBIENT_MUTED)
             await ask("And where is the wiki of the others?")
             assert len(store.turns) == 1
 
@@ -163,4 +163,4 @@ async def test_on_discord_open_questions_are_answered_until_somebody_says_stop()
         (reply,) = answers()
         assert "/channel ambient off" in reply
         await fake.say(BO, "stop", thread)
-        await fake.until(lambda: any(one["content"] == platforms_texts.HUSHED for one in by_the_bot(fake)))
+        await fake.until(lambda: any(one["content"] == platforms_texts.AMBIENT_MUTED for one in by_the_bot(fake)))

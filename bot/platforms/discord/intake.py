@@ -302,9 +302,9 @@ class DiscordIntake:
 
         async def stopped() -> bool:
             await self._admit_order(incoming)
-            if hushed := await self._host.ambient.hush(incoming.channel, incoming.conversation):
-                await self._answer(message, platforms_texts.HUSHED)
-            return await self._host.turns.stop_conversation(incoming.conversation) or hushed
+            if muted := await self._host.ambient.mute_ambient(incoming.channel, incoming.conversation):
+                await self._answer(message, platforms_texts.AMBIENT_MUTED)
+            return await self._host.turns.stop_conversation(incoming.conversation) or muted
 
         async def refused(refusal: Refused) -> None:
             raise refusal

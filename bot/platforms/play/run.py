@@ -308,9 +308,9 @@ class PlayIntake:
 
         async def stopped() -> bool:
             await host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
-            if hushed := await host.ambient.hush(incoming.channel, incoming.conversation):
-                commands.send_ephemeral(caller, text=platforms_texts.HUSHED)
-            return await host.turns.stop_conversation(incoming.conversation) or hushed
+            if muted := await host.ambient.mute_ambient(incoming.channel, incoming.conversation):
+                commands.send_ephemeral(caller, text=platforms_texts.AMBIENT_MUTED)
+            return await host.turns.stop_conversation(incoming.conversation) or muted
 
         async def nothing_runs() -> None:
             commands.send_ephemeral(caller, text=reply_texts.NOTHING_RUNNING)

@@ -365,8 +365,8 @@ class AnswerCommands:
         meant = await self.direct.active(message.channel) if outside_threads else await self.direct.thread_of(message)
         return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
 
-    async def notify_hushed(self, message: SlackMessage) -> None:
-        await self._send(inbound.of_message(message), platforms_texts.HUSHED)
+    async def notify_muted(self, message: SlackMessage) -> None:
+        await self._send(inbound.of_message(message), platforms_texts.AMBIENT_MUTED)
 
     async def notify_nothing_runs(self, message: SlackMessage) -> None:
         await self._send(inbound.of_message(message), reply_texts.NOTHING_RUNNING)

@@ -267,9 +267,11 @@ class SlackIntake:
 
         async def stop_all() -> bool:
             await self._admit_order(message, author)
-            if is_hushed := await self.host.ambient.hush(message.channel, inbound.conversation(self.me, message)):
-                await self.control.notify_hushed(message)
-            return await self.control.stop_by_message(message) or is_hushed
+            if is_muted := await self.host.ambient.mute_ambient(
+                message.channel, inbound.conversation(self.me, message)
+            ):
+                await self.control.notify_muted(message)
+            return await self.control.stop_by_message(message) or is_muted
 
         notifications = (
             partial(self.control.notify_nothing_runs, message),

@@ -14,7 +14,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
 from bot.channels.ambient import WAIT_S, AmbientService, is_yes
-from bot.channels.ambient_state import LOOKS, MARKS, AmbientState
+from bot.channels.ambient_state import EXAMINED_PER_ANSWER, MARKS, AmbientState
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.place_rules import place_owner
@@ -146,9 +146,9 @@ async def test_examined_questions_without_an_answer_are_limited_too() -> None:
     world = World(judgement="no")
     await world.switch(1)
     service = world.process()
-    for _ in range(LOOKS + 3):
+    for _ in range(EXAMINED_PER_ANSWER + 3):
         await world.asked(service)
-    assert len(world.seen) == LOOKS
+    assert len(world.seen) == EXAMINED_PER_ANSWER
 
 
 async def test_two_answers_are_some_time_apart() -> None:
@@ -207,8 +207,8 @@ async def test_stop_below_such_an_answer_silences_every_process_for_a_day() -> N
     await world.switch(10)
     one, two = world.process(), world.process()
     await world.asked(one)
-    assert not await two.hush(CHANNEL, "another thread")
-    assert await two.hush(CHANNEL, world.answered[0].conversation)
+    assert not await two.mute_ambient(CHANNEL, "another thread")
+    assert await two.mute_ambient(CHANNEL, world.answered[0].conversation)
     assert await world.asked(one) == 1
     await world.clock.advance(timedelta(days=1).total_seconds())
     assert await world.asked(one) == 2
