@@ -139,9 +139,9 @@ class SlackIntake:
     people: People
     places: Places
     threads: Threads
-    service: PersonalCommands
-    control: AnswerCommands
-    agent: AgentEventHandler
+    personal_commands: PersonalCommands
+    answer_commands: AnswerCommands
+    agent_events: AgentEventHandler
     uninstalled: asyncio.Event  # Set once the app is uninstalled, or its token revoked
     our_bots: OurBots
 
@@ -185,7 +185,7 @@ class SlackIntake:
                 except Refused as refusal:
                     _raise_if_unsure(author, refusal)
                     if not decision.late:
-                        await self.control.notify_refused(refusal, message)
+                        await self.answer_commands.notify_refused(refusal, message)
             case message_intake.StoreAsContext():
                 await self.host.messages.record_context_message(
                     await self._incoming(message, conversation, message.content.whole)
@@ -209,10 +209,10 @@ class SlackIntake:
     async def _handle_notice(self, body: JsonObject) -> None:
         """Handle an event that is not a message."""
         if (home := read_home_opened(body)) is not None:
-            self.service.home.open(home)
+            self.personal_commands.home.open(home)
         elif (event := inbound.read_agent_event(body)) is not None:
             if not isinstance(event, inbound.SessionStopped) or await self._may_stop(event):
-                await self.agent.handle(event)
+                await self.agent_events.handle(event)
         elif inbound.is_revoked(body, self.me):
             gone = Gone(sources=frozenset({self.me.source}))
             await self.host.forgetting.schedule_erasure(self.me.source, gone, at_once=False)
@@ -224,7 +224,7 @@ class SlackIntake:
         elif (change := inbound.read_change(body, self.me)) is not None:
             await self._change(change)
         elif (reaction := inbound.read_reaction(body, self.me)) is not None:
-            await self.service.replies.handle_reaction(reaction)
+            await self.personal_commands.replies.handle_reaction(reaction)
 
     def _facts(
         self, message: SlackMessage, participants: frozenset[str] | None, *, orders_something: bool, late: bool
@@ -270,12 +270,12 @@ class SlackIntake:
             if is_muted := await self.host.ambient.mute_ambient(
                 message.channel, inbound.conversation(self.me, message)
             ):
-                await self.control.notify_muted(message)
-            return await self.control.stop_by_message(message) or is_muted
+                await self.answer_commands.notify_muted(message)
+            return await self.answer_commands.stop_by_message(message) or is_muted
 
         notifications = (
-            partial(self.control.notify_nothing_runs, message),
-            partial(self.control.notify_refused, message=message),
+            partial(self.answer_commands.notify_nothing_runs, message),
+            partial(self.answer_commands.notify_refused, message=message),
         )
         obey = partial(message_intake.stop_by_word, stop, stop_all, *notifications)
         return await self._run_once(message, obey) or message_intake.Ignore()
@@ -290,22 +290,22 @@ class SlackIntake:
             try:
                 await self._admit_order(message, author)
             except Refused as refusal:
-                await self.control.notify_refused(refusal, message)
+                await self.answer_commands.notify_refused(refusal, message)
                 return
         try:
             match order:
                 case CommandMeant(command, words):
-                    thread = await self.service.direct.thread_of(message) if command.name == "forget" else ()
+                    thread = await self.personal_commands.direct.thread_of(message) if command.name == "forget" else ()
                     link = inbound.permalink(self.me, message.channel, message.ts, message.thread_ts) or ""
-                    await self.service.run(command, to, words, thread, (message.files, link))
+                    await self.personal_commands.run(command, to, words, thread, (message.files, link))
                 case AskPrivately(words):
-                    await self.service.asking.ask_privately(message, words)
+                    await self.personal_commands.asking.ask_privately(message, words)
                 case MistypedOrder(name, near):
-                    await self.service.suggest_command(to, name, near)
+                    await self.personal_commands.suggest_command(to, name, near)
                 case _:
                     assert_never(order)
         except (SettingsError, Refused) as error:
-            await self.service.send_error(to, error)
+            await self.personal_commands.send_error(to, error)
 
     async def _change(self, change: inbound.Changed) -> None:
         """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""
@@ -315,7 +315,7 @@ class SlackIntake:
             private = inbound.private_message_id(f"{change.channel}:{change.ts}")
             await self.host.forgetting.deleted(change.channel, {change.ts, private, *repeats, *repeats_of(private)})
             if change.ours:
-                await self.service.replies.page_deleted(change.channel, change.ts)
+                await self.personal_commands.replies.page_deleted(change.channel, change.ts)
             return
         whole = alone = (await self._parse_question(change.text))[1]
         if change.alone is not None:
@@ -378,7 +378,7 @@ class SlackIntake:
                     found += await self.threads.before(message, apps_alone=not new)
                 found += await self.threads.linked(message, incoming.place)
                 if message.direct:
-                    found += await self.agent.viewed.quotes_for(message, incoming.person.name, incoming.place)
+                    found += await self.agent_events.viewed.quotes_for(message, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, NOT_IN_TIME))
         quoted = (*(item for item in found if isinstance(item, Quoted)), *forwarded)

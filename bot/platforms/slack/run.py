@@ -226,19 +226,21 @@ def _build_parts(
     direct = Direct(host, me, clock)
     home = Home(host, api, me, people, clock, partial(SlackCaller, me, api, people, places, membership, direct))
     host.platforms.register_deletion(me.source, partial(_clear, api, sessions, home))
-    service = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
-    control = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
+    personal_commands = PersonalCommands(host, api, me, people, places, membership, budgets, clock, home)
+    answer_commands = AnswerCommands(host, api, me, clock, NoticeThrottle(clock))
     viewed = ViewedEntities(me, places, threads, clock)
-    agent = AgentEventHandler(host, me, sessions, Prompts(host, me, people, best_effort, clock), viewed)
+    agent_events = AgentEventHandler(host, me, sessions, Prompts(host, me, people, best_effort, clock), viewed)
 
     our_bots, uninstalled = OurBots(host, me, clock), asyncio.Event()
     read = people, places, threads
-    intake = SlackIntake(host, me, settings.allowed_bots, *read, service, control, agent, uninstalled, our_bots)
+    intake = SlackIntake(
+        host, me, settings.allowed_bots, *read, personal_commands, answer_commands, agent_events, uninstalled, our_bots
+    )
     watermark = Watermark(host, me.source, clock)
     missed = SlackMissed(api, me, watermark, intake, budgets)
-    retries = EventRetryQueue(watermark, api, intake, missed.before, missed.gap, control.notify_waiting)
+    retries = EventRetryQueue(watermark, api, intake, missed.before, missed.gap, answer_commands.notify_waiting)
     web = web_client(settings.api_base_url, session)
-    bolt = bolt_app(web, app.bot_token, me, service)
+    bolt = bolt_app(web, app.bot_token, me, personal_commands)
     delivery: Delivery
     match app.delivery:
         case SocketMode():
@@ -249,13 +251,13 @@ def _build_parts(
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)
-    ending = (service.underway, missed, retries, groups, agent, home)
+    ending = (personal_commands.underway, missed, retries, groups, agent_events, home)
     return _Parts(
         delivery,
         watermark,
         guests,
         retries,
-        service.asking,
+        personal_commands.asking,
         our_bots,
         uninstalled,
         tuple(part.close for part in ending),
@@ -369,7 +371,7 @@ def bolt_app(
     web: AsyncWebClient,
     token: Secret,
     me: SlackBot,
-    service: PersonalCommands,
+    personal_commands: PersonalCommands,
 ) -> AsyncApp:
     """Return the Bolt app with its listeners. `web` must have no token: Bolt would ask Slack whose it is."""
 
@@ -389,42 +391,46 @@ def bolt_app(
     )
     registry = cast("_Registry", app)
 
-    _listen(registry, service)
-    _listen_at_home(registry, service)
+    _listen(registry, personal_commands)
+    _listen_at_home(registry, personal_commands)
     return app
 
 
-def _listen(registry: _Registry, service: PersonalCommands) -> None:
+def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     """Register the listeners for commands, shortcuts, windows and buttons."""
     shortcuts = {
-        panels.ANYWHERE_SHORTCUT: service.asking.open_anywhere,
-        panels.ASK_SHORTCUT: service.asking.open_about,
-        panels.MEMORY_SHORTCUT: service.memory_shortcut,
-        panels.FORGET_SHORTCUT: service.forget_shortcut,
+        panels.ANYWHERE_SHORTCUT: personal_commands.asking.open_anywhere,
+        panels.ASK_SHORTCUT: personal_commands.asking.open_about,
+        panels.MEMORY_SHORTCUT: personal_commands.memory_shortcut,
+        panels.FORGET_SHORTCUT: personal_commands.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
         is_question = command.name == "ask"
         handle = (
-            _ack_when_stored(service, service.asking.ask)
+            _ack_when_stored(personal_commands, personal_commands.asking.ask)
             if is_question
-            else _ack_first(service, partial(service.slash, command))
+            else _ack_first(personal_commands, partial(personal_commands.slash, command))
         )
-        registry.command(f"/{service.me.prefix}{command.name}")(handle)
+        registry.command(f"/{personal_commands.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
         is_forgetting = name == panels.FORGET_SHORTCUT
-        registry.shortcut(name)(_ack_first(service, handle if is_forgetting else _admitted(service, handle)))
-    registry.shortcut(SUMMARISE.id)(_ack_when_stored(service, partial(service.asking.ask_by_entry, SUMMARISE)))
-    registry.command(unknown_commands(service.me.prefix))(_unknown_command(service))
-    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(service, service.asking.submit_anywhere))
-    registry.view(panels.ASK_VIEW)(_ack_when_stored(service, service.asking.submit_about))
-    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(service, service.handle_press))
+        registry.shortcut(name)(
+            _ack_first(personal_commands, handle if is_forgetting else _admitted(personal_commands, handle))
+        )
+    registry.shortcut(SUMMARISE.id)(
+        _ack_when_stored(personal_commands, partial(personal_commands.asking.ask_by_entry, SUMMARISE))
+    )
+    registry.command(unknown_commands(personal_commands.me.prefix))(_unknown_command(personal_commands))
+    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere))
+    registry.view(panels.ASK_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_about))
+    registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(personal_commands, personal_commands.handle_press))
     registry.action(re.compile(f"^{panels.TICK}:.*$"))(_ack_tick)
     question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
     registry.action(re.compile(f"^{block_kit.ACTION}:{question_actions}$"))(
-        _ack_click_when_stored(service, service.replies.handle_click)
+        _ack_click_when_stored(personal_commands, personal_commands.replies.handle_click)
     )
     registry.action(re.compile(f"^{block_kit.ACTION}:(?!{question_actions}$).*$"))(
-        _ack_click(service, service.replies.handle_click)
+        _ack_click(personal_commands, personal_commands.replies.handle_click)
     )
 
 
@@ -438,31 +444,33 @@ def unknown_commands(prefix: str) -> re.Pattern[str]:
     return re.compile(rf"^(?!/{re.escape(prefix)}(?:{known})$)")
 
 
-def _listen_at_home(registry: _Registry, service: PersonalCommands) -> None:
+def _listen_at_home(registry: _Registry, personal_commands: PersonalCommands) -> None:
     """Register the listeners for the Home tab's own buttons, and for the forms of commands."""
-    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(_ack_click(service, service.home.handle_click))
+    registry.action(re.compile(f"^{home.HOME_ACTION}:.*$"))(
+        _ack_click(personal_commands, personal_commands.home.handle_click)
+    )
     for command in COMMANDS:
         for form in command.forms:
-            registry.view(panels.view_id(form))(_ack_form(service))
+            registry.view(panels.view_id(form))(_ack_form(personal_commands))
 
 
-def _ack_form(service: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _ack_form(personal_commands: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Handle a submitted form: one with mistakes stays open, another is acknowledged at once."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         sent = None
         try:
-            sent = await service.read_form(body)
+            sent = await personal_commands.read_form(body)
             if sent is not None and (mistakes := sent.form.mistakes(sent.filled)):
                 await ack(response_action="errors", errors=dict(mistakes))
                 return
         except CogencyError as error:
             await ack()
-            await service.report_failure(body, error)
+            await personal_commands.report_failure(body, error)
             return
         await ack()
         if sent is not None:
-            await _run(service, body, service.submit_form(sent))
+            await _run(personal_commands, body, personal_commands.submit_form(sent))
 
     return run
 
@@ -472,79 +480,91 @@ async def _ack_tick(ack: AsyncAck) -> None:
     await ack()
 
 
-def _ack_click(service: PersonalCommands, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+def _ack_click(
+    personal_commands: PersonalCommands, handle: ClickHandler
+) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Like `_ack_first`, for clicks."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
         await ack()
-        await _run(service, body, handle(body, action))
+        await _run(personal_commands, body, handle(body, action))
 
     return run
 
 
 def _ack_click_when_stored(
-    service: PersonalCommands, handle: ClickHandler
+    personal_commands: PersonalCommands, handle: ClickHandler
 ) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Like `_ack_when_stored`, for clicks."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
-        await asyncio.wait({service.underway.start(_carry_out(service, body, handle(body, action)))}, timeout=ACK_S)
+        await asyncio.wait(
+            {personal_commands.underway.start(_carry_out(personal_commands, body, handle(body, action)))}, timeout=ACK_S
+        )
         await ack()
 
     return run
 
 
-def _ack_when_stored(service: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _ack_when_stored(
+    personal_commands: PersonalCommands, handle: Handler
+) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge after `handle` has stored a question, or after ACK_S."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        await asyncio.wait({service.underway.start(_carry_out(service, body, handle(body)))}, timeout=ACK_S)
+        await asyncio.wait(
+            {personal_commands.underway.start(_carry_out(personal_commands, body, handle(body)))}, timeout=ACK_S
+        )
         await ack()
 
     return run
 
 
-def _ack_first(service: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _ack_first(personal_commands: PersonalCommands, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge at once: if the process dies before `handle` ends, the user can repeat the request."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
-        await _run(service, body, handle(body))
+        await _run(personal_commands, body, handle(body))
 
     return run
 
 
-def _admitted(service: PersonalCommands, handle: Handler) -> Handler:
+def _admitted(personal_commands: PersonalCommands, handle: Handler) -> Handler:
     """Handle only requests of users who may give orders there, and are within their rates."""
 
     async def run(body: Body) -> None:
-        await service.admit(body)
+        await personal_commands.admit(body)
         await handle(body)
 
     return run
 
 
-def _unknown_command(service: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+def _unknown_command(personal_commands: PersonalCommands) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Handle a command that is configured in Slack, and that this version does not know."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
         name = str(body.get("command", ""))
-        prefix = f"/{service.me.prefix}"
+        prefix = f"/{personal_commands.me.prefix}"
         log.warning("Slack sent the command %s, which is none of mine; mine begin with %s: %s", name, prefix, REMEDY)
         await _run(
-            service, body, service.suggest_command(of_command(body), name.removeprefix("/"), f"{service.me.prefix}ask")
+            personal_commands,
+            body,
+            personal_commands.suggest_command(
+                of_command(body), name.removeprefix("/"), f"{personal_commands.me.prefix}ask"
+            ),
         )
 
     return run
 
 
-async def _run(service: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
+async def _run(personal_commands: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
     """Carry a request out in the background tasks, so that it can end while the bot closes."""
-    await service.underway.start(_carry_out(service, body, work))
+    await personal_commands.underway.start(_carry_out(personal_commands, body, work))
 
 
-async def _carry_out(service: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
+async def _carry_out(personal_commands: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
     try:
         await work
     except CogencyError as error:
@@ -552,6 +572,6 @@ async def _carry_out(service: PersonalCommands, body: Body, work: Awaitable[None
         level = logging.INFO if isinstance(error, SettingsError | Refused) else severity(error)
         log.log(level, "a command was not carried out: %s", error)
         try:
-            await service.report_failure(body, error)
+            await personal_commands.report_failure(body, error)
         except SlackError as unsent:
             log.warning("nor could that be said: %s", unsent)
