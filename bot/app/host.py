@@ -17,7 +17,6 @@ from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
 from bot.memory.service import MemoryService
 from bot.models.service import ModelService
-from bot.operators.service import OperatorService
 from bot.schedules.service import ScheduleService
 from bot.tools.commands import ToolsService
 
@@ -41,6 +40,5 @@ class BotHost:
     direct_messages: RollingConversations
     claims: Deduplicator
     memories: MemoryService
-    reports: OperatorService
     feedback: ReplyFeedback
     ambient: AmbientIntake

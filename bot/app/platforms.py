@@ -374,7 +374,6 @@ def _host(
         direct_messages=RollingConversations(store.conversations, store.preferences),
         claims=claims,
         memories=memories,
-        reports=operators,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,

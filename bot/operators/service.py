@@ -46,9 +46,13 @@ class OperatorService:
     health: "Health | None" = None
     """Builds the report; None where nothing shows it."""
 
-    async def report(self, person: str) -> str | None:
-        """Return the health report as Markdown; None for others than operators. Raises StoreError."""
-        return await self.health.text() if self.health is not None and self.operates(person) else None
+    async def report(self, person: str) -> Panel:
+        """Return the health report, for this person alone. Raises StoreError."""
+        if not self.operates(person):
+            return Panel(operator_texts.NO_OPERATOR, refused=True)
+        if self.health is None:
+            return Panel(operator_texts.NO_OPERATOR_REPORT, refused=True)
+        return Panel(await self.health.text())
 
     async def link(self, person: str) -> Panel:
         """Return the answer to `/operator`, for this person alone. Raises StoreError."""

@@ -195,6 +195,7 @@ NO_OPERATOR_PAGE = (
     "The operators' page is not served here: COGENCY_OPERATOR_PAGE switches it on for `cogency run`, and at the shell "
     "`cogency operator` gives a link to it."
 )
+NO_OPERATOR_REPORT = "The report is shown only where `cogency run` serves Slack or Discord."
 OPERATOR_PAGE = (
     "[Open the operators' page]({link}): the link works for {minutes} minutes and signs one browser in, after a press. "
     "Do not pass it on."

@@ -44,7 +44,7 @@ from bot.memory import requests as view
 from bot.memory.answers import MemoryAnswer
 from bot.memory.policy_commands import POLICY_COMMAND, policy_actions
 from bot.models.commands import MODEL_COMMAND
-from bot.operators.commands import OPERATOR_COMMAND
+from bot.operators import commands as operator
 from bot.operators.service import OperatorLinks, OperatorService
 from bot.schedules import commands as remind
 from bot.schedules.service import ScheduleService
@@ -149,10 +149,6 @@ class FakeHost:
 
     @property
     def memories(self) -> Self:
-        return self
-
-    @property
-    def reports(self) -> Self:
         return self
 
     def _knowledge(self) -> KnowledgeService:
@@ -267,7 +263,7 @@ class FakeHost:
                 talking.STOP_COMMAND.bound(self),
                 BoundCommand(USAGE_COMMAND, self._usage),
                 BoundCommand(budget.COMMAND, self._budget),
-                OPERATOR_COMMAND.bound(OperatorService(self.operator_links, self.operates)),
+                BoundCommand(operator.OPERATOR_COMMAND, self._operator),
                 channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE),
                 BoundCommand(POLICY_COMMAND, self._policy),
                 KNOWLEDGE_COMMAND.bound(self._knowledge()),
@@ -471,8 +467,10 @@ class FakeHost:
     def operates(self, person: str) -> bool:
         return person in self.operators
 
-    async def report(self, person: str) -> str | None:
-        return "All is well." if person in self.operators else None
+    async def _operator(self, call: CommandCall) -> Panel:
+        if call.words == operator.REPORT and self.operates(call.caller.person.id):
+            return Panel("All is well.")
+        return await operator.show(OperatorService(self.operator_links, self.operates), call)
 
     def _keep(self, incoming: Incoming, target: list[Incoming]) -> bool:
         self.fail()

@@ -228,5 +228,4 @@ def host_on(
             ambient.disliked,
         ),
         ambient=ambient,
-        reports=operators,
     )

@@ -35,7 +35,7 @@ from bot.memory.pauses import PAUSE
 from bot.memory.policy_commands import POLICY_COMMAND
 from bot.memory.requests import PauseLearning, ShowMemory, read_memory_request
 from bot.models.commands import MODEL_COMMAND
-from bot.operators.commands import OPERATOR_COMMAND
+from bot.operators.commands import OPERATOR_COMMAND, REPORT
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import panels
 from bot.platforms.slack.api import SlackApi, SlackError, SlackLimited, number, text
@@ -424,6 +424,6 @@ class Home:
             budget=await panel_of(budget.COMMAND),
             models=await self.host.models.menu(who),
             policies=await panel_of(POLICY_COMMAND) if member.full else None,
-            report=await self.host.reports.report(person.id),
+            report=None if (report := await panel_of(OPERATOR_COMMAND, REPORT)).refused else report.text,
             pages=replace(pages, memory=memories.page),
         )
