@@ -100,6 +100,14 @@ class PostgresServer:
         finally:
             await connection.close()
 
+    async def value(self, query: str, *, database: str) -> object:
+        """Return the first value that a query finds."""
+        connection = await connect(self.url(database), timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S, settings={})
+        try:
+            return await connection.fetchval(query)
+        finally:
+            await connection.close()
+
     async def empty(self) -> str:
         """Return the URL of a database at the newest version, with no rows. It is always the same one, because creating
         one takes a quarter of a second; the rows of the test before are deleted.

@@ -1,5 +1,6 @@
 """Two real processes behind a PgBouncer that hands its connections out by transaction, from Slack to the database."""
 
+import asyncio
 from pathlib import Path
 
 from agent.machine import CLOCK
@@ -10,6 +11,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.test_service import answer, half_an_answer, is_whole, until
 from tests.flows.test_slack_replicas import replicas
+from tests.patience import LOOK_S, PATIENCE_S
 
 
 def unfinished_at_first(request: Request, asked: list[str]) -> Reply:
@@ -63,6 +65,10 @@ async def test_behind_a_pooler_all_is_answered_stopped_taken_over_and_forgotten(
         database = url.partition("@/")[2].partition("?")[0]
         await postgres.execute("UPDATE turn SET lease_until = now() WHERE state = 'running'", database=database)
         await until(lambda: is_whole(shown(cut)))
+        # An answer is shown before it is stored, and what is stored after the question of /forget makes it ask again.
+        async with asyncio.timeout(PATIENCE_S):
+            while await postgres.value("SELECT count(*) FROM turn WHERE state = 'running'", database=database):  # noqa: ASYNC110 -- no event reports that
+                await asyncio.sleep(LOOK_S)
 
         before = len(slack.state.whispers)
         await slack.command(ann, general, "/forget", "everything")
