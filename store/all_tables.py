@@ -4,16 +4,20 @@ A new module with a table gets a line here; `tests/store/test_migrations.py` com
 """
 
 from store import (
-    calls,
     erased_ids,
+    installations,
     job_queue,
     memory_tables,
     message_tables,
+    model_calls,
+    operator_sessions,
     preferences,
-    replicas,
     replies,
     schedule_table,
-    sign_ins,
+    shard_leases,
+    shared_rates,
+    tool_accounts,
+    tool_calls,
     turn_tables,
     working_sets,
 )
@@ -23,22 +27,26 @@ from store.search import passages
 from store.turns import consents, open_questions
 
 __all__ = [
-    "calls",
     "consents",
     "erased_ids",
     "fact_index",
     "fact_store",
+    "installations",
     "job_queue",
     "memory_tables",
     "message_tables",
     "metadata",
+    "model_calls",
     "open_questions",
+    "operator_sessions",
     "passages",
     "preferences",
-    "replicas",
     "replies",
     "schedule_table",
-    "sign_ins",
+    "shard_leases",
+    "shared_rates",
+    "tool_accounts",
+    "tool_calls",
     "turn_tables",
     "working_sets",
 ]

@@ -49,6 +49,7 @@ from store.engine import (
     require_head,
 )
 from store.erased_ids import ErasedIds, erased
+from store.installations import installation
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
 from store.migrations import MIGRATIONS, RELEASES, lost_before, take_back, version
@@ -57,7 +58,7 @@ from store.schema import meta, metadata
 from store.search import passages
 from store.search.index import INDEXES
 from store.search.passages import document
-from store.sign_ins import installation, tool_account
+from store.tool_accounts import tool_account
 from store.turn_tables import turn
 
 MADE: Final = "backup"  # The key in `meta` of the time at which a backup was made

@@ -30,24 +30,26 @@ from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
 from agent.spending import NANO
 from agent.stored_messages import Author
-from store import calls
+from store import tool_calls
 from store.backup import is_connected_to
-from store.calls import model_call, tool_call
 from store.databases.database import Database, SqlStore, reads, writes
 from store.databases.sqlite import is_held
 from store.engine import Store, beside, erased_key
 from store.erased_ids import ErasedIds
 from store.forgetting import selection
 from store.forgetting.sql_forgetting import SqlForgetting
+from store.installations import installation
 from store.job_queue import SqlJobs, job
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import conversation, message, person
+from store.model_calls import model_call
 from store.preferences import preference
 from store.replies import verdict
 from store.rows import read_json
 from store.schedule_table import schedule
 from store.search.passages import document, passage
-from store.sign_ins import installation, sign_in, tool_account
+from store.tool_accounts import sign_in, tool_account
+from store.tool_calls import OF_OPERATORS, quoted, tool_call
 from store.turn_tables import RUNNING, WAITING, turn
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
@@ -402,8 +404,8 @@ def _tool_call(row: sa.RowMapping) -> ExportedRow:
 
 
 def _operators(subject: Subject) -> Rows:
-    named = tool_call.c.arguments.contains(calls.quoted(subject.id), autoescape=True)
-    return _rows(tool_call, sa.and_(calls.OF_OPERATORS, named), _each(_operator))
+    named = tool_call.c.arguments.contains(quoted(subject.id), autoescape=True)
+    return _rows(tool_call, sa.and_(OF_OPERATORS, named), _each(_operator))
 
 
 def _operator(row: sa.RowMapping) -> ExportedRow:
@@ -534,11 +536,11 @@ class SqlDataSubjects(SqlStore):
     running_posts = reads(running_posts)
     page = reads(page)
 
-    add = writes(calls.audit)
-    act = reads(calls.act)
-    acts_about = reads(calls.acts_about)
-    change_outcome = writes(calls.change_outcome)
-    close = writes(calls.close)
+    add = writes(tool_calls.audit)
+    act = reads(tool_calls.act)
+    acts_about = reads(tool_calls.acts_about)
+    change_outcome = writes(tool_calls.change_outcome)
+    close = writes(tool_calls.close)
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database)

@@ -37,7 +37,6 @@ from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules.port import Schedules
-from store.calls import SqlSpending, SqlToolAudit
 from store.conversations import SqlConversations
 from store.databases.database import (
     LOCK_SPACE,
@@ -54,22 +53,27 @@ from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, unw
 from store.erased_ids import ErasedIds
 from store.forgetting.erase import mark_sweep_due
 from store.forgetting.sql_forgetting import SqlForgetting
+from store.installations import SqlInstallations
 from store.job_queue import SqlJobs
 from store.memory import fact_index
 from store.memory.fact_store import SqlFacts
 from store.memory.known_for_turn import SqlKnowledge
 from store.memory.profiles import SqlProfiles
 from store.migrations import MIGRATIONS, OLDEST, Migrations, TableHeld, make_indexes, migrate, version
+from store.model_calls import SqlSpending
+from store.operator_sessions import SqlOperatorSessions
 from store.preferences import SqlPreferences
-from store.replicas import SqlShardLeases, SqlSharedRates
 from store.replies import SqlReplies
 from store.schedule_store import SqlSchedules
 from store.schema import meta
 from store.search import index, passages
 from store.search.search import search
 from store.search.vectors import SqlEmbeddings
-from store.sign_ins import SqlInstallations, SqlOperatorSessions, SqlToolAccounts
+from store.shard_leases import SqlShardLeases
+from store.shared_rates import SqlSharedRates
 from store.summaries import SqlSummaries
+from store.tool_accounts import SqlToolAccounts
+from store.tool_calls import SqlToolAudit
 from store.turns.consents import SqlConsents
 from store.turns.ledger import SqlLedger
 from store.turns.open_questions import SqlOpenQuestions

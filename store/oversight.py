@@ -31,13 +31,14 @@ from agent.spending import (
     TurnTook,
 )
 from store import rows, schedule_store
-from store.calls import TOKENS, model_call, tool_call, workspaces
 from store.databases.database import SqlStore, reads, reads_long
 from store.message_tables import person
+from store.model_calls import TOKENS, model_call, workspaces
 from store.preferences import preference
 from store.schedule_table import schedule
 from store.search import passages
 from store.search.passages import document
+from store.tool_calls import tool_call
 from store.turn_tables import turn
 from store.turns.consents import consent
 

@@ -8,13 +8,15 @@ from sqlalchemy import Connection, Table, func, insert, inspect, select
 from agent.memory.forgetting_plans import Everything
 from docs.site.reference import PAGES, STORED, Fate, each_once, settings_page, shown_settings
 from store.all_tables import metadata
-from store.calls import model_call, tool_call
 from store.engine import Store, open_store
+from store.installations import installation
 from store.message_tables import embedding
+from store.model_calls import model_call
 from store.preferences import preference
 from store.replies import verdict
 from store.search.index import INDEXES
-from store.sign_ins import installation, sign_in, tool_account
+from store.tool_accounts import sign_in, tool_account
+from store.tool_calls import tool_call
 from tests.fakes.incoming import START
 from tests.fakes.new_database import new_database
 from tests.store.forgetting.test_erase import live_through

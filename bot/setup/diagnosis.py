@@ -42,7 +42,7 @@ from bot.tools.mcp.config import HttpReach
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
-from store.replicas import listed
+from store.shard_leases import listed
 
 # Checks that wait for other services.
 

@@ -36,9 +36,9 @@ from bot.settings.settings import SOURCE, From, Settings
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
 from store.all_tables import metadata
-from store.calls import KEPT
 from store.schedule_store import SHOWN_FOR
 from store.search.index import INDEXES
+from store.tool_calls import KEPT
 
 ROOT: Final = Path(__file__).parents[2]
 _MADE: Final = "*Made from the code by `make generated`.*"

@@ -18,8 +18,7 @@ from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
 from agent.repeats import repeats_with
 from agent.stored_messages import Author
-from store import calls, job_queue, rows
-from store.calls import tool_call
+from store import job_queue, rows
 from store.forgetting.erase import mark_sweep_due
 from store.job_queue import job
 from store.memory import fact_index, fact_store, profiles
@@ -27,6 +26,7 @@ from store.memory.fact_store import fact_ground
 from store.memory_tables import fact, profile, profile_entry, profile_source
 from store.message_tables import conversation, message, participant
 from store.search.text import quotes
+from store.tool_calls import drop_arguments, tool_call
 from store.turn_tables import WAITING, action_record, turn
 
 
@@ -133,7 +133,7 @@ def _drop_audited(connection: Connection, erasure: EntryErasure) -> None:
     calls_ = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == erasure.person)
     found = connection.execute(calls_.where(tool_call.c.arguments != "")).all()
     for id_ in [row.id for row in found if _any_quotes(rows.strings_in(row.arguments), erasure.texts)]:
-        calls.drop_arguments(connection, tool_call.c.id == id_)
+        drop_arguments(connection, tool_call.c.id == id_)
 
 
 def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:

@@ -22,14 +22,14 @@ from agent.memory.documents import SHARING
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownReply
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from store import calls, job_queue, rows, sign_ins
-from store.calls import tool_call
+from store import job_queue, model_calls, rows, tool_calls
 from store.databases.database import is_postgresql
 from store.erased_ids import ErasedIds, erased
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.retold import contexts
 from store.forgetting.selection import batches, in_batches, rows_in, select_rows, unasked, values_in
+from store.installations import erase_installations
 from store.job_queue import job
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile
@@ -41,6 +41,8 @@ from store.schema import meta
 from store.search import index, passages
 from store.search.passages import document
 from store.search.text import holds
+from store.tool_accounts import erase_accounts
+from store.tool_calls import tool_call
 from store.turn_tables import RUNNING, WAITING, action_record, turn, workspace
 from store.turns.consents import consent
 from store.turns.open_questions import open_question
@@ -140,7 +142,7 @@ def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, froze
             continue
         conversations.add(ground.conversation)
         deleted += drop(connection, action_record.c.turn, [ground.turn])
-        calls.drop_arguments(connection, tool_call.c.turn == ground.turn)
+        tool_calls.drop_arguments(connection, tool_call.c.turn == ground.turn)
         values = {
             "context_messages": rows.write_ids(ground.context - doomed.messages.keys()),
             "given_messages": rows.write_ids(ground.given - doomed.messages.keys()),
@@ -162,8 +164,8 @@ def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collec
         if sources & doomed.messages.keys() or holds_any(rows.strings_in(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
-            calls.drop_arguments(connection, tool_call.c.turn == turn_id)
-            calls.settle(connection, turn.c.id == turn_id, now)
+            tool_calls.drop_arguments(connection, tool_call.c.turn == turn_id)
+            model_calls.settle(connection, turn.c.id == turn_id, now)
         remaining = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
         if remaining != payload:
             values["payload"] = remaining
@@ -172,7 +174,7 @@ def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collec
     for column, ids in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
         for condition in in_batches(column, ids):
             runs = and_(turn.c.state == RUNNING, condition)
-            calls.drop_arguments(connection, tool_call.c.turn.in_(select(turn.c.id).where(runs)))
+            tool_calls.drop_arguments(connection, tool_call.c.turn.in_(select(turn.c.id).where(runs)))
             connection.execute(update(turn).where(runs).values(progress=""))
     begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
     connection.execute(delete(workspace).where(workspace.c.task_id.in_(begun_anew)))
@@ -267,7 +269,7 @@ def erase_by_plan(
     pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
-        calls.settle(connection, where, now)
+        model_calls.settle(connection, where, now)
     actions, elsewhere = drop_records(connection, doomed)
     restart_open_turns(connection, doomed, texts, now)
     counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
@@ -393,9 +395,11 @@ def _drop_turns(connection: Connection, doomed: ErasureSet, counts: dict[str, in
     for column in (page.c.turn, verdict.c.turn, consent.c.turn, open_question.c.turn):
         drop(connection, column, turns)
     for where in in_batches(tool_call.c.turn, turns):
-        calls.drop_arguments(connection, where)
+        tool_calls.drop_arguments(connection, where)
     for where in in_batches(turn.c.id, doomed.turns):
-        calls.detach(connection, select(turn.c.id).where(where), now)
+        erased = select(turn.c.id).where(where)
+        model_calls.detach(connection, erased, now)
+        tool_calls.detach(connection, erased)
     for id_ in doomed.trimmed:
         values = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
         connection.execute(update(turn).where(turn.c.id == id_).values(**values))
@@ -461,11 +465,11 @@ def _drop_people(
     match plan:
         case plans.Everything(who):
             ids = [who]
-            counts["accounts"] = sign_ins.erase_accounts(connection, [who], ())
-            sign_ins.erase_installations(connection, [who], ())
+            counts["accounts"] = erase_accounts(connection, [who], ())
+            erase_installations(connection, [who], ())
         case plans.Gone(sources=sources) if complete and sources:
-            counts["accounts"] = sign_ins.erase_accounts(connection, (), sources)
-            sign_ins.erase_installations(connection, (), sources)
+            counts["accounts"] = erase_accounts(connection, (), sources)
+            erase_installations(connection, (), sources)
             columns = (person.c.id, preference.c.owner)  # an owner of preferences may have written nothing
             queries = (select(column).where(selection.of_sources(column, sources)) for column in columns)
             ids = connection.execute(union(*queries)).scalars().all()
@@ -476,7 +480,7 @@ def _drop_people(
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
         connection.execute(delete(verdict).where(verdict.c.person == who))
-        calls.drop_person(connection, who, erased_ids.of_person(who))
+        tool_calls.drop_person(connection, who, erased_ids.of_person(who))
         connection.execute(update(document).where(document.c.person == who).values(person=""))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != plans.PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount

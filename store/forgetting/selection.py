@@ -17,6 +17,7 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.stored_messages import Author
+from store.installations import installation
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message, person
@@ -27,7 +28,7 @@ from store.search import index, passages
 from store.search.passages import document
 from store.search.search import speaks_of, topic_of
 from store.search.text import holds
-from store.sign_ins import installation, sign_in, tool_account
+from store.tool_accounts import sign_in, tool_account
 from store.turn_tables import turn
 from store.working_sets import working_item
 

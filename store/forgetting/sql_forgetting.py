@@ -38,8 +38,7 @@ from agent.memory.profile import Partition
 from agent.messages import Consent
 from agent.progress import decode
 from agent.stored_messages import Author
-from store import calls, erased_ids, job_queue
-from store.calls import tool_call
+from store import erased_ids, job_queue
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
 from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import (
@@ -64,6 +63,7 @@ from store.schema import metadata
 from store.search import index, passages, word_matching
 from store.search.index import INDEXES
 from store.search.text import BEGINS, TELLING_BYTES, IndexedText, holds, index_words, stretches
+from store.tool_calls import drop_arguments, tool_call
 from store.turn_tables import RUNNING, WAITING, action_record, turn, workspace
 from store.turns.consents import consent
 from store.working_sets import working_item
@@ -314,7 +314,7 @@ def update_text(
     _resume_edited(connection, doomed.turns, now)
     drop(connection, action_record.c.turn, {item.turn for item in found.values()} - doomed.turns)
     for condition in selection.in_batches(tool_call.c.turn, {item.turn for item in found.values()}):
-        calls.drop_arguments(connection, condition)
+        drop_arguments(connection, condition)
     _, elsewhere = erase.drop_records(connection, doomed)
     erase.restart_open_turns(connection, doomed, [item.text for item in found.values()], now)
     erase.queue_kept_lines(connection, doomed.facts, now)

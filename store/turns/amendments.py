@@ -34,12 +34,12 @@ from agent.progress import decode
 from agent.schedules.definitions import ScheduleKind, ScheduleState
 from agent.stored_messages import Author
 from agent.turn_records import Claim
-from store import calls, job_queue, rows
-from store.calls import tool_call
+from store import job_queue, model_calls, rows, tool_calls
 from store.message_tables import message
 from store.schedule_table import schedule
 from store.search import index
 from store.search.text import IndexedText
+from store.tool_calls import tool_call
 from store.turn_tables import RUNNING, WAITING, turn, workspace
 from store.turns.consents import consent
 from store.turns.joining import has_joined
@@ -128,9 +128,9 @@ def _restart_put_aside(connection: Connection, channel: str, message_id: str) ->
         return None
     if any(result is not None for step in decode(found.progress).steps for result in step.results):
         return None
-    calls.settle(connection, turn.c.id == found.id, found.time)
+    model_calls.settle(connection, turn.c.id == found.id, found.time)
     connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))
-    calls.drop_arguments(connection, tool_call.c.turn == found.id)
+    tool_calls.drop_arguments(connection, tool_call.c.turn == found.id)
     for column in (workspace.c.task_id, consent.c.turn):
         connection.execute(delete(column.table).where(column == found.id))
     return found.id, found.asked, found.conversation

@@ -29,8 +29,7 @@ from agent.state import SituationSummary, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
-from store import calls, rows, sharing, summaries, working_sets
-from store.calls import tool_call
+from store import model_calls, rows, sharing, summaries, tool_calls, working_sets
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
 from store.memory import fact_store, learning_marks, participants
@@ -39,6 +38,7 @@ from store.message_tables import conversation, message, participant
 from store.replies import page
 from store.search import index, passages
 from store.search.text import IndexedText, index_words, is_telling, stem
+from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
 from store.turns import amendments, consents, joining, late_questions, takeover, turn_queue
 from store.turns.consents import consent
@@ -216,11 +216,11 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
     """
     named = rows.NamedInProgress.read(progress or "")
     if not _all_exist(connection, message, joining.quoted_messages(connection, named)):
-        calls.settle_claim(connection, claim, rows.progress_calls(progress or ""), claim.incoming.time)
+        model_calls.settle_claim(connection, claim, rows.progress_calls(progress or ""), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
-        calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
+        tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         fact_store.discard_reworded(connection, claim.message)
         working_sets.discard_kept_by(connection, claim.message)
         return False
@@ -245,7 +245,7 @@ def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: Ind
 
 
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
-    calls.settle_claim(connection, claim, closing.calls, now)
+    model_calls.settle_claim(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     if claim.epoch > 1:  # a killed process may have left questions
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
@@ -279,7 +279,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     elif closing.learn_at is not None:
         learning_marks.queue_for_learning(connection, claim, closing.learn_at, now)
     if not _context_exists(connection, closing):
-        calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
+        tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         return  # its sources were forgotten meanwhile: the records and the summary would restore their words
     if closing.context_facts:
         fact_store.mark_used(connection, closing.context_facts, now)

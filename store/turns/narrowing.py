@@ -21,7 +21,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, union, upd
 from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.documents import SHARING
 from agent.memory.profile import LEARNING, Partition
-from store import calls, job_queue, preferences, rows
+from store import job_queue, model_calls, preferences, rows
 from store.job_queue import job
 from store.memory.fact_store import fact_ground
 from store.memory.profiles import remove_entries
@@ -82,7 +82,7 @@ def _restart_turns(connection: Connection, channel: str, wide: Collection[str], 
     open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.channel == channel, turn.c.id.in_(restricted)
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
         same_turn = turn.c.id == id_
-        calls.settle(connection, same_turn, now)
+        model_calls.settle(connection, same_turn, now)
         values = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
         changed = _with_team(payload, place.within_team)
         connection.execute(update(turn).where(same_turn, turn.c.state == state).values(payload=changed, **values))

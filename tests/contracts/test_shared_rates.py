@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from agent.admission_terms import Rate, RateReached, Whose
 from agent.ports.shared_rates import CallRate, CallsAsked
 from store.engine import Store
-from store.replicas import shared_rate
+from store.shared_rates import shared_rate
 from tests.examples import examples
 from tests.fakes.incoming import START
 

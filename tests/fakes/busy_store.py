@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from store.calls import model_call, tool_call
 from store.message_tables import conversation, person
+from store.model_calls import model_call
+from store.tool_calls import tool_call
 from store.turn_tables import DONE, turn
 
 MODELS: Final = ("openai:gpt-6.1-terra", "anthropic:claude-sonnet-5", "ollama:llama3.2")

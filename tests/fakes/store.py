@@ -27,7 +27,6 @@ from agent.state import SituationSummary
 from agent.stored_messages import Author, StoredMessage
 from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store import conversations, rows
-from store.calls import model_call
 from store.databases.database import Database, DatabaseFiles, OutageLog
 from store.databases.sqlite import store_error
 from store.engine import Prepared, Store, prepare, store_on
@@ -37,6 +36,7 @@ from store.memory import fact_store
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
 from store.migrations import HEAD, MIGRATIONS
+from store.model_calls import model_call
 from store.preferences import preference
 from store.replies import verdict
 from store.schedule_store import listed

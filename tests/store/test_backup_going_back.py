@@ -12,16 +12,19 @@ from sqlalchemy import Connection, insert, inspect, select, update
 from agent.errors import StoreError, StoreLocked
 from store.all_tables import metadata
 from store.backup import go_back, look_into, restore
-from store.calls import TOKENS, model_call, tool_call
 from store.databases.database import migrating
 from store.engine import Store, database_beside, look_at, open_store, prepare
+from store.installations import installation
 from store.message_tables import message, place
 from store.migrations import HEAD, MIGRATIONS, RELEASES, take_back
-from store.replicas import shard_lease
+from store.model_calls import TOKENS, model_call
+from store.operator_sessions import operator_session
 from store.schedule_table import schedule
 from store.search.index import INDEXES
 from store.search.passages import document
-from store.sign_ins import installation, operator_session, sign_in, tool_account
+from store.shard_leases import shard_lease
+from store.tool_accounts import sign_in, tool_account
+from store.tool_calls import tool_call
 from store.turn_tables import turn
 from store.turns.consents import consent
 from store.turns.open_questions import open_question

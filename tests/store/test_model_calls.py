@@ -11,8 +11,8 @@ from agent.events import Outcome
 from agent.messages import CallTiming, ModelCall, Usage
 from agent.spending import By, SpendingPeriod, Spent, cost
 from agent.turn_records import Closing
-from store.calls import model_call
 from store.engine import Store, open_spending, open_store
+from store.model_calls import model_call
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import new_database

@@ -15,8 +15,8 @@ from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports.tool_audit import AuditedCall
 from agent.progress import Progress, RoundStep, encode
 from agent.turn_records import Claim, Closing
-from store.calls import KEPT, tool_call
 from store.engine import Store, open_audit, open_store
+from store.tool_calls import KEPT, tool_call
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import new_database

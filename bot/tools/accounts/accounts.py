@@ -7,7 +7,7 @@ Rules.
   may come back.
 - The token is read from the store for each request, so that signing out and forgetting take effect in every process at
   once.
-- One process renews an account at a time (`store.sign_ins`). It finishes even if no request waits for it any more.
+- One process renews an account at a time (`store.tool_accounts`). It finishes even if no request waits for it any more.
 """
 
 import asyncio

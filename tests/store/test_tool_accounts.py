@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from agent.memory.forgetting_plans import Everything, Gone
 from agent.ports.tool_accounts import SealedSignIn
 from store.engine import Store
-from store.sign_ins import sign_in, tool_account
+from store.tool_accounts import sign_in, tool_account
 from tests.fakes.incoming import START, said
 
 LEASE = timedelta(seconds=60)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from store.engine import Store
-from store.sign_ins import MAX_ROWS
+from store.operator_sessions import MAX_ROWS
 from tests.fakes.incoming import START
 
 LATER = START + timedelta(minutes=10)

@@ -1,83 +1,35 @@
-"""The calls of turns: usage and cost of model calls, and the audit of tool calls; one row for each call.
+"""The audit: one row for each tool call, each change of the tool policy, and each action of an operator about a person.
 
 Rules
-  A model call is priced when it is stored, by the price table of that day; its row is written when its turn ends, in
-  whatever way, or later. The row holds no words. When its turn is forgotten, the row loses its turn and its time of day
-  at once, and its channel when a call is stored after its day is over; the person stays. So forgetting resets no
-  budget, neither a person's nor a channel's.
   A tool with effects has its row before it runs; a row without an end belongs to a call whose end is unknown. A worker
   that has lost the turn gets no row, and does not run the tool.
   A row with words belongs to a turn or to a change of the policy. When its turn is forgotten it loses turn, person,
   place and arguments; tool, effect, decision, times, size and outcome stay. If the turn stays but one of its sources is
   forgotten, the arguments are cleared. Rows older than `KEPT` are deleted when the next one is stored.
+  An operator's action holds the person's id as a JSON string in its arguments; forgetting replaces it with a keyed
+  hash.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
-from sqlalchemy import BigInteger, Index
+from sqlalchemy import BigInteger
 from sqlmodel import Field
 
 from agent.errors import LeaseLost
-from agent.messages import Json, ModelCall, Usage
+from agent.messages import Json
 from agent.ports.tool_audit import AuditedCall, CallEnd
-from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.tool_policy import DecidedBy
 from agent.turn_records import Claim
-from store import preferences, rows
+from store import preferences
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, row_id, writes
 from store.message_tables import person
-from store.preferences import preference
 from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
 from store.turn_tables import turn
-
-TOKENS: Final = ("input_uncached", "input_cached", "input_written", "output", "reasoning")
-# The columns that sums over many days read: one index holds them all, in the order in which they are summed.
-SPENT: Final = ("day", "model", "person", "channel", "cost", *TOKENS, "estimated")
-
-
-class ModelCallRow(TableRow, table=True):
-    """Usage and cost of one model call. It holds no one's words, and remains after its turn is deleted: then without
-    turn, and after its day without channel.
-
-    `number` counts the calls of one turn, `kind` is the purpose, `day` is in UTC, `cost` is in nano-dollars, None for a
-    model without a price. `began`, `ms` and `first_ms`: see `agent.messages.CallTiming`; None if not measured. The
-    person is no foreign key: their spending still counts after they are forgotten.
-    """
-
-    __table_args__: ClassVar[Any] = (
-        Index("ix_model_call_person", "person", "day"),
-        Index("ix_model_call_spent", *SPENT),
-        partial_index("ix_model_call_detached", "day", where="turn IS NULL AND channel != ''"),
-        NEVER_REUSED,
-    )
-
-    id: int | None = Field(default=None, primary_key=True)
-    turn: int | None = Field(default=None, foreign_key="turn.id", index=True)
-    number: int
-    kind: str = Field(sa_type=StorableText)
-    model: str = Field(sa_type=StorableText)
-    person: str = Field(sa_type=StorableText)
-    channel: str = Field(sa_type=StorableText, default="")
-    day: date
-    input_uncached: int
-    input_cached: int
-    input_written: int
-    output: int
-    reasoning: int
-    bytes_up: int = Field(sa_type=BigInteger)
-    estimated: bool
-    cost: int | None = Field(sa_type=BigInteger, default=None)
-    began: datetime | None = Field(sa_type=UtcDateTime, default=None)
-    ms: int | None = Field(sa_type=BigInteger, default=None)
-    first_ms: int | None = Field(sa_type=BigInteger, default=None)
-
-
-model_call: Final = metadata.tables["model_call"]
 
 
 class ToolCallRow(TableRow, table=True):
@@ -108,144 +60,6 @@ class ToolCallRow(TableRow, table=True):
 
 tool_call: Final = metadata.tables["tool_call"]
 
-
-TURN: Final = "turn"  # The kind of a model call that answers a question
-
-
-def workspaces(person: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """`agent.spending.workspace_of` in the SQL of both databases: the part before the last colon."""
-    return sa.func.rtrim(sa.func.rtrim(person, sa.func.replace(person, ":", "")), ":")
-
-
-_KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
-    By.PERSON: model_call.c.person,
-    By.CHANNEL: model_call.c.channel,
-    By.WORKSPACE: workspaces(model_call.c.person),
-    By.DAY: model_call.c.day,
-    By.MODEL: model_call.c.model,
-}
-_COUNTS: Final = (*TOKENS, "bytes_up")
-
-
-# Statements are built once: building one takes longer than running it.
-_NEW_CALLS: Final = sa.insert(model_call)
-_FORGET_CHANNELS: Final = (
-    sa.update(model_call)
-    .where(model_call.c.turn.is_(None), model_call.c.channel != "", model_call.c.day < sa.bindparam("today"))
-    .values(channel="")
-)
-
-
-def record(
-    connection: sa.Connection,
-    calls: Iterable[ModelCall],
-    *,
-    turn: int | None,
-    person: str,
-    channel: str,
-    now: datetime,
-    kind: str = TURN,
-) -> None:
-    shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
-    values = [
-        {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage), **_timing(call)}
-        for number, call in enumerate(calls, 1)
-    ]
-    if values:
-        connection.execute(_NEW_CALLS, values)
-        _forget_channels(connection, now)
-
-
-def _timing(call: ModelCall) -> dict[str, object]:
-    timed = call.timing
-    return {"began": None, "ms": None, "first_ms": None} if timed is None else asdict(timed)
-
-
-def charge(
-    connection: sa.Connection, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = ""
-) -> None:
-    record(connection, calls, turn=None, person=person, channel=where, now=now, kind=kind)
-
-
-def settle_claim(connection: sa.Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
-    """Store these model calls, or else those saved in the progress, before the claimed turn loses its progress."""
-    asked = claim.incoming
-    if calls:
-        record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
-    else:
-        settle(connection, turn.c.id == claim.turn, now)
-
-
-def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetime) -> None:
-    """Store the model calls saved in these turns' progress, before they lose it and their workers the claims."""
-    with_progress = sa.select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(
-        lost, turn.c.progress != ""
-    )
-    for id_, who, channel, progress in connection.execute(with_progress).all():
-        record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
-
-
-def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:
-    """Remove from the calls of these turns (a selection of ids) all but their counts, before the turns are erased."""
-    connection.execute(sa.update(model_call).where(model_call.c.turn.in_(turns)).values(turn=None, began=None))
-    _forget_channels(connection, now)
-    connection.execute(sa.update(tool_call).where(tool_call.c.turn.in_(turns)).values(**NAMELESS))
-
-
-def _forget_channels(connection: sa.Connection, now: datetime) -> None:
-    """Remove the channels of forgotten turns' calls after their day: until then the channel's budget counts them."""
-    connection.execute(_FORGET_CHANNELS, {"today": now.date()})
-
-
-def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
-    within = model_call.c.day.between(period.first, period.last)
-    of_person = sa.true() if person is None else model_call.c.person == person
-    found = connection.execute(_sums(by, sa.and_(within, of_person))).mappings()
-    return sorted((_total(row) for row in found), key=lambda total: total.key)
-
-
-class SqlSpending(SqlStore):
-    totals = reads(totals)
-    charge = writes(charge)
-
-
-def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
-    key = _KEYS[by]
-    sums = (
-        sa.select(
-            key.label("key"),
-            sa.func.count().label("calls"),
-            *(sa.func.sum(model_call.c[name]).label(name) for name in _COUNTS),
-            sa.func.max(sa.case((model_call.c.estimated, 1), else_=0)).label("estimated"),
-            sa.func.coalesce(sa.func.sum(model_call.c.cost), 0).label("cost"),
-            (sa.func.count() - sa.func.count(model_call.c.cost)).label("unpriced"),
-        )
-        .where(where)
-        .group_by(key)
-        .subquery()
-    )
-    if by is By.PERSON:
-        named, name = sums.outerjoin(person, person.c.id == sums.c.key), person.c.name
-    elif by is By.WORKSPACE:
-        named, name = sums.outerjoin(preference, _app_of(sums.c.key)), preference.c.value
-    else:
-        return sa.select(sums, sa.literal("").label("name"))
-    return sa.select(sums, sa.func.coalesce(name, "").label("name")).select_from(named)
-
-
-def _app_of(workspace: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    return sa.and_(preference.c.owner == sa.literal(WORKSPACE) + workspace, preference.c.name == APP)
-
-
-def _total(row: Mapping[Any, Any]) -> Total:
-    """PostgreSQL returns sums of integers as decimals, so they are converted."""
-    usage = Usage(*(int(row[name]) for name in _COUNTS), estimated=bool(row["estimated"]))
-    spent = Spent(row["calls"], usage, Money(int(row["cost"])), row["unpriced"])
-    return Total(str(row["key"]), spent, row["name"])
-
-
-# The audit: one row for each tool call, each change of the tool policy, and each action of an operator about a person.
-# The last holds the person's id as a JSON string in its arguments; forgetting replaces it with a keyed hash.
 
 # A year, and a month to review it: audits ask for no more, and the table does not grow without bound.
 KEPT: Final = timedelta(days=400)
@@ -319,6 +133,13 @@ OF_OPERATORS: Final = sa.and_(_OF_POLICY, _BY_OPERATOR)
 
 def _call(row: sa.RowMapping) -> AuditedCall:
     return AuditedCall(**{str(name): value for name, value in row.items()})
+
+
+def detach(connection: sa.Connection, turns: sa.SelectBase) -> None:
+    """Remove from the calls of these turns (a selection of ids) all that names a person or holds words, before the
+    turns are erased.
+    """
+    connection.execute(sa.update(tool_call).where(tool_call.c.turn.in_(turns)).values(**NAMELESS))
 
 
 def drop_arguments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
