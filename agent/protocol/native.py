@@ -414,7 +414,13 @@ def _token(
         return None
     position = marker.end
     # "<|open|>response<|sep|>", "<|start|>assistant<|channel|>final<|message|>"
-    while (channel := _CHANNEL.match(text, position)) is not None and text[channel.end()] == "<":
+    markers = 1
+    while (
+        (channel := _CHANNEL.match(text, position)) is not None
+        and text[channel.end()] == "<"
+        and markers < _MAX_MARKERS
+    ):
+        markers += 1
         following = read_marker(text, channel.end(), is_tool)
         if following is MAYBE:
             return MAYBE

@@ -170,6 +170,9 @@ class OAuthHttp:
                 resource, advertised = str(protected.resource), str(protected.authorization_servers[0])
                 break
         issuer = advertised or "{0.scheme}://{0.netloc}".format(urlsplit(self._reach.url))
+        # The server itself may be hostile, or taken over: it must not choose who gets the operator's secret.
+        if config.issuer and not sdk.issuers_match(issuer, config.issuer):
+            raise OAuthFailed(tool_texts.OAUTH_OTHER_ISSUER)
         metadata = await self._metadata(advertised, issuer)
         scopes = sdk.get_client_metadata_scopes(
             sdk.extract_scope_from_www_auth(challenge),

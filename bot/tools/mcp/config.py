@@ -79,12 +79,14 @@ class AccountKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class OAuthClientConfig:
     """The OAuth client that the operator registered for the bot; "" where the bot registers itself. `scope`: the scope
-    to request, "" for the server's default.
+    to request, "" for the server's default. `issuer`: the authorization server where the client is registered, and the
+    only one that gets the secret; "" for whichever the server names.
     """
 
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
     scope: str = ""
+    issuer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

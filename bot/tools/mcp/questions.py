@@ -18,7 +18,7 @@ from typing import Final, assert_never
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from agent.messages import Elicitation, Json, JsonObject, normalisable
+from agent.messages import UNSEEN, Elicitation, Json, JsonObject, normalisable
 from agent.tool_policy import visible
 from bot.chat.texts.formatting import as_code, literal, shortened
 from bot.tools import texts as tool_texts
@@ -39,10 +39,12 @@ MAX_NUMBER_CHARS: Final = 30
 
 # In the name or the title of a field: the specification forbids servers to ask for secrets by form.
 _SECRET: Final = re.compile(
-    r"(?:^|[^a-z])(?:pass ?(?:word|phrase|code|wort)|secret|(?:api|access|private|secret) ?key|cvv|cvc|ssn|"
+    r"(?:^|[^a-z])(?:pass ?(?:word|phrase|code|wort)|pass ?wd|pwd|(?:one time|verification) (?:code|password)|otp|totp"
+    r"|(?:seed|recovery) phrase|secret|(?:api|access|private|secret) ?key|cvv|cvc|ssn|"
     r"(?:access|auth|api|bearer|refresh) ?token|credit ?card|card ?number|pin ?(?:code|number)|social ?security)"
     r"(?:$|[^a-z])"
 )
+_CODE_POINT: Final = re.compile(r"⟨U\+[0-9A-F]{1,6}⟩")  # By which a label shows an unseen character
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-.]+")
 _EMAIL: Final = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)+")
 _INTEGER: Final = re.compile(r"[+-]?\d{1,18}", re.ASCII)
@@ -124,8 +126,11 @@ def host_of(address: str) -> str:
 
 
 def _normalize_name(name: str) -> str:
-    """Return a name as words of lower case. Letters that only look wider or bolder become plain ones."""
-    return _HUMP.sub(" ", normalize("NFKC", normalisable(name))).casefold()
+    """Return a name as words of lower case, without unseen characters. Letters that only look wider or bolder become
+    plain ones.
+    """
+    plain = normalisable(UNSEEN.sub("", _CODE_POINT.sub("", name)))
+    return _HUMP.sub(" ", normalize("NFKC", plain)).casefold()
 
 
 def _checked_schema(schema: Json) -> JsonObject:

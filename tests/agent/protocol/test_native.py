@@ -10,7 +10,7 @@ from agent.events import CallsArrived, CallsRejected, ProtocolEvent, TextArrived
 from agent.messages import ToolCall
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS, Corrections
 from agent.protocol.grammar import ParserLimits
-from agent.protocol.native import read_native
+from agent.protocol.native import NativeOpening, read_native
 from agent.protocol.parser import Parser
 from tests.agent.protocol.deviations import BOAT, TOOL_NAMES
 from tests.examples import examples
@@ -346,6 +346,12 @@ def test_a_model_that_repeats_a_marker_without_an_end_is_read_to_its_last_word(m
     events = [event for start in range(0, len(answer), 500) for event in parser.feed(answer[start : start + 500])]
     events += parser.close()
     assert "".join(event.text for event in events if isinstance(event, TextArrived)).endswith("It is blue.")
+
+
+def test_a_token_before_a_message_does_not_wait_for_the_end_of_many_others() -> None:
+    opening = read_native("<|start|>assistant" * 100, 0, "", "", lambda _: False, ParserLimits())
+    assert isinstance(opening, NativeOpening)
+    assert opening.end < len("<|start|>assistant") * 10
 
 
 def test_behind_a_marker_few_others_are_read_for_the_name_of_a_tool() -> None:

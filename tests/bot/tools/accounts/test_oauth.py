@@ -99,6 +99,22 @@ async def test_what_a_server_says_leads_to_where_its_people_sign_in() -> None:
     }
 
 
+async def test_a_server_that_names_another_issuer_than_the_operator_gets_no_sign_in_and_no_secret() -> None:
+    registered = OAuthClientConfig("ours", "hush", issuer=f"{ISSUER}/")
+    assert (await World().grant(registered)).client_id == "ours"
+    taken_over = World()
+    evil = "https://evil.example"
+    taken_over.answers[f"{SERVER}/metadata"] = lambda _: httpx2.Response(
+        200, json=RESOURCE | {"authorization_servers": [evil]}
+    )
+    taken_over.answers[f"{evil}/.well-known/oauth-authorization-server"] = lambda _: httpx2.Response(
+        200, json=METADATA | {"issuer": evil, "token_endpoint": f"{evil}/token"}
+    )
+    with pytest.raises(OAuthFailed, match="does not come from the service"):
+        await taken_over.grant(registered)
+    assert not any(request.url.host == "evil.example" for request in taken_over.asked)
+
+
 async def test_the_bot_is_what_its_operator_registered_else_its_document_else_what_it_registers() -> None:
     named = OAuthClientConfig("ours", "hush", "all")
     by_document = World(client_id_metadata_document_supported=True)

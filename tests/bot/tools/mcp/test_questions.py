@@ -149,7 +149,10 @@ def test_a_servers_words_are_shown_as_they_are_and_as_its_own() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["password", "apiKey", "API_KEY", "user.passphrase", "credit-card", "Access token", "CVV", "ｐａｓｓｗｏｒｄ"],
+    [
+        *("password", "apiKey", "API_KEY", "user.passphrase", "credit-card", "Access token", "CVV", "ｐａｓｓｗｏｒｄ"),
+        *("pass\u200bword", "your pwd", "One-time code", "OTP", "Seed phrase", "verificationCode"),
+    ],
 )
 def test_a_secret_is_not_asked_for_by_form(name: str) -> None:
     by_name: Json = {"type": "object", "properties": {name: {"type": "string"}}}
@@ -159,7 +162,10 @@ def test_a_secret_is_not_asked_for_by_form(name: str) -> None:
             asked(schema)
 
 
-@pytest.mark.parametrize("name", ["name", "keyboard", "tokens", "pinboard", "compass", "card", "secretary"])
+@pytest.mark.parametrize(
+    "name",
+    ["option", "seed", "discount code", "name", "keyboard", "tokens", "pinboard", "compass", "card", "secretary"],
+)
 def test_other_words_are_no_secrets(name: str) -> None:
     schema: Json = {"type": "object", "properties": {name: {"type": "string"}}}
     assert asked(schema)
