@@ -89,8 +89,8 @@ LOADING: Final = """
 import importlib, statistics, sys, time
 from pathlib import Path
 from bot.app.parts import open_tool_sources
-from bot.settings import load_settings
-from bot.tools import mcp_config, mcp_source
+from bot.settings.settings import load_settings
+from bot.tools.mcp import config as mcp_config, source as mcp_source
 import asyncio
 def used(act):
     began = time.process_time()

@@ -55,7 +55,12 @@ def timeline() -> dict[str, Any]:
                 "text": "I have moved to Oslo",
             },
             {"ts": "2026-03-02T12:30:00", "type": "supersession", "writes": [moved]},
-            {"ts": "2026-03-02T12:40:00", "type": "query", "prompt": "Where do I live?", "ground_truth": truth},
+            {
+                "ts": "2026-03-02T12:40:00",
+                "type": "query",
+                "prompt": "In which city is my flat?",
+                "ground_truth": truth,
+            },
         ],
     }
 

@@ -256,9 +256,9 @@ def test_a_file_reads_a_turn_s_kind_from_an_id_if_it_searches_for_a_mark_of_kind
 def test_test_files_are_named_after_modules_of_the_folder_that_they_mirror(code_of: CodeOf, tmp_path: Path) -> None:
     code_of(
         {
-            "bot/chat/turns/worker.py": "x = 1",
-            "bot/chat/host.py": "x = 1",
-            "tests/bot/chat/turns/test_worker.py": "",
+            "bot/turns/worker.py": "x = 1",
+            "bot/host.py": "x = 1",
+            "tests/bot/turns/test_worker.py": "",
             "tests/bot/turns/test_worker_takeover.py": "",
             "tests/bot/turns/test_turns.py": "",
             "tests/bot/test_turns_order.py": "",
