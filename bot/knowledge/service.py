@@ -66,7 +66,7 @@ TellAll = Callable[[str], Awaitable[None]]  # Posts to all who read a place. Rai
 
 
 async def untold(_: str) -> None:
-    raise Refused(knowledge_texts.NOT_SAID_THERE)
+    raise Refused(reply_texts.NOT_SAID_THERE)
 
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,6 @@ SHARES_ALREADY = "I do share what is told me here."
 SHARES_NOTHING = "I do not share what is told me here."
 NOT_SHARING = "Only who manages this channel decides whether I share what is told me here."
 SHARED_IN_PUBLIC = "I share only what is told me in public channels without guests or outsiders: please ask there."
-NOT_SAID_THERE = "I could not say so in the channel: please add me to it, and let me write there."
 KNOWN_HERE = "I know {many} here:"
 KNOWLEDGE_PAGE = "Page {page} of {pages}; `/knowledge page {another}` shows another."
 NOTHING_KNOWN = (

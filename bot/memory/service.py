@@ -26,7 +26,7 @@ from agent.schedules.port import Schedules
 from agent.spending import By, SpendingPeriod, account
 from bot.chat.audiences import flowing
 from bot.chat.host import Suggestion
-from bot.chat.texts.formatting import zone_of
+from bot.chat.texts.formatting import help_text, zone_of
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer
@@ -117,7 +117,7 @@ class MemoryService:
                 await self.preferences.set(viewer.person.id, SHARING, None if on else PAUSED)
                 return MemoryAnswer(memory_texts.OWN_SHARED if on else memory_texts.OWN_NOT_SHARED)
             case view.MemoryHelp():
-                return MemoryAnswer(memory_texts.help_text(memory_texts.MEMORY_HELP))
+                return MemoryAnswer(help_text(memory_texts.MEMORY_HELP))
             case view.UnclearMemory(sentence):
                 return MemoryAnswer(sentence, refused=True)
             case _:

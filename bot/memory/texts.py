@@ -5,14 +5,9 @@ from collections.abc import Mapping
 from agent.memory.facts import Scope
 from agent.memory.profile import ProfileField
 from bot.chat.texts.formatting import counted
+from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED
 
 # What was remembered
-
-# How the line below an answer begins that says what was kept.
-REMEMBERED = "*Remembered: "
-# How the line begins that says what was learned in the background since the last answer.
-LEARNED_EARLIER = "*Learned from your earlier messages: "
-SCHEDULED = "*At a time: "
 
 
 def withheld_text(count: int) -> str:
@@ -185,11 +180,6 @@ POLICY_REMOVED = "Removed; `/policy history` still shows it."
 
 
 # Help
-
-
-def help_text(commands: Mapping[str, str]) -> str:
-    """The commands of one platform, as written there, each with what it does."""
-    return "\n".join(f"- `{command}`: {what}" for command, what in commands.items())
 
 
 EDITED_MEANWHILE = (

@@ -6,8 +6,7 @@ from datetime import datetime
 from agent.errors import CogencyError, ProviderError, StoreUnavailable
 from agent.stored_messages import Author, StoredMessage, Thread
 from bot.chat.texts.formatting import literal, shortened
-from bot.chat.texts.replies import THINKING, TITLE_CHARS
-from bot.memory.texts import LEARNED_EARLIER, REMEMBERED, SCHEDULED
+from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
 
 NEW_CONVERSATION = "What you write next begins a new conversation. What I remember about you stays."
 # Discord's clients keep what they know of commands for a while.

@@ -6,6 +6,7 @@ from agent.schedules.definitions import ScheduleState
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelPart, page_part
+from bot.chat.texts import replies as reply_texts
 from bot.schedules import texts as schedule_texts
 from bot.schedules.answers import ScheduleAnswer, ShownSchedule
 from bot.schedules.phrases.reading import MAX_CHARS
@@ -85,9 +86,7 @@ def schedule_panel(answer: ScheduleAnswer, *, buttons: bool = True) -> Panel:
 
 def entry_actions(schedule: ShownSchedule) -> tuple[PanelAction, ...]:
     """Return the buttons of a schedule; each sends words for `/schedules`."""
-    cancel = PanelAction(
-        schedule_texts.CANCEL_BUTTON, f"cancel {schedule.id}", danger=True, confirm=schedule_texts.SURE
-    )
+    cancel = PanelAction(reply_texts.CANCEL_BUTTON, f"cancel {schedule.id}", danger=True, confirm=schedule_texts.SURE)
     match schedule.state:
         case ScheduleState.ACTIVE:
             pause = PanelAction("Pause", f"pause {schedule.id}")
@@ -138,7 +137,7 @@ NEW = PanelForm(
 )
 CHANGE = PanelForm(
     name="reschedule",
-    label=schedule_texts.CHANGE_BUTTON,
+    label=reply_texts.CHANGE_BUTTON,
     title="Change",
     submit="Change",
     fields=(

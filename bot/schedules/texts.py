@@ -5,7 +5,7 @@ from datetime import datetime, time, tzinfo
 
 from agent.schedules.definitions import ScheduleKind, ScheduleRefused
 from bot.chat.texts.formatting import literal, shortened
-from bot.memory.texts import SCHEDULED
+from bot.chat.texts.replies import SCHEDULED
 
 WORDS_CHARS = 200  # Of what is said or asked, in a list
 
@@ -109,10 +109,6 @@ def choice_label(meant: datetime | time, zone: tzinfo) -> str:
 def choices_text(labels: Sequence[str], spelled: str, *, passed: bool) -> str:
     lines = [PASSED if passed else WHICH, *(f"- {label}" for label in labels)]
     return "\n".join([*lines, "", SPELL.format(words=shortened(spelled.replace("`", "'"), WORDS_CHARS))])
-
-
-CHANGE_BUTTON = "Change"
-CANCEL_BUTTON = "Cancel"
 
 
 SCHEDULE_ENDED = "What you had scheduled (“{words}”) has ended, and is not done any more. {why}"

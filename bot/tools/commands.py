@@ -13,6 +13,7 @@ from bot.chat.askers import Requester
 from bot.chat.commands import declaration
 from bot.chat.message_caller import MessageCaller
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
+from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import shortened
 from bot.tools import texts as tool_texts
 from bot.tools.answers import QuestionAnswer, ToolsAnswer
@@ -100,7 +101,7 @@ def question_panel(question: QuestionAnswer, fields: int) -> Panel:
         for first in range(0, question.fields, fields):
             last = min(first + fields, question.fields)
             part = tool_texts.ANSWER_PART.format(first=first + 1, last=last, all=question.fields)
-            label = part if question.fields > fields else tool_texts.ANSWER_BUTTON
+            label = part if question.fields > fields else reply_texts.ANSWER_BUTTON
             words = f"{ANSWER} {question.name} {first} {fields}"
             actions.append(PanelAction(label, words, form=ANSWER_FORM))
         buttons = (
@@ -189,8 +190,8 @@ def _is_order(words: str) -> bool:
 
 ANSWER_FORM = PanelForm(
     name="question",
-    label=tool_texts.ANSWER_BUTTON,
-    title=tool_texts.ANSWER_BUTTON,
+    label=reply_texts.ANSWER_BUTTON,
+    title=reply_texts.ANSWER_BUTTON,
     submit=tool_texts.SEND_BUTTON,
     fields=(),
     words=lambda filled: json.dumps(dict(filled), ensure_ascii=False),

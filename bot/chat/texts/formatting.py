@@ -141,3 +141,8 @@ def zone_options(now: datetime) -> Mapping[str, str]:
 
 def _plain_zone(name: str) -> str:
     return "_".join(name.casefold().split()).strip(" .")
+
+
+def help_text(commands: Mapping[str, str]) -> str:
+    """The commands of one platform, as written there, each with what it does."""
+    return "\n".join(f"- `{command}`: {what}" for command, what in commands.items())

@@ -20,6 +20,16 @@ OFTEN_ENOUGH = "I have answered this as often as I can: please ask it as a new q
 MORE_PUBLIC = "More people read this channel than when you asked: please ask again, if they may read it."
 NOT_YOURS = "Only the person who asked can do this."
 COMMAND_ONLY = "A message cannot do this. Use the command with a slash."
+NOT_SAID_THERE = "I could not say so in the channel: please add me to it, and let me write there."
+# How the lines below a reply begin that say what was kept of it, what was learned in the background since the last one,
+# and what it scheduled. Undo and Cancel change them.
+REMEMBERED = "*Remembered: "
+LEARNED_EARLIER = "*Learned from your earlier messages: "
+SCHEDULED = "*At a time: "
+# Below a reply that has scheduled something, and below a tool's question; panels have the same buttons.
+CHANGE_BUTTON = "Change"
+CANCEL_BUTTON = "Cancel"
+ANSWER_BUTTON = "Answer…"
 
 
 NOT_SHOWN = "I may not show my answer where you asked. {why}"

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
-from bot.schedules import texts as schedule_texts
-from bot.tools import texts as tool_texts
 
 Components = list[dict[str, Any]]
 
@@ -27,7 +26,7 @@ _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2  # Discord's numbers of a row, a butt
 # The face of each button, in display order.
 _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.DECIDE: {"label": platforms_texts.DECIDE_BUTTON},
-    ReplyAction.ANSWER: {"label": tool_texts.ANSWER_BUTTON},
+    ReplyAction.ANSWER: {"label": reply_texts.ANSWER_BUTTON},
     ReplyAction.STOP: {"label": "Stop"},
     ReplyAction.CONTINUE: {"label": "Continue"},
     ReplyAction.REGENERATE: {"label": "Regenerate"},
@@ -35,8 +34,8 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.BAD: {"emoji": {"id": None, "name": "👎"}},
     ReplyAction.DELETE: {"label": "Delete"},
     ReplyAction.UNDO: {"label": platforms_texts.UNDO_BUTTON},
-    ReplyAction.CHANGE: {"label": schedule_texts.CHANGE_BUTTON},
-    ReplyAction.CANCEL: {"label": schedule_texts.CANCEL_BUTTON},
+    ReplyAction.CHANGE: {"label": reply_texts.CHANGE_BUTTON},
+    ReplyAction.CANCEL: {"label": reply_texts.CANCEL_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

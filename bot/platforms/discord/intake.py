@@ -18,7 +18,6 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.incoming import Incoming
 from agent.repeats import repeats_of
-from bot.channels.open_questions import is_open_question
 from bot.chat import intake as message_intake
 from bot.chat.access.admission import NoticeThrottle
 from bot.chat.askers import Requester
@@ -28,6 +27,7 @@ from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
 from bot.chat.logs import severity
 from bot.chat.message_caller import MessageCaller
+from bot.chat.open_questions import is_open_question
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.watermark import Watermark
 from bot.knowledge.commands import LEARN_COMMAND as LEARN

@@ -20,7 +20,7 @@ from bot.chat.host import Host
 from bot.chat.panels import PanelPart, PanelSelect
 from bot.chat.reply.split import pages
 from bot.chat.texts import formatting
-from bot.knowledge import texts as knowledge_texts
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import objects
 from bot.platforms.discord.connection import Connection
@@ -285,10 +285,10 @@ class DiscordCaller:
         channel = parent if isinstance(parent, discord.TextChannel) else current
         try:
             if not isinstance(channel, discord.abc.Messageable):
-                raise Refused(knowledge_texts.NOT_SAID_THERE)
+                raise Refused(reply_texts.NOT_SAID_THERE)
             await channel.send(markdown, suppress_embeds=True)
         except UNREADABLE as error:
-            raise Refused(knowledge_texts.NOT_SAID_THERE) from error
+            raise Refused(reply_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
         return markdown

@@ -21,7 +21,7 @@ from bot.chat.commands.declaration import (
     nearest,
     nearly_meant,
 )
-from bot.memory import texts as memory_texts
+from bot.chat.texts import formatting
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.conversations import SETTINGS
 from bot.platforms.discord.inbound import budget_ids
@@ -44,7 +44,7 @@ def offered_in(*, direct: bool) -> tuple[AnyCommand, ...]:
 def help_text(*, direct: bool) -> str:
     """Return the commands that can be used there, with their summaries."""
     summaries = {f"/{command.name}": command.summary for command in offered_in(direct=direct)}
-    return f"{memory_texts.help_text(summaries)}\n\n{platforms_texts.HOW_ON_DISCORD}"
+    return f"{formatting.help_text(summaries)}\n\n{platforms_texts.HOW_ON_DISCORD}"
 
 
 def command_in(incoming: Incoming, *, direct: bool) -> str:

@@ -35,11 +35,11 @@ from bot.chat.commands.declaration import (
 from bot.chat.host import Host
 from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.commands import COMMANDS as DECLARED
 from bot.commands import form_named
 from bot.memory import commands as memory
-from bot.memory import texts as memory_texts
 from bot.memory.pauses import PAUSE
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
@@ -187,7 +187,7 @@ class PlayCaller:
         summaries = {
             f"/{command.name}": command.summary for command in offered_in(self.where) if command.run is not None
         }
-        return f"{memory_texts.help_text(summaries)}\n\n{platforms_texts.HOW_ON_PLAY}"
+        return f"{formatting.help_text(summaries)}\n\n{platforms_texts.HOW_ON_PLAY}"
 
     async def _conversation(self) -> str:
         if self.where.direct:

@@ -30,12 +30,12 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.repeats import repeats_of
 from agent.shown_replies import ShownPage
-from bot.channels.open_questions import is_open_question
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
 from bot.chat.commands.declaration import CommandMeant
 from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.open_questions import is_open_question
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
 from bot.operators.pages.serving import serving

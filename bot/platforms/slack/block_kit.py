@@ -14,12 +14,11 @@ from typing import Final
 
 from agent.messages import Json, JsonObject
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
-from bot.memory import texts as memory_texts
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.schedules import texts as schedule_texts
-from bot.tools import texts as tool_texts
 
 ROW_ELEMENTS: Final = 25  # Slack's limit for a block of actions
 LABEL_CHARS: Final = 75  # Of a button, and of an option in a menu
@@ -139,10 +138,10 @@ _LABELS: Final = {
     ReplyAction.BAD: platforms_texts.BAD_BUTTON,
     ReplyAction.DELETE: platforms_texts.DELETE_BUTTON,
     ReplyAction.UNDO: platforms_texts.UNDO_BUTTON,
-    ReplyAction.CHANGE: schedule_texts.CHANGE_BUTTON,
-    ReplyAction.CANCEL: schedule_texts.CANCEL_BUTTON,
+    ReplyAction.CHANGE: reply_texts.CHANGE_BUTTON,
+    ReplyAction.CANCEL: reply_texts.CANCEL_BUTTON,
     ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
-    ReplyAction.ANSWER: tool_texts.ANSWER_BUTTON,
+    ReplyAction.ANSWER: reply_texts.ANSWER_BUTTON,
 }
 # The types of a reply's text blocks: as they were sent, and as Slack stores them.
 _WORDS: Final = frozenset({"markdown", "rich_text"})
@@ -213,10 +212,10 @@ class Retraction:
 
 
 FACTS: Final = Retraction(
-    memory_texts.REMEMBERED, platforms_texts.UNDONE, platforms_texts.undone, frozenset({ReplyAction.UNDO})
+    reply_texts.REMEMBERED, platforms_texts.UNDONE, platforms_texts.undone, frozenset({ReplyAction.UNDO})
 )
 SCHEDULES: Final = Retraction(
-    memory_texts.SCHEDULED, platforms_texts.UNSCHEDULED, platforms_texts.unscheduled, SCHEDULING
+    reply_texts.SCHEDULED, platforms_texts.UNSCHEDULED, platforms_texts.unscheduled, SCHEDULING
 )
 
 
@@ -261,7 +260,7 @@ def _without_line(retraction: Retraction, part: Json) -> Json:
             return part
 
 
-_LINES: Final = (memory_texts.REMEMBERED, memory_texts.SCHEDULED)
+_LINES: Final = (reply_texts.REMEMBERED, reply_texts.SCHEDULED)
 
 
 def _begins(element: Json, *lines: str) -> bool:
@@ -295,7 +294,7 @@ def _button(offer: ReplyAction, value: _Value) -> Json:
         "value": value.of(offer),
     }
     if offer is ReplyAction.CANCEL:
-        sure = confirm_dialog(platforms_texts.ARE_YOU_SURE, schedule_texts.SURE, schedule_texts.CANCEL_BUTTON, "Keep")
+        sure = confirm_dialog(platforms_texts.ARE_YOU_SURE, schedule_texts.SURE, reply_texts.CANCEL_BUTTON, "Keep")
         return button | {"confirm": sure}
     return button | ({"style": "danger", "confirm": _confirm()} if offer is ReplyAction.DELETE else {})
 

@@ -15,7 +15,7 @@ from bot.chat.askers import Requester
 from bot.chat.commands.declaration import Stoppable
 from bot.chat.host import Host
 from bot.chat.panels import PanelPart
-from bot.knowledge import texts as knowledge_texts
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackRefused
@@ -180,7 +180,7 @@ class SlackCaller:
         try:
             await self.api.call(Method.POST, channel=self.to.channel, markdown_text=announcement)
         except SlackRefused as error:
-            raise Refused(knowledge_texts.NOT_SAID_THERE) from error
+            raise Refused(reply_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
         return await SlackNames(self.people, self.places).in_budget(markdown)

@@ -14,7 +14,6 @@ from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone
 from agent.messages import Depth, JsonObject
 from agent.repeats import repeats_of
-from bot.channels.open_questions import is_open_question
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
 from bot.chat.attachments.kinds import naming
@@ -23,6 +22,7 @@ from bot.chat.commands.talking import HELP_COMMAND as HELP
 from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
 from bot.chat.message_parts import NOT_IN_TIME
+from bot.chat.open_questions import is_open_question
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentEventHandler

@@ -29,11 +29,10 @@ from bot.chat.output import printable_json
 from bot.chat.panels import Panel, PanelFile
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import formatting
+from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.commands import FORGET_COMMAND as FORGET
-from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.commands import LEARN_COMMAND as LEARN
-from bot.memory import texts as memory_texts
 from bot.memory.requests import ExportMemory, read_memory_request
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal import inbound
@@ -424,13 +423,13 @@ class _Chat:
         return platforms_texts.NEW_THREAD
 
     async def announce(self, markdown: str) -> None:  # noqa: ARG002 -- there are no other readers
-        raise Refused(knowledge_texts.NOT_SAID_THERE)
+        raise Refused(reply_texts.NOT_SAID_THERE)
 
     async def with_names(self, markdown: str) -> str:
         return markdown
 
     def help(self) -> str:
-        return memory_texts.help_text(inbound.help_text())
+        return formatting.help_text(inbound.help_text())
 
     async def _wait_for_reply(self, answering: Coroutine[object, object, None]) -> None:
         """Wait for a reply, which Ctrl-C stops; then close its display."""

@@ -52,7 +52,7 @@ class Channel:
 
     async def say(self, said: str) -> None:
         if self.mute:
-            raise Refused(knowledge_texts.NOT_SAID_THERE)
+            raise Refused(reply_texts.NOT_SAID_THERE)
         self.heard.append((said, await self.shares()))
 
     async def shares(self) -> bool:
@@ -81,7 +81,7 @@ async def test_it_is_switched_off_at_once_and_that_is_said_too() -> None:
 
 async def test_where_nobody_can_be_told_it_is_not_switched_on_but_off() -> None:
     channel = Channel(mute=True)
-    assert await channel.switch(on=True) == reply_texts.NOT_SWITCHED.format(why=knowledge_texts.NOT_SAID_THERE)
+    assert await channel.switch(on=True) == reply_texts.NOT_SWITCHED.format(why=reply_texts.NOT_SAID_THERE)
     assert not await channel.shares()
     channel.mute = False
     await channel.switch(on=True)

@@ -11,10 +11,10 @@ from markdown_it import MarkdownIt
 from agent.memory.facts import Fact
 from agent.memory.forgetting_plans import Receipt
 from agent.stored_messages import Thread
+from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import literal, shortened, zone_named, zone_names, zone_options
 from bot.forgetting import texts as forgetting_texts
-from bot.memory import texts as memory_texts
 from bot.models import texts as models_texts
 from bot.platforms import texts as platforms_texts
 from tests.fakes.facts import fact
@@ -144,7 +144,7 @@ def test_a_receipt_claims_only_what_was_proved(receipt: Receipt, text: str) -> N
 
 def test_help_lists_every_command_with_what_it_does() -> None:
     assert (
-        memory_texts.help_text({"/new": "begin a new thread", "/quit": "leave"})
+        formatting.help_text({"/new": "begin a new thread", "/quit": "leave"})
         == "- `/new`: begin a new thread\n- `/quit`: leave"
     )
 

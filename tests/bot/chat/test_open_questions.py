@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from bot.channels.open_questions import is_open_question
 from bot.chat.intake import Answer, Consider, Ignore, MessageFacts, StoreAsContext, decide
+from bot.chat.open_questions import is_open_question
 from tests.patience import cpu_s
 
 
