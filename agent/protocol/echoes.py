@@ -415,19 +415,21 @@ class _Runs:
 
     def _is_short(self, unread: re.Match[str] | None) -> bool:
         """Return whether the run at the end of the text is too short to be held. `unread`: a word that may go on."""
-        if self._drop or any(count + (unread is not None) > SHOWN_WORDS for count in self._matches.values()):
+        if self._drop or max(self._matches.values(), default=0) + (unread is not None) > SHOWN_WORDS:
             return False
-        if any(self._is_held(place, count) for place, count in self._matches.items()):
+        if self._is_one_held(self._matches.items()):
             return False
         return unread is None or not (
             unread[0].casefold() in self.prompt.first_beginnings and self._begins_sentence(unread.start())
         )
 
-    def _is_held(self, place: int, count: int) -> bool:
-        """Return whether the run of `count` words that ends at `place` is held from its first word on."""
-        if count > len(self._starts):
-            return False  # its beginning is gone
-        return self.prompt.words[place - count + 1].begins and self._begins_sentence(self._starts[-count])
+    def _is_one_held(self, runs: Iterable[tuple[int, int]]) -> bool:
+        """Return whether one of these runs (place of the last word, length) is held from its first word on."""
+        words = self.prompt.words
+        # A common word stands in many places, but the runs that end with it have few lengths.
+        lengths = {count for place, count in runs if words[place - count + 1].begins}
+        # The beginning of a run that is longer than `_starts` is gone.
+        return any(count <= len(self._starts) and self._begins_sentence(self._starts[-count]) for count in lengths)
 
     def _begins_sentence(self, position: int) -> bool:
         before = self._before + self._text[max(0, position - _BEFORE_CHARS) : position]
@@ -446,7 +448,7 @@ class _Runs:
         if echoed:
             count, _ = max(echoed)
             begin = self._starts[-min(count, len(self._starts))]
-            is_held = any(self._is_held(place, one) for one, place in echoed if one == count)
+            is_held = self._is_one_held((place, one) for one, place in echoed if one == count)
             if SHOWN_WORDS < count <= len(self._starts) and not is_held:
                 begin = self._starts[SHOWN_WORDS - count]
             self._drop = (min(begin, self._drop[0]) if self._drop else begin, end)
