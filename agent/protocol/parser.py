@@ -119,17 +119,12 @@ class Parser:
         self._mentioned: set[BlockKind] = set()  # Kinds whose opening tag was text, so their closing tag is, too
         self._has_thought = False
         self._frame = ""  # The tag around the answer that is open
-        self._halted = False
-
-    @property
-    def halted(self) -> bool:
-        """Whether all further text is discarded, so that the model may be stopped."""
-        return self._halted
+        self.halted = False  # All further text is discarded, so that the model may be stopped
 
     @property
     def unread(self) -> str:
         """The text behind the calls, as far as it came in the same piece."""
-        return self._held_back if self._halted else ""
+        return self._held_back if self.halted else ""
 
     def feed(self, chunk: str) -> list[ProtocolEvent]:
         """Parse a piece. Returns the events that are certain now; adjacent text is one event."""
@@ -137,21 +132,21 @@ class Parser:
             events = self._shortcut(chunk)
             if events is not None:
                 return events
-        if self._halted:
+        if self.halted:
             return []
         self._receive(self._channels.feed(self._sanitizer.feed(chunk)))
         return self._output.take_events()
 
     def close(self) -> list[ProtocolEvent]:
         """End the stream. Returns the events of what was still open or held back."""
-        if self._halted:
+        if self.halted:
             return []
         self._receive([*self._channels.feed(self._sanitizer.flush()), *self._channels.flush()])
         self._openings = replace(self._openings, is_whole=True)
         self._run(self._held_back)
-        if not self._halted:
+        if not self.halted:
             self._end_of_stream()
-        self._halted, self._shortcut = True, None
+        self.halted, self._shortcut = True, None
         return self._output.take_events()
 
     def _receive(self, pieces: Sequence[Piece]) -> None:
@@ -165,12 +160,12 @@ class Parser:
                 self._output.write("\n\n" if begun else "")
                 self._output.gap, self._mode = openings.Gap.OWN_LINE, _Mode.LINE_START
             self._run(self._held_back + piece.text)
-            if self._halted:
+            if self.halted:
                 break
 
     def _run(self, text: str) -> None:
         position = 0
-        while position < len(text) and not self._halted:
+        while position < len(text) and not self.halted:
             trial = self._trial
             used = self._step(text, position)
             if used is None:
@@ -181,7 +176,7 @@ class Parser:
             position = used
         self._held_back = text[position:]
         # Most pieces of a stream are plain words: where nothing is held back they go straight to their destination.
-        if self._held_back or self._trial or self._halted or self._sanitizer.half or not self._channels.passes:
+        if self._held_back or self._trial or self.halted or self._sanitizer.half or not self._channels.passes:
             self._shortcut = None
         elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
             self._shortcut = self._output.feed_plain
@@ -393,9 +388,9 @@ class Parser:
         self._has_thought = self._has_thought or isinstance(event, ThoughtArrived)
         if self._trial:
             self._trial.events.append(event)
-        elif not self._halted:
+        elif not self.halted:
             self._output.emit(event)
-            self._halted = openings.ends_stream(event)
+            self.halted = openings.ends_stream(event)
 
     def _on_trial(self, text: str, position: int) -> int | None:
         trial = self._trial

@@ -34,7 +34,7 @@ from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
 from agent.ports.preferences import Preferences
 from agent.ports.tools import Asker
-from bot.chat.access.place_rules import owner_of
+from bot.chat.access.place_rules import place_owner
 from bot.chat.attachments.kinds import shown_note
 from bot.chat.attachments.reading import ReadDocument, ReadLink
 from bot.chat.audiences import flowing
@@ -170,18 +170,18 @@ class KnowledgeService:
         # Off before it is announced, on after it: if the announcement fails nothing is shared without the channel's
         # knowledge.
         if not on:
-            await self.preferences.set(owner_of(asker.channel), SHARING, None)
+            await self.preferences.set(place_owner(asker.channel), SHARING, None)
         try:
             await say(announcement)
         except Refused as refused:
             sentence = f"{knowledge_texts.SHARED_NO_MORE} {refused}"
             return KnowledgeAnswer(reply_texts.NOT_SWITCHED.format(why=refused) if on else sentence, refused=on)
         if on:
-            await self.preferences.set(owner_of(asker.channel), SHARING, ON)
+            await self.preferences.set(place_owner(asker.channel), SHARING, ON)
         return KnowledgeAnswer(knowledge_texts.SHARED_FROM_NOW if on else knowledge_texts.SHARED_NO_MORE, shares=on)
 
     async def _shares(self, asker: Asker) -> bool:
-        return (await self.preferences.all_of(owner_of(asker.channel))).get(SHARING) == ON
+        return (await self.preferences.all_of(place_owner(asker.channel))).get(SHARING) == ON
 
     async def _learn_file(self, asker: Asker, file: Attachment, link: str) -> tuple[bool, str]:
         name = shown_note(file.name)[:MAX_NAME_CHARS] or "document"

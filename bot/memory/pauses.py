@@ -10,7 +10,7 @@ from agent.memory.forgetting_plans import PAUSED
 from agent.ports.clock import Clock
 from agent.ports.memory import Profiles
 from agent.ports.preferences import Preferences
-from bot.chat.access.place_rules import owner_of
+from bot.chat.access.place_rules import place_owner
 from bot.memory.learning import Learner
 from bot.memory.requests import PauseLearning
 
@@ -33,7 +33,7 @@ class LearningPauses:
     async def may_learn(self, incoming: Incoming) -> bool:
         """Return whether the bot may learn from this message. Raises StoreError."""
         of_person = await self.preferences.all_of(incoming.person.id)
-        of_channel = await self.preferences.all_of(owner_of(incoming.channel))
+        of_channel = await self.preferences.all_of(place_owner(incoming.channel))
         values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel.get(PAUSE))
         return all(_allows(value, incoming.time) for value in values)
 
@@ -53,7 +53,7 @@ class LearningPauses:
     async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
         """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
         of_person = await self.preferences.all_of(person)
-        of_channel = await self.preferences.all_of(owner_of(channel))
+        of_channel = await self.preferences.all_of(place_owner(channel))
         candidates = (
             (of_person.get(PAUSE), PauseLearning()),
             (of_person.get(name_in(channel)), PauseLearning(here=True)),
@@ -63,7 +63,7 @@ class LearningPauses:
 
     async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
         """Pause or resume learning of a person (None: everybody) in a channel (None: everywhere). Raises StoreError."""
-        owner = owner_of(channel or "") if person is None else person
+        owner = place_owner(channel or "") if person is None else person
         name = PAUSE if person is None or channel is None else name_in(channel)
         if on:
             await self.preferences.set(owner, name, PAUSED)

@@ -92,8 +92,3 @@ def place_owner(channel: str) -> str:
 async def rules_at(preferences: Preferences, channel: str) -> PlaceRules:
     """Return the channel's current rules, read from the store. Raises StoreError."""
     return PlaceRules.from_preferences(await preferences.all_of(place_owner(channel))) if channel else PlaceRules()
-
-
-def owner_of(channel: str) -> str:
-    """Return the owner under which a channel's preferences are stored."""
-    return f"channel:{channel}"

@@ -51,6 +51,7 @@ _OPAQUE: Final = frozenset(
 _USER: Final = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
 # The initial text of an input field: Slack shows it as plain characters, and the user sends it back.
 _EDITABLE: Final = frozenset({"initial_value"})
+_UNCHANGED: Final = _OPAQUE | _EDITABLE
 
 NO_UNFURL: Final[Mapping[str, Json]] = {"unfurl_links": False, "unfurl_media": False}
 
@@ -72,7 +73,7 @@ def harmless(value: Json) -> Json:
 
 def harmless_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
     """Return the fields of an object, or the arguments of a method, made harmless."""
-    return {name: value if name in _OPAQUE | _EDITABLE else harmless(value) for name, value in fields.items()}
+    return {name: value if name in _UNCHANGED else harmless(value) for name, value in fields.items()}
 
 
 def mentioning(message: dict[str, Json], user: str) -> dict[str, Json]:

@@ -238,7 +238,7 @@ class SlackIntake:
             stops=says_stop(message, self.me),
             orders=orders_something,
             late=late,
-            to_everybody=not (message.in_thread or message.files or message.content.enclosed)
+            to_everybody=not (message.mentioned or message.in_thread or message.files or message.content.enclosed)
             and is_open_question(message.text),
         )
 
