@@ -37,12 +37,16 @@ class DocumentOutput:
         self.is_empty = True
 
     def part(self, name: str) -> None:
-        """Start a part. Raises Full; an empty part counts, too, as there may be a million of them."""
+        """Start a part. Raises Full; an empty part counts, too, as there may be a million of them.
+
+        A name is one line: with line ends in it, a sheet could show lines as the program's, such as that the file goes
+        on.
+        """
         self.flush()
         self._chars_left -= PART_CHARS
         if self._chars_left <= 0:
             raise Full
-        self.line("part", name[:MAX_NAME_CHARS])
+        self.line("part", " ".join(name[:MAX_NAME_CHARS].split()))
 
     def text(self, text: str) -> None:
         """Add text to the part. Raises Full."""

@@ -301,3 +301,10 @@ def test_whatever_an_open_document_nests_and_repeats_a_bounded_text_comes_of_it(
     lines = [json.loads(line) for line in told.getvalue().splitlines()]
     assert {what for what, _ in lines} <= {"part", "text"}
     assert sum(len(text) for what, text in lines if what == "text") <= min(10_000, 40_000 * len(body))
+
+
+def test_the_name_of_a_sheet_is_one_line_so_that_it_shows_no_lines_as_the_programs() -> None:
+    written = StringIO()
+    with redirect_stdout(written):
+        reader_process.DocumentOutput(10_000).part("sheet A\n(the file goes on)\u2028[page 9]")
+    assert json.loads(written.getvalue()) == ["part", "sheet A (the file goes on) [page 9]"]
