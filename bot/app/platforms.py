@@ -191,7 +191,7 @@ async def _operator_page(
     from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.serving import serving  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
-    from store.oversight import SqlOversight  # noqa: PLC0415 -- loaded only where the page is served
+    from store.operator_reports import SqlOperatorReports  # noqa: PLC0415 -- loaded only where the page is served
 
     host, port = settings.operator_page
 
@@ -223,7 +223,7 @@ async def _operator_page(
         replicas.owner if replicas is not None else "",
     )
     overview, failures, *others = operator_views(sources)
-    views = (overview, failures, *report_views(SqlOversight(store.database), parts.CLOCK), *others)
+    views = (overview, failures, *report_views(SqlOperatorReports(store.database), parts.CLOCK), *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address)
     async with AsyncExitStack() as stack:
         try:

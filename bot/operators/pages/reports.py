@@ -38,7 +38,7 @@ MAX_ROWS: Final = 200
 MODEL, TOOL, WAIT, REST = 0, 1, 2, 4  # The series of a turn's steps
 
 
-class Oversight(Protocol):
+class OperatorReports(Protocol):
     """Reads the store for the reports. Every method raises StoreError."""
 
     async def spread(self, period: SpendingPeriod) -> SpendingSpread: ...
@@ -63,7 +63,7 @@ class Oversight(Protocol):
         ...
 
 
-def report_views(oversight: Oversight, clock: Clock) -> tuple[OperatorView, ...]:
+def report_views(reports: OperatorReports, clock: Clock) -> tuple[OperatorView, ...]:
     views = (
         ("/spending", operator_texts.VIEW_SPENDING, spending),
         ("/slow", operator_texts.VIEW_SLOW, slow),
@@ -71,7 +71,7 @@ def report_views(oversight: Oversight, clock: Clock) -> tuple[OperatorView, ...]
         ("/schedules", operator_texts.VIEW_SCHEDULES, schedules),
         ("/places", operator_texts.VIEW_PLACES, places),
     )
-    return tuple(OperatorView(path, title, partial(show, oversight, clock)) for path, title, show in views)
+    return tuple(OperatorView(path, title, partial(show, reports, clock)) for path, title, show in views)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def _choice(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
 # Money and tokens.
 
 
-async def spending(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
+async def spending(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
     days = int(_choice(query, "days", [f"{days}" for days in SPENDING_DAYS]))
     measure = _choice(query, "show", MEASURES)
     period = SpendingPeriod.days_until(clock.now(), days)
-    spread = await oversight.spread(period)
+    spread = await reports.spread(period)
     total, by_day, value = spread.whole, spread.of_days(), _money if measure == "money" else _tokens
     days_shown = [period.first + timedelta(days=at) for at in range(days)]
     series = _series(spread, value)
@@ -247,12 +247,12 @@ def _spent_table(
 # Slow turns.
 
 
-async def slow(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
+async def slow(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
     days = int(_choice(query, "days", [f"{days}" for days in SLOW_DAYS]))
     now = clock.now()
-    turns = await oversight.ended_turns(now - timedelta(days=days), MAX_TURNS)
+    turns = await reports.ended_turns(now - timedelta(days=days), MAX_TURNS)
     slowest = nlargest(SLOWEST, turns, key=lambda turn: turn.seconds)
-    details = await oversight.durations([turn.id for turn in slowest])
+    details = await reports.durations([turn.id for turn in slowest])
     longest, spans = max((turn.seconds for turn in details), default=0.0), _spans(turns, now, days)
     return ViewAnswer(
         "slow.html",
@@ -365,10 +365,10 @@ def _when(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-async def one_turn(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
+async def one_turn(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
     number = query.get("id", "")
     is_number = number.isascii() and number.isdecimal() and len(number) < 19
-    turns = await oversight.durations([int(number)]) if is_number else []
+    turns = await reports.durations([int(number)]) if is_number else []
     if not turns:
         return ViewAnswer("sorry.html", {"says": operator_texts.TURN_NOT_THERE}, 404)
     turn = turns[0]
@@ -442,9 +442,9 @@ def _steps(turn: TurnTook) -> list[TurnStep]:
 # Schedules, and documents of places.
 
 
-async def schedules(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
+async def schedules(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
     state = _choice(query, "state", STATES)
-    rows, counts = await oversight.schedules(state, MAX_ROWS)
+    rows, counts = await reports.schedules(state, MAX_ROWS)
     return ViewAnswer(
         "schedules.html",
         {
@@ -478,9 +478,9 @@ def _schedule_row(schedule: Schedule, name: str, now: datetime) -> Mapping[str, 
     }
 
 
-async def places(oversight: Oversight, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
-    documents, count, passages = await oversight.documents(MAX_ROWS)
-    channels = await oversight.sharing(MAX_ROWS + 1)
+async def places(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
+    documents, count, passages = await reports.documents(MAX_ROWS)
+    channels = await reports.sharing(MAX_ROWS + 1)
     return ViewAnswer(
         "places.html",
         {

@@ -17,7 +17,7 @@ from bot.operators.pages.frame import templates
 from bot.operators.pages.reports import MAX_ROWS, report_views, turn_parts
 from bot.operators.pages.serving import serving
 from store.engine import Store
-from store.oversight import SqlOversight
+from store.operator_reports import SqlOperatorReports
 from store.search.passages import document
 from tests.browser import DESK, PHONE, open_browser, open_page, overflows, violations
 from tests.examples import examples
@@ -58,7 +58,7 @@ async def filled(*, turns: int = 600) -> Store:
 async def shown(store: Store, path: str) -> tuple[int, str]:
     """Render a page as the frame does."""
     where, _, query = path.partition("?")
-    views = {view.path: view for view in report_views(SqlOversight(store.database), FakeClock(NOW))}
+    views = {view.path: view for view in report_views(SqlOperatorReports(store.database), FakeClock(NOW))}
     answer = await views[where].show(dict(pair.split("=", 1) for pair in query.split("&")) if query else {})
     always: Mapping[str, Any] = {"navigation": [], "here": where, "csrf": "", "stylesheet": "", "now": NOW}
     return answer.status, templates().get_template(answer.template).render({**always, **answer.values})
@@ -170,7 +170,7 @@ def test_what_goes_on_side_by_side_counts_once() -> None:
 @pytest.mark.slow
 async def test_the_pages_read_well_in_light_dark_and_on_a_phone() -> None:
     store, clock = await filled(), FakeClock(NOW)
-    site = operator_site(store, clock, report_views(SqlOversight(store.database), clock))
+    site = operator_site(store, clock, report_views(SqlOperatorReports(store.database), clock))
     async with serving(site, "127.0.0.1", 0) as address, open_browser() as browser:
         operator = OperatorBrowser(site, address)
         await operator.sign_in(store, clock)

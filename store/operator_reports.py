@@ -206,8 +206,8 @@ def sharing(connection: sa.Connection, limit: int) -> list[str]:
     return [owner.removeprefix(CHANNEL) for owner in connection.execute(owners).scalars()]
 
 
-class SqlOversight(SqlStore):
-    """Implements `bot.operators.pages.reports.Oversight`."""
+class SqlOperatorReports(SqlStore):
+    """Implements `bot.operators.pages.reports.OperatorReports`."""
 
     spread = reads_long(spread)
     ended_turns = reads_long(ended_turns)

@@ -13,7 +13,7 @@ from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Tim
 from agent.spending import By, SpendingPeriod
 from agent.turn_records import Closing
 from store.engine import Store
-from store.oversight import MAX_ROWS, SqlOversight
+from store.operator_reports import MAX_ROWS, SqlOperatorReports
 from store.search.passages import document
 from store.turn_tables import turn
 from store.turns.consents import consent
@@ -25,9 +25,9 @@ PEOPLE = [f"Person {at}" for at in range(30)]
 MONTH = SpendingPeriod.days_until(START, 30)
 
 
-async def busy(store: Store) -> SqlOversight:
+async def busy(store: Store) -> SqlOperatorReports:
     await store.database.write(fill, START, turns=200, days=60, people=PEOPLE, calls=3)
-    return SqlOversight(store.database)
+    return SqlOperatorReports(store.database)
 
 
 async def test_sums_of_a_period_are_those_of_usage(either: Store) -> None:
@@ -53,9 +53,9 @@ async def test_a_turn_tells_when_it_was_begun_and_what_its_calls_took(either: St
     id_ = await either.audit.add(used, claim)
     await either.audit.end(id_, 70, 9, "success")
     await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "there", calls=(call,)), START + timedelta(seconds=9))
-    oversight = SqlOversight(either.database)
-    [ended] = await oversight.ended_turns(START, 10)
-    [one] = await oversight.durations([ended.id, 77])
+    reports = SqlOperatorReports(either.database)
+    [ended] = await reports.ended_turns(START, 10)
+    [one] = await reports.durations([ended.id, 77])
     assert (one.id, one.began, one.seconds) == (claim.turn, START + timedelta(seconds=2), ended.seconds)
     assert [(each.model, each.timing) for each in one.calls] == [(call.model, call.timing)]
     assert [(each.tool, each.began, each.ms, each.decision) for each in one.tools] == [("recall", asked, 70, "unasked")]
@@ -68,7 +68,7 @@ async def test_a_turn_that_is_claimed_again_began_with_its_first_claim(either: S
     await either.ledger.release(first)
     again = await claimed(either, now=START + timedelta(minutes=5))
     await either.ledger.finish(again, Closing(Outcome.ANSWERED, "there"), START + timedelta(minutes=6))
-    [one] = await SqlOversight(either.database).durations([again.turn])
+    [one] = await SqlOperatorReports(either.database).durations([again.turn])
     assert one.began == START
 
 
@@ -82,7 +82,7 @@ async def test_what_waits_for_its_asker_is_not_slow_and_what_is_older_not_recent
         connection.execute(insert(consent).values(turn=waited.turn, decided=START, **said_))
 
     await either.database.write(happened)
-    found = await SqlOversight(either.database).ended_turns(START - timedelta(days=1), 10)
+    found = await SqlOperatorReports(either.database).ended_turns(START - timedelta(days=1), 10)
     assert [one.id for one in found] == [recent.turn]
 
 
@@ -92,12 +92,12 @@ async def test_schedules_are_counted_and_shown_without_their_words(either: Store
     kind, words = ScheduleKind.REMINDER, "feed the cat"
     made = NewSchedule("ann", "slack", "C1", dm("ann"), kind, words, timing, START, "thread", "m1", direct=True)
     kept = await either.schedules.add(made)
-    shown, counts = await SqlOversight(either.database).schedules("active", 10)
+    shown, counts = await SqlOperatorReports(either.database).schedules("active", 10)
     assert counts == {"active": 1}
     assert isinstance(kept, Schedule)
     assert [(one.id, one.next, name) for one, name in shown] == [(kept.id, kept.next, "Ann")]
     assert "cat" not in repr(shown)
-    assert await SqlOversight(either.database).schedules("paused", 10) == ([], counts)
+    assert await SqlOperatorReports(either.database).schedules("paused", 10) == ([], counts)
 
 
 async def test_a_persons_own_document_has_no_name_and_what_is_gone_is_not_counted(either: Store) -> None:
@@ -115,14 +115,14 @@ async def test_a_persons_own_document_has_no_name_and_what_is_gone_is_not_counte
         connection.execute(insert(document), [{**same, **web, **row} for row in rows])
 
     await either.database.write(lay)
-    shown, count, passages = await SqlOversight(either.database).documents(10)
+    shown, count, passages = await SqlOperatorReports(either.database).documents(10)
     assert [(one.name, one.by) for one in shown] == [("", "Ann"), ("handbook.pdf", "Ann")]
     assert (count, passages) == (2, 6)
     assert "secret" not in repr(shown)
-    assert len((await SqlOversight(either.database).documents(1))[0]) == 1
+    assert len((await SqlOperatorReports(either.database).documents(1))[0]) == 1
 
 
 async def test_channels_that_share_are_named(either: Store) -> None:
     await either.preferences.set("channel:C2", SHARING, ON)
     await either.preferences.set("ann", SHARING, "paused")
-    assert await SqlOversight(either.database).sharing(5) == ["C2"]
+    assert await SqlOperatorReports(either.database).sharing(5) == ["C2"]
