@@ -38,7 +38,7 @@ class BotHost:
     forgetting: ForgetService
     schedules: ScheduleService
     direct_messages: RollingConversations
-    claims: Deduplicator
+    deduplication: Deduplicator
     memories: MemoryService
     feedback: ReplyFeedback
     ambient: AmbientIntake

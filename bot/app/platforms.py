@@ -294,8 +294,8 @@ def _host(
     rules, replicas = gate_rules(settings), connections.replicas
     admission = AdmissionControl(rules, store.preferences, allowances, parts.CLOCK, replicas)
     model_service = ModelService(models, store.preferences, access)
-    claims = Deduplicator(store.preferences)
-    ambient = parts.ambient_service(settings, store, models, admission, claims.claim_once)
+    deduplication = Deduplicator(store.preferences)
+    ambient = parts.ambient_service(settings, store, models, admission, deduplication.claim_once)
     long_work = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
     questions = QuestionService(store.open_questions, parts.CLOCK)
     answering = parts.agent_config(
@@ -372,7 +372,7 @@ def _host(
         forgetting=forgetting,
         schedules=schedules,
         direct_messages=RollingConversations(store.conversations, store.preferences),
-        claims=claims,
+        deduplication=deduplication,
         memories=memories,
         feedback=ReplyFeedback(
             store.replies,

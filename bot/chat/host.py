@@ -143,7 +143,7 @@ class ReceivedConversations(Protocol):
         ...
 
 
-class Choices(Protocol):
+class OwnerPreferences(Protocol):
     """Every method raises StoreError."""
 
     async def all_of(self, owner: str) -> Mapping[str, str]:
@@ -241,7 +241,7 @@ class ScheduleNotes(Protocol):
         ...
 
 
-class Claims(Protocol):
+class Deduplication(Protocol):
     """Actions that run once among all processes."""
 
     async def claim_once(self, source: str, what: str) -> bool:
@@ -328,13 +328,13 @@ class Host(Protocol):
     @property
     def conversations(self) -> ReceivedConversations: ...
     @property
-    def preferences(self) -> Choices: ...
+    def preferences(self) -> OwnerPreferences: ...
     @property
     def forgetting(self) -> Forgetting: ...
     @property
     def direct_messages(self) -> DirectMessages: ...
     @property
-    def claims(self) -> Claims: ...
+    def deduplication(self) -> Deduplication: ...
     @property
     def admission(self) -> Admissions: ...
     @property

@@ -174,7 +174,7 @@ class FakeHost:
         return self
 
     @property
-    def claims(self) -> Self:
+    def deduplication(self) -> Self:
         return self
 
     @property
@@ -190,8 +190,8 @@ class FakeHost:
         return FakeOverhearing(self.considered, self.muted_conversations)
 
     @property
-    def preferences(self) -> "FakeChoices":
-        return FakeChoices(self)
+    def preferences(self) -> "FakePreferences":
+        return FakePreferences(self)
 
     def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
@@ -504,8 +504,8 @@ NOTED_AT_THE_START = frozenset({"slack:bots", "slack:workspaces"})
 
 
 @dataclass(frozen=True)
-class FakeChoices:
-    """Implements the port Choices of a host."""
+class FakePreferences:
+    """Implements the port OwnerPreferences of a host."""
 
     host: FakeHost
 

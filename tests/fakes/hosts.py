@@ -214,7 +214,7 @@ def host_on(
         forgetting=forgetting,
         schedules=schedules,
         direct_messages=RollingConversations(store.conversations, store.preferences),
-        claims=Deduplicator(store.preferences),
+        deduplication=Deduplicator(store.preferences),
         memories=memories,
         feedback=ReplyFeedback(
             store.replies,

@@ -18,7 +18,7 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeChoices, FakeHost
+from tests.fakes.host import FakeHost, FakePreferences
 from tests.flows.test_discord_control import labels
 
 NOTHING_SPECIAL = str(1 << 10 | 1 << 16)  # A member who manages nothing: may view channels, and read what was said
@@ -101,7 +101,7 @@ async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places
 
 
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
-    class Lost(FakeChoices):
+    class Lost(FakePreferences):
         async def all_of(self, owner: str) -> dict[str, str]:
             raise StoreUnavailable(owner)
 

@@ -293,7 +293,7 @@ class DiscordIntake:
 
     async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[T]]) -> T | None:
         """Run `obey` in the first of the processes that receive the message. Raises CogencyError."""
-        return await self._host.claims.run_once(SOURCE, f"{message.channel.id}:{message.id}", obey)
+        return await self._host.deduplication.run_once(SOURCE, f"{message.channel.id}:{message.id}", obey)
 
     async def _stop(
         self, stop: message_intake.Stop, message: discord.Message, incoming: Incoming

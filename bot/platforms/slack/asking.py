@@ -227,7 +227,7 @@ class SlackAsking:
                     await self._delete(pending)
                     return
                 await self._save(pending)
-                if not await self.host.claims.claim_once(
+                if not await self.host.deduplication.claim_once(
                     self.me.source, f"asked:{pending.question.event}:{pending.attempt}"
                 ):
                     return  # another process goes on with it

@@ -384,7 +384,7 @@ class AnswerCommands:
                 log.warning("nor could that be said: %s", error)
 
         if not refusal.was_shown:
-            await self.host.claims.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
+            await self.host.deduplication.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
 
     async def notify_waiting(self, body: JsonObject, why: CogencyError) -> None:
         """Tell the author of a question that it cannot be taken in yet, unless they read so just now."""

@@ -102,7 +102,7 @@ class InstallService:
         if self._is_rate_limited():
             return PageAnswer(429, _page(platforms_texts.INSTALL_HASTY.format(address=self._link)))
         # Of one state there are many texts: `fromhex` takes capitals and blanks.
-        if not await self._host.claims.claim_once("install", bytes.fromhex(state).hex()):
+        if not await self._host.deduplication.claim_once("install", bytes.fromhex(state).hex()):
             return PageAnswer(403, _page(platforms_texts.INSTALL_USED.format(address=self._link)))
         if "error" in params or not params.get("code"):
             denied = params.get("error") == "access_denied"

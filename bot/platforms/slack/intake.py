@@ -282,7 +282,7 @@ class SlackIntake:
 
     async def _run_once(self, message: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
         """Run `obey` once per message: a mention arrives as two events, which two processes may receive."""
-        return await self.host.claims.run_once(self.me.source, f"{message.channel}:{message.ts}", obey)
+        return await self.host.deduplication.run_once(self.me.source, f"{message.channel}:{message.ts}", obey)
 
     async def _obey(self, order: Order, message: SlackMessage, author: Member) -> None:
         to = inbound.of_message(message)
