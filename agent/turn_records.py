@@ -132,7 +132,7 @@ class Closing:
     """When to learn from the question; None: nothing is learned from it."""
     summarise_until: int | None = None
     """Summarise the conversation in the background up to the message with this id; None: it is not needed."""
-    passed_over: bool = False
+    excluded_from_learning: bool = False
     """Never learn from the question, also after an edit: learning is paused."""
     drawn_from: str = WIDE
     """The audience of the tools' results, if not all readers of the reply may read them (`agent.memory.audience`)."""

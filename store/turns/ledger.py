@@ -274,7 +274,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         readers = index.readers_of(connection, answer)
         index.add(connection, answer, asked.conversation, reply, readers, place)
         joining.end_joined(connection, claim.turn, closing, now)
-    if closing.passed_over:
+    if closing.excluded_from_learning:
         learning_marks.exempt_from_learning(connection, claim)
     elif closing.learn_at is not None:
         learning_marks.queue_for_learning(connection, claim, closing.learn_at, now)

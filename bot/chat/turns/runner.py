@@ -265,10 +265,10 @@ class TurnRunner:
     ) -> Closing:
         """Set when to learn from the question. Small talk has no time, but is learned from once it is edited."""
         if not rule.is_learned_from:
-            return replace(closing, passed_over=True)
+            return replace(closing, excluded_from_learning=True)
         learning = self._config.learning
         if not await learning.may_learn(question):
-            return replace(closing, passed_over=True)
+            return replace(closing, excluded_from_learning=True)
         teaches = may_teach([question.text, *(one.text for one in joined)])
         return replace(closing, learn_at=learning.due(self._clock.now()) if teaches else None)
 
@@ -366,7 +366,7 @@ def _posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
         return Closing(Outcome.STOPPED, "")
     progress = decode(claim.progress)
     words = claim.incoming.text if progress.reply is None else progress.reply
-    return Closing(Outcome.ANSWERED, words, passed_over=True, retold=not progress.own)
+    return Closing(Outcome.ANSWERED, words, excluded_from_learning=True, retold=not progress.own)
 
 
 def _is_silent(closing: Closing) -> bool:
