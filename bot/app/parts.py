@@ -411,15 +411,15 @@ def account_keys(settings: Settings) -> "SealingKeys":
 
 
 def core_tools(
-    settings: Settings, store: Store, memories: Memories | None = None, *, hands_over: bool = False
+    settings: Settings, store: Store, memories: Memories | None = None, *, attaches_files: bool = False
 ) -> tuple[Tool, ...]:
-    """Return the tools that everyone has everywhere. `hands_over`: whether a file can be sent with an answer."""
+    """Return the tools that everyone has everywhere. `attaches_files`: whether a file can be sent with an answer."""
     timeout_s = settings.tool_timeout_s
 
     async def finds(channel: str) -> bool:
         return (await rules_at(store.preferences, channel)).finds_documents
 
-    file_tools = (ShareFileTool(timeout_s),) if hands_over else ()
+    file_tools = (ShareFileTool(timeout_s),) if attaches_files else ()
     return (
         RecallTool(memories or store.memories, timeout_s, store.documents, description=WITH_DOCUMENTS, finds=finds),
         RememberTool(store.facts, store.working_set, timeout_s),
@@ -537,15 +537,15 @@ def agent_config(
     readers: Readers | None = None,
     long_work: LongWork | None = None,
     ambient: AmbientService | None = None,
-    hands_over: bool = False,
+    attaches_files: bool = False,
     telemetry: Telemetry = SILENT,
     background: bool = True,
 ) -> AgentConfig:
     """Return the configuration of turns. `budgets`: checked for questions that had to wait; None: none is.
 
     `reader` reads the files of a question, and earlier files, which `files_now` finds again. `sources`: further tools;
-    `platforms`: the tools that read platforms. `hands_over`: see `core_tools`. `background`: whether long work may be
-    started. Raises SettingsError if the operator's tools cannot be loaded.
+    `platforms`: the tools that read platforms. `attaches_files`: see `core_tools`. `background`: whether long work may
+    be started. Raises SettingsError if the operator's tools cannot be loaded.
     """
 
     prefix = settings.slack_command_prefix
@@ -583,7 +583,7 @@ def agent_config(
         persona=partial(persona_here, store.preferences, persona),
         tools=Toolbox(
             (
-                *core_tools(settings, store, work.memories, hands_over=hands_over),
+                *core_tools(settings, store, work.memories, attaches_files=attaches_files),
                 *skill_tools(settings),
                 *again,
                 ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tool_timeout_s),

@@ -313,7 +313,7 @@ def _host(
         readers=readers,
         long_work=long_work,
         ambient=ambient,
-        hands_over=True,
+        attaches_files=True,
         telemetry=telemetry,
     )
     slots, lease = settings.max_running, timedelta(seconds=settings.lease_s)
