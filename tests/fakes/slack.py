@@ -29,8 +29,8 @@ from tests.fakes.slack_things import (
     RESPONSES,
     TEAM,
     FakeApp,
+    FakeEphemeral,
     FakeMessage,
-    FakeWhisper,
     Object,
     ResponseUrl,
 )
@@ -181,7 +181,7 @@ class FakeSlack:
     async def click(
         self,
         user: str,
-        shown: FakeWhisper | FakeMessage,
+        shown: FakeEphemeral | FakeMessage,
         label: str,
         number: int = 0,
         *,
@@ -196,7 +196,7 @@ class FakeSlack:
         action = action_of(shown.blocks, user, label, number, sure=sure)
         if action is None:
             return ""
-        alone = isinstance(shown, FakeWhisper)
+        alone = isinstance(shown, FakeEphemeral)
         where: Object = {"is_ephemeral": True} if alone else {"message_ts": shown.ts}
         where |= {"thread_ts": shown.thread_ts} if shown.thread_ts else {}
         container: Object = {"type": "message", "channel_id": shown.channel, **where}
@@ -234,8 +234,8 @@ class FakeSlack:
         who: Object = {"user": {"id": user}, "team": {"id": TEAM}, "trigger_id": f"trigger-{next(self._numbers)}"}
         return await self.deliver(self._envelope("interactive", {**who, **body}))
 
-    async def _interact(self, user: str, channel: str, body: Object, whisper: FakeWhisper | None = None) -> str:
-        url = self._response_url(channel, user, whisper)
+    async def _interact(self, user: str, channel: str, body: Object, ephemeral: FakeEphemeral | None = None) -> str:
+        url = self._response_url(channel, user, ephemeral)
         state = next(one for one in self.states.values() if channel in one.channels)
         who: Object = {"user": {"id": user}, "team": {"id": state.who.team}, "api_app_id": state.who.id}
         who |= {"channel": {"id": channel}, "response_url": url}
@@ -415,10 +415,10 @@ class FakeSlack:
         self._changed.set()
         return socket
 
-    def _response_url(self, channel: str, user: str, whisper: FakeWhisper | None = None) -> str:
+    def _response_url(self, channel: str, user: str, ephemeral: FakeEphemeral | None = None) -> str:
         key = f"r{next(self._numbers)}"
         if not self.expiring:
-            self._urls[key] = ResponseUrl(channel, user, whisper)
+            self._urls[key] = ResponseUrl(channel, user, ephemeral)
         return f"http://{self._host}/respond/{key}"
 
     async def _respond(self, request: web.Request) -> web.Response:
@@ -429,15 +429,15 @@ class FakeSlack:
         state = next((one for one in self.states.values() if url.channel in one.channels), self.state)
         body: Object = await request.json()
         if body.get("delete_original"):
-            state.whispers = [whisper for whisper in state.whispers if whisper is not url.whisper]
+            state.ephemerals = [ephemeral for ephemeral in state.ephemerals if ephemeral is not url.ephemeral]
             self._changed.set()
             return web.Response(text="ok")
         text = "\n".join(b["text"] for b in body.get("blocks", []) if b["type"] == "markdown") or body["text"]
-        if body.get("replace_original") and url.whisper is not None:
-            url.whisper.text, url.whisper.blocks = text, body.get("blocks", [])
+        if body.get("replace_original") and url.ephemeral is not None:
+            url.ephemeral.text, url.ephemeral.blocks = text, body.get("blocks", [])
         else:
-            state.whispers.append(
-                FakeWhisper(
+            state.ephemerals.append(
+                FakeEphemeral(
                     url.channel, url.user, text, body.get("blocks", []), body.get("thread_ts", ""), str(request.url)
                 )
             )

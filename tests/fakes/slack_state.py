@@ -19,9 +19,9 @@ from tests.fakes.slack_things import (
     CONFIG_TOKEN,
     FakeApp,
     FakeChannel,
+    FakeEphemeral,
     FakeMessage,
     FakeUser,
-    FakeWhisper,
     Object,
 )
 
@@ -75,7 +75,7 @@ class Workspace:
         self.users = {who.user: FakeUser(who.user, "cogency", {"is_bot": True}, who.team)}
         self.channels: dict[str, FakeChannel] = {}
         self.messages: list[FakeMessage] = []
-        self.whispers: list[FakeWhisper] = []
+        self.ephemerals: list[FakeEphemeral] = []
         self.statuses: list[tuple[str, str, str]] = []
         self.agents = Agents(clock)
         self.manifest: Object = {}  # The app's configuration
@@ -111,7 +111,7 @@ class Workspace:
             "chat.appendStream": self._append_stream,
             "chat.stopStream": self._stop_stream,
             "chat.delete": self._delete,
-            "chat.postEphemeral": self._whisper,
+            "chat.postEphemeral": self._post_ephemeral,
             "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": lambda args: self.agents.suggest(self._asked(args), args),
             "agents.sessions.setStatus": lambda args: self.agents.set_status(self._asked(args), args),
@@ -295,13 +295,13 @@ class Workspace:
         self.messages.remove(message)
         return {"channel": message.channel, "ts": message.ts}
 
-    def _whisper(self, args: Object) -> Object:
+    def _post_ephemeral(self, args: Object) -> Object:
         channel = self._member_of(args["channel"])
         if args.get("user") not in channel.members:
             raise Refusal("user_not_in_channel")
         text = _shown(args, limit=12_000)
         blocks: list[Object] = args.get("blocks") or []
-        self.whispers.append(FakeWhisper(channel.id, args["user"], text, blocks, args.get("thread_ts") or ""))
+        self.ephemerals.append(FakeEphemeral(channel.id, args["user"], text, blocks, args.get("thread_ts") or ""))
         return {"message_ts": self.new_ts()}
 
     def _set_status(self, args: Object) -> Object:

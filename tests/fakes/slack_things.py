@@ -130,7 +130,7 @@ class FakeMessage:
 
 
 @dataclass
-class FakeWhisper:
+class FakeEphemeral:
     """A message that only `user` sees."""
 
     channel: str
@@ -145,5 +145,5 @@ class FakeWhisper:
 class ResponseUrl:
     channel: str
     user: str
-    whisper: FakeWhisper | None = None
+    ephemeral: FakeEphemeral | None = None
     used: int = 0

@@ -59,10 +59,10 @@ def waiting(slack: FakeSlack, channel: str) -> list[FakeMessage]:
 
 async def allow(slack: FakeSlack, user: str, page: FakeMessage) -> None:
     """Press the button below the reply, and what it shows."""
-    before = len(slack.state.whispers)
+    before = len(slack.state.ephemerals)
     await slack.click(user, page, platforms_texts.DECIDE_BUTTON)
-    await until(lambda: len(slack.state.whispers) > before)
-    await slack.click(user, slack.state.whispers[-1], tool_texts.ALLOW_ONCE)
+    await until(lambda: len(slack.state.ephemerals) > before)
+    await slack.click(user, slack.state.ephemerals[-1], tool_texts.ALLOW_ONCE)
 
 
 async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(folder: Path) -> None:
@@ -72,11 +72,11 @@ async def test_killed_while_it_waits_the_next_start_does_it_once_it_is_allowed(f
         async with service(folder, **settings) as first:
             await slack.connected(2)
             await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
-            await until(lambda: slack.state.whispers)
+            await until(lambda: slack.state.ephemerals)
             first.kill()
             await first.wait()
         assert sent(folder) == ""
-        (page,), (shown,) = waiting(slack, general), slack.state.whispers
+        (page,), (shown,) = waiting(slack, general), slack.state.ephemerals
         async with service(folder, **settings):
             await slack.connected(2)
             await slack.click(ann, shown, tool_texts.ALLOW_ONCE)
@@ -94,7 +94,7 @@ async def test_a_press_reaches_another_replica_than_the_one_that_asked_and_was_k
         async with service(folder, **settings) as first:
             await slack.connected(2)
             await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
-            await until(lambda: slack.state.whispers)
+            await until(lambda: slack.state.ephemerals)
             (page,) = waiting(slack, general)
             async with service(folder, **settings):
                 await slack.connected(4)
@@ -225,19 +225,19 @@ async def test_what_an_operator_refuses_by_command_another_replica_and_the_next_
         settings |= {"COGENCY_OPERATORS": f"slack:{TEAM}:{ann}"}
         async with service(folder, **settings):
             await slack.connected(2)
-            assert await whispered(slack, bob, "policy set send * * no") == tool_texts.POLICY_NOT_YOURS
-            assert "`send * * no`" in await whispered(slack, ann, "policy set send * * no")
+            assert await ephemeral_answer(slack, bob, "policy set send * * no") == tool_texts.POLICY_NOT_YOURS
+            assert "`send * * no`" in await ephemeral_answer(slack, ann, "policy set send * * no")
         async with service(folder, **settings) as first:
             await slack.connected(2)
             question = await slack.say(bob, general, f"<@{BOT_USER}> {USE}")
             await until(lambda: any("unknown tool" in one.text for one in slack.state.answers(general, question.ts)))
-            said = await whispered(slack, bob, "")
+            said = await ephemeral_answer(slack, bob, "")
             assert tool_texts.TOOLS_REFUSED in said
             assert "send" in said.partition(tool_texts.TOOLS_REFUSED)[2]
             async with service(folder, **settings):
                 await slack.connected(4)
-                assert "`other * * no`" in await whispered(slack, ann, "policy")
-                await whispered(slack, ann, "policy remove 1")
+                assert "`other * * no`" in await ephemeral_answer(slack, ann, "policy")
+                await ephemeral_answer(slack, ann, "policy remove 1")
                 first.kill()
                 await first.wait()
                 await slack.connected(2)
@@ -254,12 +254,12 @@ def is_answered(slack: FakeSlack, channel: str, thread: str) -> bool:
     return bool(waiting(slack, channel)) or any("unknown tool" in one.text for one in said)
 
 
-async def whispered(slack: FakeSlack, user: str, words: str) -> str:
+async def ephemeral_answer(slack: FakeSlack, user: str, words: str) -> str:
     """What `/tools` answers to its user."""
-    before = len(slack.state.whispers)
+    before = len(slack.state.ephemerals)
     await slack.command(user, slack.state.channel("general"), "/tools", words)
-    await until(lambda: len(slack.state.whispers) > before)
-    return slack.state.whispers[-1].text
+    await until(lambda: len(slack.state.ephemerals) > before)
+    return slack.state.ephemerals[-1].text
 
 
 def test_in_the_terminal_its_person_changes_the_table_and_the_file_stands_first(folder: Path) -> None:

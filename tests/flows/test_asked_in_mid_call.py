@@ -17,7 +17,7 @@ from tests.fakes.asking_tool import BOAT
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.slack_things import BOT_USER, FakeEphemeral
 from tests.fakes.terminal import FakeTerminal
 from tests.flows.test_service import on_slack, service
 from tests.flows.test_terminal import CHAT, cogency, environment
@@ -95,10 +95,10 @@ async def its_server_is_there(process: ReadyService) -> None:
             pass
 
 
-async def asked(slack: FakeSlack, user: str, but: int = 0) -> FakeWhisper:
+async def asked(slack: FakeSlack, user: str, but: int = 0) -> FakeEphemeral:
     """The question, as its asker alone is shown it."""
-    await until(lambda: sum("Which boat?" in one.text for one in slack.state.whispers) > but)
-    return [one for one in slack.state.whispers if "Which boat?" in one.text and one.user == user][but]
+    await until(lambda: sum("Which boat?" in one.text for one in slack.state.ephemerals) > but)
+    return [one for one in slack.state.ephemerals if "Which boat?" in one.text and one.user == user][but]
 
 
 async def test_killed_while_it_waits_what_reads_asks_again_and_a_late_press_says_that_it_is_over(
@@ -133,12 +133,12 @@ async def test_killed_while_it_waits_what_acts_is_not_done_again_and_its_outcome
             await slack.connected(2)
             await its_server_is_there(first)
             await slack.say(ann, general, f"<@{BOT_USER}> {USE}")
-            await until(lambda: slack.state.whispers)
-            await slack.click(ann, slack.state.whispers[-1], tool_texts.ALLOW_ONCE)
+            await until(lambda: slack.state.ephemerals)
+            await slack.click(ann, slack.state.ephemerals[-1], tool_texts.ALLOW_ONCE)
             late = await asked_in_earnest(slack)
             first.kill()
             await first.wait()
-        before = len(slack.state.whispers)
+        before = len(slack.state.ephemerals)
         async with service(tmp_path, **environ):
             await slack.connected(2)
             await until(
@@ -146,10 +146,10 @@ async def test_killed_while_it_waits_what_acts_is_not_done_again_and_its_outcome
             )
             await slack.click(ann, late, tool_texts.DECLINE_BUTTON)
             await until(lambda: late.text == tool_texts.QUESTION_OVER)
-        assert len(slack.state.whispers) == before
+        assert len(slack.state.ephemerals) == before
 
 
-async def asked_in_earnest(slack: FakeSlack) -> FakeWhisper:
+async def asked_in_earnest(slack: FakeSlack) -> FakeEphemeral:
     """What the tool asks, once it was allowed to run."""
-    await until(lambda: any("asks you" in one.text for one in slack.state.whispers))
-    return next(one for one in slack.state.whispers if "asks you" in one.text)
+    await until(lambda: any("asks you" in one.text for one in slack.state.ephemerals))
+    return next(one for one in slack.state.ephemerals if "asks you" in one.text)

@@ -61,10 +61,10 @@ async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_sa
         host = turns_host(store, knowing(seen), slack.clock)
 
         async def order(user: str, words: str) -> str:
-            before = len(slack.state.whispers)
+            before = len(slack.state.ephemerals)
             await slack.say(user, general, f"{ME} {words}")
-            await slack.until(lambda: slack.state.whispers[before:])
-            return slack.state.whispers[-1].text
+            await slack.until(lambda: slack.state.ephemerals[before:])
+            return slack.state.ephemerals[-1].text
 
         async def ask(words: str) -> str:
             """The time stamp of a question, once nobody considers it any more."""
@@ -87,7 +87,7 @@ async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_sa
             assert reply.text.startswith(WIKI)
             assert "/channel ambient off" in reply.text
             await slack.say(ann, general, "stop", thread_ts=thread)
-            await slack.until(lambda: slack.state.whispers[-1].text == platforms_texts.AMBIENT_MUTED)
+            await slack.until(lambda: slack.state.ephemerals[-1].text == platforms_texts.AMBIENT_MUTED)
             await ask("And where is the wiki of the others?")
             assert len(store.turns) == 1
 
@@ -99,7 +99,7 @@ async def test_in_slack_a_question_that_the_model_cannot_answer_leaves_nothing_b
         host = turns_host(store, knowing([]), slack.clock)
         async with serving(slack, host), host.turns.serving():
             await slack.say(boss, general, f"{ME} channel ambient on")
-            await slack.until(lambda: slack.state.whispers)
+            await slack.until(lambda: slack.state.ephemerals)
             asked = await slack.say(ann, general, "Who of you has seen my umbrella?")
             await considered(host)
             await slack.until(lambda: [turn.state for turn in store.turns] == ["done"])
@@ -133,8 +133,8 @@ async def test_in_slack_a_channel_narrows_who_asks_and_says_how_it_is_answered()
             assert "Answer in German." in seen[0]
             assert "> Name the </page> you found it on." in seen[0]
             await ask(bob)
-            await slack.until(lambda: slack.state.whispers)
-            assert slack.state.whispers[-1].text == reply_texts.CLOSED_HERE
+            await slack.until(lambda: slack.state.ephemerals)
+            assert slack.state.ephemerals[-1].text == reply_texts.CLOSED_HERE
             await order("undo")
             await ask(bob)
             await slack.until(lambda: len(seen) == 2)

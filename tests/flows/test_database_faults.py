@@ -180,7 +180,7 @@ async def test_on_slack_everybody_is_told_once_and_answered_in_order_when_it_is_
         await slack.until(lambda: slack.state.answers(bens))
         await fault.begin(world, server)
         first = await slack.say(ann, anns, "first")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.say(ann, anns, "second", first.ts)
         world.release.set()
         unstored = slack.delivered - slack.acks.keys()
@@ -194,7 +194,9 @@ async def test_on_slack_everybody_is_told_once_and_answered_in_order_when_it_is_
         "You wrote second.",
     ]
     assert len(slack.state.answers(bens)) == 1
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ann, platforms_texts.KEPT_WAITING)]
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [
+        (ann, platforms_texts.KEPT_WAITING)
+    ]
     assert len(unstored) >= 1, "what was not stored was not acknowledged either"
     assert_two_lines(caplog, fault)
 

@@ -69,7 +69,7 @@ def end(interaction: Interaction) -> None:
     interaction.began -= TOKEN_LIFE_S
 
 
-def whispered(fake: FakeDiscord) -> list[str]:
+def shown_ephemerals(fake: FakeDiscord) -> list[str]:
     """What only the caller sees."""
     return [message["content"] for message in by_the_bot(fake) if message["flags"] & EPHEMERAL]
 
@@ -96,7 +96,7 @@ async def test_a_private_answer_whose_token_ends_goes_on_in_the_dm_and_never_in_
         end(await growing(fake, private=True))
         await answered(fake, host)
         assert fake.world.shown(GENERAL) == []
-        assert read_back([*whispered(fake), *fake.world.shown(DM_OF[ANN])], PAGE) == on_discord(text)
+        assert read_back([*shown_ephemerals(fake), *fake.world.shown(DM_OF[ANN])], PAGE) == on_discord(text)
 
 
 async def test_a_public_answer_that_may_not_go_on_in_the_channel_stands_whole_in_its_askers_dm() -> None:

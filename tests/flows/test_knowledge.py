@@ -99,10 +99,10 @@ async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wan
         host = turns_host(store, looking(seen), slack.clock)
 
         async def order(user: str, words: str) -> str:
-            before = len(slack.state.whispers)
+            before = len(slack.state.ephemerals)
             await slack.say(user, general, f"{ME} {words}")
-            await slack.until(lambda: slack.state.whispers[before:])
-            return slack.state.whispers[-1].text
+            await slack.until(lambda: slack.state.ephemerals[before:])
+            return slack.state.ephemerals[-1].text
 
         async def tell(user: str, channel: str, words: str = "what may a hotel cost?") -> tuple[str, str]:
             turns = len(store.turns) + 1
@@ -197,10 +197,12 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
         host = with_the_web(turns_host(store, looking(seen), slack.clock), web)
 
         async def order(user: str, channel: str, words: str, *files: dict[str, object]) -> str:
-            before = len(slack.state.whispers)
+            before = len(slack.state.ephemerals)
             await slack.say(user, channel, f"{ME} {words}", files=[*files])
-            await slack.until(lambda: slack.state.whispers[before:] and "reading" not in slack.state.whispers[-1].text)
-            return slack.state.whispers[-1].text
+            await slack.until(
+                lambda: slack.state.ephemerals[before:] and "reading" not in slack.state.ephemerals[-1].text
+            )
+            return slack.state.ephemerals[-1].text
 
         async def ask(user: str, channel: str) -> str:
             turns = len(store.turns) + 1
@@ -211,7 +213,7 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
         async with serving(slack, host), host.turns.serving():
             file = slack.upload("handbook.pdf", pdfs.pdf("Nobody needs this page. " * 5, HANDBOOK), "application/pdf")
             assert await order(bob, general, "learn this", file) == knowledge_texts.NOT_LEARNING
-            assert all("reading" not in one.text for one in slack.state.whispers), "nobody reads what is refused"
+            assert all("reading" not in one.text for one in slack.state.ephemerals), "nobody reads what is refused"
             assert await order(boss, general, "learn this") == knowledge_texts.NOTHING_TO_LEARN
             learned = await order(boss, general, "learn this", file)
             assert learned.startswith("Learned: handbook.pdf (2 pages, ")

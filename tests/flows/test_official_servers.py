@@ -31,7 +31,7 @@ from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, te
 from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_home import fill_in
-from tests.fakes.slack_things import FakeWhisper
+from tests.fakes.slack_things import FakeEphemeral
 from tests.flows.test_discord_control import labels
 from tests.flows.test_service import ROOT, by_model, on_discord, on_slack, service
 from tests.patience import until
@@ -282,7 +282,7 @@ OPENS = f"everything.trigger-url-elicitation {json.dumps({'url': PAGE, 'errorPat
 FIELDS = 13
 
 
-async def a_window_on_slack(slack: FakeSlack, user: str, shown: FakeWhisper) -> dict[str, Any]:
+async def a_window_on_slack(slack: FakeSlack, user: str, shown: FakeEphemeral) -> dict[str, Any]:
     before = len(slack.state.views)
     await slack.click(user, shown, reply_texts.ANSWER_BUTTON)
     await until(lambda: len(slack.state.views) > before)
@@ -293,8 +293,8 @@ async def its_asker_is_asked_in_slack(world: World, slack: FakeSlack) -> None:
     """A form with every kind of field, a page that has to be opened first, and one that is only opened."""
     ann = next(user for user in slack.state.users if "ANN" in user)
     shown = await world.ask(f"use {ASKS} {{}}")
-    await until(lambda: slack.state.whispers)
-    window = await a_window_on_slack(slack, ann, slack.state.whispers[-1])
+    await until(lambda: slack.state.ephemerals)
+    window = await a_window_on_slack(slack, ann, slack.state.ephemerals[-1])
     assert len(window["blocks"]) == FIELDS
     assert not shown().count("legal name")
     wrong = await fill_in(slack, ann, window, **{"0": "Ann", "3": "nowhere", "6": "101"})
@@ -304,8 +304,8 @@ async def its_asker_is_asked_in_slack(world: World, slack: FakeSlack) -> None:
     await until(lambda: all(one in shown() for one in says))
     shown = await world.ask(f"use {OPENS}")
     for address in ("https://modelcontextprotocol.io", PAGE):
-        await until(lambda address=address: f"```\n{address}\n```" in str(slack.state.whispers[-1].blocks[0]["text"]))
-        await slack.click(ann, slack.state.whispers[-1], tool_texts.OPENED_BUTTON)
+        await until(lambda address=address: f"```\n{address}\n```" in str(slack.state.ephemerals[-1].blocks[0]["text"]))
+        await slack.click(ann, slack.state.ephemerals[-1], tool_texts.OPENED_BUTTON)
     await until(lambda: "User completed the URL elicitation flow" in shown())
 
 

@@ -70,10 +70,10 @@ async def test_behind_a_pooler_all_is_answered_stopped_taken_over_and_forgotten(
             while await postgres.value("SELECT count(*) FROM turn WHERE state = 'running'", database=database):  # noqa: ASYNC110 -- no event reports that
                 await asyncio.sleep(LOOK_S)
 
-        before = len(slack.state.whispers)
+        before = len(slack.state.ephemerals)
         await slack.command(ann, general, "/forget", "everything")
-        await until(lambda: len(slack.state.whispers) > before)
-        question = slack.state.whispers[-1]
+        await until(lambda: len(slack.state.ephemerals) > before)
+        question = slack.state.ephemerals[-1]
         await until(lambda: "Forget" in str(question.blocks))
         await slack.click(ann, question, "Forget")
         await until(lambda: question.text.startswith("Forgotten: 8 messages"))

@@ -14,7 +14,7 @@ from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_faults import DOWN, Fault, limited
-from tests.fakes.slack_things import TEAM, FakeMessage, FakeWhisper
+from tests.fakes.slack_things import TEAM, FakeEphemeral, FakeMessage
 from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says, says_after_looking
 from tests.flows.test_slack_replies import ME, World, workspace
 
@@ -28,9 +28,9 @@ class Approval:
 
     async def asked(self, text: str = "tell Ben", thread: str = "", channel: str = "") -> FakeMessage:
         """The question, once the bot waits for a word about what it came to, and has shown that."""
-        channel, shown = channel or self.general, len(self.whispers)
+        channel, shown = channel or self.general, len(self.ephemerals)
         question = await self.put_aside(text, thread, channel)
-        await self.slack.until(lambda: len(self.whispers) > shown)
+        await self.slack.until(lambda: len(self.ephemerals) > shown)
         return question
 
     async def put_aside(self, text: str = "tell Ben", thread: str = "", channel: str = "") -> FakeMessage:
@@ -41,8 +41,8 @@ class Approval:
         return question
 
     @property
-    def whispers(self) -> list[FakeWhisper]:
-        return self.slack.state.whispers
+    def ephemerals(self) -> list[FakeEphemeral]:
+        return self.slack.state.ephemerals
 
     def waiting(self, channel: str = "") -> list[FakeMessage]:
         return [one for one in self.slack.state.answers(channel or self.general) if WAITS in one.text]
@@ -50,26 +50,26 @@ class Approval:
     def is_put_aside(self) -> bool:
         return all(turn.state != "running" for turn in self.world.store.turns)
 
-    async def shown_to(self, user: str, page: FakeMessage) -> FakeWhisper:
+    async def shown_to(self, user: str, page: FakeMessage) -> FakeEphemeral:
         """What this user reads when they press the button below a reply that waits."""
-        before = len(self.slack.state.whispers)
+        before = len(self.slack.state.ephemerals)
         await self.slack.click(user, page, platforms_texts.DECIDE_BUTTON)
-        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
-        return self.slack.state.whispers[-1]
+        await self.slack.until(lambda: len(self.slack.state.ephemerals) > before)
+        return self.slack.state.ephemerals[-1]
 
-    async def pressed(self, label: str, page: FakeMessage | None = None) -> FakeWhisper:
-        whisper = await self.shown_to(self.ann, page or self.waiting()[-1])
-        before = whisper.text
-        await self.slack.click(self.ann, whisper, label)
-        await self.slack.until(lambda: whisper.text != before)
-        return whisper
+    async def pressed(self, label: str, page: FakeMessage | None = None) -> FakeEphemeral:
+        ephemeral = await self.shown_to(self.ann, page or self.waiting()[-1])
+        before = ephemeral.text
+        await self.slack.click(self.ann, ephemeral, label)
+        await self.slack.until(lambda: ephemeral.text != before)
+        return ephemeral
 
     async def edit(self, question: FakeMessage, text: str) -> None:
         edited = {**question.wire(), "text": text, "edited": {"user": self.ann, "ts": "1.2"}}
         change = {"type": "message", "subtype": "message_changed", "channel": question.channel, "message": edited}
         await self.slack.deliver(self.slack.envelope({**change, "previous_message": question.wire(), "ts": "2.1"}))
 
-    async def is_over(self, shown: FakeWhisper) -> None:
+    async def is_over(self, shown: FakeEphemeral) -> None:
         """What still stands before them there decides nothing any more, and says so."""
         await self.slack.click(self.ann, shown, ALLOW)
         await self.slack.until(lambda: shown.text == tool_texts.NOT_DECIDED["OVER"])
@@ -91,7 +91,7 @@ async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has
         question = await here.asked()
         (page,) = here.waiting()
         assert page.text == f"I will tell Ben.\n\n{WAITS}"
-        (shown,) = here.whispers
+        (shown,) = here.ephemerals
         assert (shown.user, shown.channel, shown.thread_ts) == (here.ann, here.general, question.ts)
         bobs = await here.shown_to(here.bob, page)
         assert (bobs.user, bobs.text) == (here.bob, tool_texts.NOTHING_WAITS)
@@ -124,7 +124,7 @@ async def test_what_slack_takes_too_fast_is_shown_a_little_later() -> None:
     async with approval() as here, here.world.running():
         here.slack.faults["chat.postEphemeral"] += [limited(2)]
         await here.asked()
-        assert labels(here.whispers[0].blocks, here.ann) == [ALLOW, HERE, REFUSE]
+        assert labels(here.ephemerals[0].blocks, here.ann) == [ALLOW, HERE, REFUSE]
 
 
 async def test_where_nothing_can_be_shown_unasked_the_button_stays() -> None:
@@ -140,7 +140,7 @@ async def test_where_nothing_can_be_shown_unasked_the_button_stays() -> None:
 async def test_in_direct_messages_it_is_shown_there() -> None:
     async with approval() as here, here.world.running():
         await here.asked(channel=here.world.dm)
-        (shown,) = here.whispers
+        (shown,) = here.ephemerals
         assert (shown.user, shown.channel) == (here.ann, here.world.dm)
         await here.slack.click(here.ann, shown, REFUSE)
         await here.world.answered()
@@ -160,7 +160,7 @@ async def test_what_an_operator_refuses_while_it_waits_does_not_run_although_it_
     async with approval() as here, here.world.running():
         await here.asked()
         await here.slack.command(here.bob, here.general, "/tools", "policy set echo * * no")
-        await here.slack.until(lambda: any("`echo * * no`" in one.text for one in here.slack.state.whispers))
+        await here.slack.until(lambda: any("`echo * * no`" in one.text for one in here.slack.state.ephemerals))
         await here.pressed(ALLOW)
         await here.world.answered()
         assert here.texts() == ["I will tell Ben.\n\nThen not."]
@@ -171,7 +171,7 @@ async def test_a_second_press_says_which_word_counts() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
         shown = await here.shown_to(here.ann, here.waiting()[0])
-        again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
+        again = FakeEphemeral(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
         await here.slack.click(here.ann, shown, REFUSE)
         await here.world.answered()
         await here.slack.click(here.ann, again, ALLOW)
@@ -182,8 +182,8 @@ async def test_a_second_press_says_which_word_counts() -> None:
 async def test_two_presses_at_once_run_it_once() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
-        (shown,) = here.whispers
-        again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
+        (shown,) = here.ephemerals
+        again = FakeEphemeral(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
         await asyncio.gather(*(here.slack.click(here.ann, one, ALLOW) for one in (shown, again)))
         await here.world.answered()
         told = {tool_texts.DECIDED["allow"], tool_texts.NOT_DECIDED["ALLOWED_BEFORE"]}
@@ -195,9 +195,9 @@ async def test_what_somebody_else_was_shown_decides_nothing() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
         shown = await here.shown_to(here.ann, here.waiting()[0])
-        stolen = FakeWhisper(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
+        stolen = FakeEphemeral(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
         await here.slack.click(here.bob, stolen, ALLOW)
-        await here.slack.until(lambda: any(one.text == reply_texts.NOT_YOURS for one in here.slack.state.whispers))
+        await here.slack.until(lambda: any(one.text == reply_texts.NOT_YOURS for one in here.slack.state.ephemerals))
         assert here.waiting()
     assert here.tool.said == []
 
@@ -243,8 +243,8 @@ async def test_a_word_counts_after_a_restart_and_what_waits_is_shown_by_the_comm
             await here.asked()
         async with here.world.running():
             await here.slack.command(here.ann, here.general, "/tools")
-            await here.slack.until(lambda: len(here.whispers) == 2)
-            _, shown = here.whispers
+            await here.slack.until(lambda: len(here.ephemerals) == 2)
+            _, shown = here.ephemerals
             await here.slack.click(here.ann, shown, ALLOW)
             await here.world.answered()
             assert here.texts() == ["I will tell Ben.\n\nBen knows."]
@@ -295,7 +295,7 @@ async def test_with_its_question_what_waits_disappears() -> None:
         await deleted(here, question)
         await here.slack.until(lambda: not here.slack.state.answers(here.general))
         await here.world.answered()
-        await here.is_over(here.whispers[0])
+        await here.is_over(here.ephemerals[0])
     assert here.tool.said == []
 
 
@@ -317,7 +317,7 @@ async def test_of_a_question_that_is_edited_after_something_was_done_the_answer_
     async with workspace(says_after_looking, MovedClock(), tools=[tool, looked]) as world, world.running():
         here = Approval(world, tool, MovedClock())
         question = await here.asked()
-        (page,), (shown,) = here.waiting(), here.whispers
+        (page,), (shown,) = here.waiting(), here.ephemerals
         await here.edit(question, f"{ME} tell Cy")
         await world.answered()
         (answer,) = here.slack.state.answers(here.general)
@@ -330,25 +330,25 @@ async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
         await here.slack.command(here.ann, here.general, "/forget", "everything")
-        await here.slack.until(lambda: len(here.whispers) == 2)
-        await here.slack.click(here.ann, here.whispers[-1], "Forget")
+        await here.slack.until(lambda: len(here.ephemerals) == 2)
+        await here.slack.click(here.ann, here.ephemerals[-1], "Forget")
         await here.slack.until(lambda: not here.slack.state.answers(here.general))
         await here.slack.until(lambda: not here.world.store.turns)
-        await here.is_over(here.whispers[0])
+        await here.is_over(here.ephemerals[0])
     assert here.tool.said == []
 
 
 async def test_a_private_question_waits_in_private() -> None:
     async with approval() as here, here.world.running():
         await here.slack.command(here.ann, here.general, "/ask", "privately tell Ben")
-        await here.slack.until(lambda: len(here.whispers) == 2)
-        page, shown = here.whispers
+        await here.slack.until(lambda: len(here.ephemerals) == 2)
+        page, shown = here.ephemerals
         assert WAITS in page.text
         await here.slack.click(here.ann, page, platforms_texts.DECIDE_BUTTON)
-        await here.slack.until(lambda: len(here.whispers) > 2)
-        assert here.whispers[-1].text == shown.text
+        await here.slack.until(lambda: len(here.ephemerals) > 2)
+        assert here.ephemerals[-1].text == shown.text
         await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
-        await here.slack.until(lambda: any("Ben knows." in one.text for one in here.slack.state.whispers))
+        await here.slack.until(lambda: any("Ben knows." in one.text for one in here.slack.state.ephemerals))
         assert not here.slack.state.answers(here.general)
     assert here.tool.said == ["Hello Ben."]

@@ -50,8 +50,8 @@ async def test_over_http_each_request_goes_to_its_own_app(path: str) -> None:
     async with both(http=http_events(), path=path) as world:
         await ask_each(world)
         await world.slack.command("U0ANNTWO", "C0GENERALTWO", "/memory", who=world.two.who)
-        await world.until(lambda: world.two.whispers)
-        assert not world.one.whispers
+        await world.until(lambda: world.two.ephemerals)
+        assert not world.one.ephemerals
 
 
 async def test_one_apps_secret_opens_no_other_app() -> None:
@@ -222,8 +222,8 @@ async def test_a_workspace_whose_budget_is_used_up_reads_so_and_the_other_one_is
         await world.store.spending.charge("slack:T0TEAM:U0BEN", "learning", [took], world.clock.now())
         world.clock.ahead_s += TOTALS_FRESH_S + 1
         await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "and my kayak?"))
-        await world.until(lambda: world.one.whispers)
-        assert "This workspace has used today's budget of 1 token; it starts again at" in world.one.whispers[0].text
+        await world.until(lambda: world.one.ephemerals)
+        assert "This workspace has used today's budget of 1 token; it starts again at" in world.one.ephemerals[0].text
         await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "and my kayak?"))
         await world.done(3)
         assert (world.answered(world.one), world.answered(world.two)) == (["Done."], ["Done.", "Done."])

@@ -10,7 +10,7 @@ from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.slack_things import BOT_USER, FakeEphemeral
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
@@ -42,10 +42,10 @@ class Talk:
         """In which places which person would be told of it."""
         return {place for place in PLACES if await self.knows(*place)}
 
-    def told(self, who: str) -> list[FakeWhisper]:
+    def told(self, who: str) -> list[FakeEphemeral]:
         """What only this person was told about what was left out."""
         return [
-            one for one in self.slack.state.whispers if "not shown here" in one.text and one.user == self.people[who]
+            one for one in self.slack.state.ephemerals if "not shown here" in one.text and one.user == self.people[who]
         ]
 
 
@@ -101,9 +101,9 @@ async def test_the_asker_alone_is_told_that_more_was_found_in_their_dm() -> None
         await talk.ask("ann", "ann's", "my canoe is vermilion")
         await talk.ask("ann", "general", "which colour has the canoe?")
         await talk.slack.until(lambda: talk.told("ann"))
-        (whisper,) = talk.told("ann")
-        assert whisper.text.startswith("1 more result from your direct messages")
-        assert whisper.channel == talk.places["general"]
+        (ephemeral,) = talk.told("ann")
+        assert ephemeral.text.startswith("1 more result from your direct messages")
+        assert ephemeral.channel == talk.places["general"]
         assert not any("not shown here" in m.text for request in talk.model.requests for m in request)
         assert not any("not shown here" in message.text for message in talk.slack.state.messages)
         await talk.ask("bob", "general", "which colour has the canoe?")

@@ -73,7 +73,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click() -> None:
         cut, more = world.slack.state.answers(world.general)
     assert cut.text.startswith(HALF)
     assert (more.text, more.thread_ts) == ("The other half.", question.ts)
-    assert not world.slack.state.whispers
+    assert not world.slack.state.ephemerals
 
 
 async def test_the_end_of_the_process_does_not_wait_for_a_slack_that_has_frozen() -> None:

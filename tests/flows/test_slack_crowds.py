@@ -63,7 +63,7 @@ async def mention_at_once(slack: FakeSlack, people: Sequence[str], channel: str)
 
 
 def told(slack: FakeSlack) -> Counter[tuple[str, str]]:
-    return Counter((whisper.user, whisper.text) for whisper in slack.state.whispers)
+    return Counter((ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals)
 
 
 async def test_forty_who_ask_in_a_channel_at_once_are_all_answered(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ async def test_forty_who_ask_in_a_channel_at_once_are_all_answered(tmp_path: Pat
         shown = Counter(answer.text for answer in slack.state.answers(general))
         assert {text: shown[text] for text in expected} == dict.fromkeys(expected, 1)
         assert len(slack.state.answers(general)) == 2 * len(people)
-        assert not slack.state.whispers
+        assert not slack.state.ephemerals
 
 
 async def test_forty_who_mention_the_bot_at_once_are_all_answered(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_forty_who_mention_the_bot_at_once_are_all_answered(tmp_path: Path
         await mention_at_once(slack, people, general)
         expected = sorted(f"The answer to: number {number}?" for number in range(40))
         await slack.until(lambda: sorted(answer.text for answer in slack.state.answers(general)) == expected)
-        assert not slack.state.whispers
+        assert not slack.state.ephemerals
 
 
 async def test_forty_who_ask_privately_at_once_each_read_their_own_answer(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_forty_who_ask_privately_at_once_each_read_their_own_answer(tmp_pa
         general = slack.state.channel("general")
         await ask_privately_at_once(slack, people, general)
         expected = Counter((one, f"The answer to: number {number}?") for number, one in enumerate(people))
-        await slack.until(lambda: len(slack.state.whispers) >= len(people))
+        await slack.until(lambda: len(slack.state.ephemerals) >= len(people))
         await slack.settled()
         assert told(slack) == expected
         assert not slack.state.answers(general)
@@ -110,7 +110,7 @@ async def test_guests_who_ask_at_once_are_each_told_that_they_may_not_and_nobody
         guests = crowd(slack, 25, is_restricted=True)
         general = slack.state.channel("general")
         await ask(slack, guests, general)
-        await slack.until(lambda: len(slack.state.whispers) >= len(guests))
+        await slack.until(lambda: len(slack.state.ephemerals) >= len(guests))
         await slack.settled()
         why = reply_texts.CLOSED_TO[Authority.GUEST]
         assert told(slack) == Counter((one, why) for one in guests)
@@ -129,5 +129,5 @@ async def test_slack_is_asked_once_who_somebody_is_who_asks_much_at_once(tmp_pat
         assert slack.state.stalling == ["users.info"]
         del slack.stalled["users.info"]
         held.set()
-        await slack.until(lambda: len(slack.state.whispers) == 40)
+        await slack.until(lambda: len(slack.state.ephemerals) == 40)
         assert slack.state.stalling == ["users.info"]

@@ -90,8 +90,8 @@ async def test_a_private_question_is_answered_so_that_only_the_person_sees_it(sl
     host = turns_host(one.store, one.model, slack.clock)
     async with serving(slack, host), host.turns.serving():
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
-        await slack.until(lambda: [whisper.text for whisper in slack.state.whispers][-1:] == ["Enough."])
-    assert {whisper.user for whisper in slack.state.whispers} == {ANN}
+        await slack.until(lambda: [ephemeral.text for ephemeral in slack.state.ephemerals][-1:] == ["Enough."])
+    assert {ephemeral.user for ephemeral in slack.state.ephemerals} == {ANN}
     assert not slack.state.answers(GENERAL)
 
 
@@ -99,12 +99,12 @@ async def test_a_button_and_a_window_do_what_they_say(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/forget"))
-        await slack.until(lambda: slack.state.whispers)
-        await slack.acked(await slack.click(ANN, slack.state.whispers[0], "Something else…"))
+        await slack.until(lambda: slack.state.ephemerals)
+        await slack.acked(await slack.click(ANN, slack.state.ephemerals[0], "Something else…"))
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.submit(ANN, slack.state.views[0], "about Apollo"))
-        await slack.until(lambda: len(slack.state.whispers) == 2 or "Apollo" in slack.state.whispers[0].text)
-        await slack.acked(await slack.click(ANN, slack.state.whispers[-1], "Forget"))
+        await slack.until(lambda: len(slack.state.ephemerals) == 2 or "Apollo" in slack.state.ephemerals[0].text)
+        await slack.acked(await slack.click(ANN, slack.state.ephemerals[-1], "Forget"))
         await slack.until(lambda: host.forgotten)
     assert host.forgotten[0][1] == "about Apollo"
 
@@ -138,7 +138,7 @@ async def test_an_order_is_carried_out_once_though_its_two_events_come_to_two_pr
         await slack.deliver(slack.envelope(mention), 0)
         await slack.deliver(slack.envelope(message), 1)
         await slack.settled()
-    assert len(slack.state.whispers) == 1
+    assert len(slack.state.ephemerals) == 1
 
 
 @dataclass
@@ -164,7 +164,7 @@ async def test_what_was_asked_for_as_the_bot_ended_is_still_said(slack: FakeSlac
         await slack.acked(await slack.command(ANN, GENERAL, "/usage"))
         await host.asked.wait()
         asyncio.get_running_loop().call_soon(host.told.set)
-    assert [whisper.user for whisper in slack.state.whispers] == [ANN]
+    assert [ephemeral.user for ephemeral in slack.state.ephemerals] == [ANN]
 
 
 @dataclass

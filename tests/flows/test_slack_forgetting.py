@@ -20,7 +20,7 @@ from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_home import HomeTab
-from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper
+from tests.fakes.slack_things import BOT_USER, FakeEphemeral, FakeMessage
 from tests.flows.forgetting_bot import (
     HeldForgetting,
     LeapingClock,
@@ -73,16 +73,16 @@ class Talk:
         await self.ask(self.ann, "find canoe", channel)
         return thing in found_by(self.model, before)
 
-    async def forget(self, words: str) -> FakeWhisper:
+    async def forget(self, words: str) -> FakeEphemeral:
         """Ann's `/forget`, and what only she is shown then."""
-        before = len(self.slack.state.whispers)
+        before = len(self.slack.state.ephemerals)
         await self.slack.command(self.ann, self.general, "/forget", words)
-        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
-        whisper = self.slack.state.whispers[-1]
-        assert whisper.user == self.ann
-        return whisper
+        await self.slack.until(lambda: len(self.slack.state.ephemerals) > before)
+        ephemeral = self.slack.state.ephemerals[-1]
+        assert ephemeral.user == self.ann
+        return ephemeral
 
-    async def click(self, question: FakeWhisper, label: str, *, ticked: bool = False) -> str:
+    async def click(self, question: FakeEphemeral, label: str, *, ticked: bool = False) -> str:
         """What stands in place of the question then."""
         before = question.text
         await self.slack.click(self.ann, question, label, ticked=ticked)
@@ -132,10 +132,10 @@ async def test_who_waits_sees_how_far_it_is_while_others_are_answered_and_then_t
         assert "7,000 messages found so far" in waiting.text
         assert labels(waiting.blocks, talk.ann) == ["Stop"]
         await talk.ask(talk.bob, "hello")
-        assert talk.slack.state.whispers == [waiting], "she is told once where Slack lets nothing be replaced"
+        assert talk.slack.state.ephemerals == [waiting], "she is told once where Slack lets nothing be replaced"
         held.go_on.set()
-        await talk.slack.until(lambda: len(talk.slack.state.whispers) == 2)
-        question = talk.slack.state.whispers[-1]
+        await talk.slack.until(lambda: len(talk.slack.state.ephemerals) == 2)
+        question = talk.slack.state.ephemerals[-1]
         assert "- my canoe is vermilion" in question.text
         assert await talk.click(waiting, "Stop") == forgetting_texts.NOTHING_SOUGHT
         await talk.slack.click(talk.ann, question, "Forget")
@@ -149,8 +149,8 @@ async def test_whoever_stops_the_search_keeps_everything(tmp_path: Path) -> None
         await talk.slack.click(talk.bob, waiting, "Stop")
         assert await talk.click(waiting, "Stop") == forgetting_texts.FORGET_STOPPED
         held.go_on.set()
-        await talk.slack.until(lambda: len(talk.slack.state.whispers) > 2)
-        assert talk.slack.state.whispers[-1].text == forgetting_texts.FORGET_STOPPED
+        await talk.slack.until(lambda: len(talk.slack.state.ephemerals) > 2)
+        assert talk.slack.state.ephemerals[-1].text == forgetting_texts.FORGET_STOPPED
         assert holds(tmp_path, "vermilion")
 
 
@@ -161,7 +161,7 @@ async def test_what_a_button_began_is_shown_in_its_place(tmp_path: Path) -> None
         await talk.slack.until(lambda: "7,000 messages found so far" in panel.text)
         held.go_on.set()
         await talk.slack.until(lambda: panel.text.startswith("I will forget"))
-        assert talk.slack.state.whispers == [panel]
+        assert talk.slack.state.ephemerals == [panel]
 
 
 # Asked for

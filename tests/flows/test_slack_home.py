@@ -207,8 +207,8 @@ async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Offi
     await fill_in(office.slack, office.boss.user, window, whose="person", person=office.ann.user, amount="exempt")
     await office.boss.changed("@ann, today (UTC): ")
     await office.slack.command(office.boss.user, office.general, "/budget", f"<@{office.ann.user}|ann>")
-    await office.slack.until(lambda: office.slack.state.whispers)
-    assert office.slack.state.whispers[0].text.startswith("@ann, today (UTC): ")
+    await office.slack.until(lambda: office.slack.state.ephemerals)
+    assert office.slack.state.ephemerals[0].text.startswith("@ann, today (UTC): ")
     assert "no limit" in await office.looks(office.ann)
     assert "For operators" not in office.ann.text
 
@@ -224,13 +224,13 @@ async def test_an_operator_gets_a_link_to_their_page_and_nobody_else_does(office
     )
     assert found[1] not in await office.looks(office.boss)
     await office.slack.command(office.ann.user, office.general, "/operator", "")
-    await office.slack.until(lambda: office.slack.state.whispers)
-    assert "those who run the bot" in office.slack.state.whispers[-1].text
+    await office.slack.until(lambda: office.slack.state.ephemerals)
+    assert "those who run the bot" in office.slack.state.ephemerals[-1].text
 
 
 async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office: Office) -> None:
     await office.looks(office.ann)
-    before = len(office.slack.state.whispers)
+    before = len(office.slack.state.ephemerals)
     await office.slack.command(office.ann.user, office.general, "/memory", "pause")
-    await office.slack.until(lambda: len(office.slack.state.whispers) > before)
+    await office.slack.until(lambda: len(office.slack.state.ephemerals) > before)
     assert platforms_texts.LEARNING_OFF in await office.looks(office.ann)

@@ -38,7 +38,7 @@ async def privately(world: World) -> None:
 def signs(world: World) -> int:
     """What Ann has seen of the bot."""
     state = world.slack.state
-    return len(state.statuses) + len(state.whispers) + sum(bool(message.bot_id) for message in state.messages)
+    return len(state.statuses) + len(state.ephemerals) + sum(bool(message.bot_id) for message in state.messages)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_whoever_waits_for_a_limit_sees_a_sign(door: Door, methods: tuple[str, .
 
 
 def shown(world: World) -> list[str]:
-    return [one.text for one in (*world.slack.state.messages, *world.slack.state.whispers)]
+    return [one.text for one in (*world.slack.state.messages, *world.slack.state.ephemerals)]

@@ -120,7 +120,7 @@ async def test_what_another_app_says_to_the_bot_is_no_order_and_no_question() ->
         assert len(talk.store.turns) == 1
         given = await talk.ask(ANN, f"{ME} and now?", root.ts)
         assert "Pager (a bot)" in given
-        assert not talk.slack.state.whispers
+        assert not talk.slack.state.ephemerals
 
 
 async def test_a_forwarded_message_is_read_with_its_files_and_is_not_the_senders_words() -> None:
@@ -255,8 +255,8 @@ async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search
             await until(lambda: holds(tmp_path, "it is vermilion"))
             await asked(slack, host, BOB, f"{ME} and?", root.ts, facts={"attachments": [shared("a turquoise kayak")]})
             await slack.command(BOB, GENERAL, "/forget", "about canoe")
-            await slack.until(lambda: slack.state.whispers)
-            question = slack.state.whispers[-1]
+            await slack.until(lambda: slack.state.ephemerals)
+            question = slack.state.ephemerals[-1]
             assert "my canoe" in question.text
             await slack.click(BOB, question, "Forget")
             await slack.until(lambda: question.text.startswith("Forgotten: "))

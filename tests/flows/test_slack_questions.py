@@ -14,7 +14,7 @@ from tests.fakes.asking_tool import BOAT, NONE, PAGE, SAID, AskingTool, books
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_home import fill_in
-from tests.fakes.slack_things import FakeMessage, FakeWhisper
+from tests.fakes.slack_things import FakeEphemeral, FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
 ANSWER, DECLINE, LATER = reply_texts.ANSWER_BUTTON, tool_texts.DECLINE_BUTTON, tool_texts.LATER_BUTTON
@@ -27,21 +27,21 @@ class Harbour:
         self.world, self.tool, self.clock = world, tool, clock
         self.ann, self.bob, self.general, self.slack = world.ann, world.bob, world.general, world.slack
 
-    async def asked(self, channel: str = "", text: str = "book it") -> FakeWhisper:
+    async def asked(self, channel: str = "", text: str = "book it") -> FakeEphemeral:
         """The question, as its asker alone is shown it."""
-        before = len(self.slack.state.whispers)
+        before = len(self.slack.state.ephemerals)
         self.question = await self.slack.say(self.ann, channel or self.general, f"{ME} {text}")
-        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
-        return self.slack.state.whispers[-1]
+        await self.slack.until(lambda: len(self.slack.state.ephemerals) > before)
+        return self.slack.state.ephemerals[-1]
 
-    async def window(self, shown: FakeWhisper, label: str = ANSWER) -> dict[str, Any]:
+    async def window(self, shown: FakeEphemeral, label: str = ANSWER) -> dict[str, Any]:
         before = len(self.slack.state.views)
         await self.slack.click(self.ann, shown, label)
         await self.slack.until(lambda: len(self.slack.state.views) > before)
         return self.slack.state.views[-1]
 
     async def told(self, sentence: str) -> None:
-        await self.slack.until(lambda: any(sentence in one.text for one in self.slack.state.whispers))
+        await self.slack.until(lambda: any(sentence in one.text for one in self.slack.state.ephemerals))
 
     def pages(self) -> list[str]:
         return [one.text for one in self.slack.state.answers(self.general)]
@@ -84,7 +84,7 @@ async def test_its_asker_alone_is_asked_and_answers_in_a_window() -> None:
         await here.world.answered()
         assert here.pages() == ["I look.\n\nIt is booked."]
         await here.told("Your answer goes to `harbour`")
-        assert r"Mary \*Ann\*" in here.slack.state.whispers[0].text
+        assert r"Mary \*Ann\*" in here.slack.state.ephemerals[0].text
     values: dict[str, Json] = {
         "name": "Mary *Ann*",
         "colour": "red",
@@ -148,10 +148,10 @@ async def test_an_address_is_shown_whole_and_is_no_link() -> None:
 async def test_what_somebody_else_was_shown_answers_nothing_and_a_second_press_says_so() -> None:
     async with harbour() as here:
         shown = await here.asked()
-        stolen = FakeWhisper(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
+        stolen = FakeEphemeral(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
         await here.slack.click(here.bob, stolen, DECLINE)
         await here.told(reply_texts.NOT_YOURS)
-        again = FakeWhisper(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
+        again = FakeEphemeral(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
         window = await here.window(shown)
         await here.slack.click(here.ann, shown, DECLINE)
         await here.world.answered()
@@ -166,10 +166,10 @@ async def test_the_command_shows_it_once_more() -> None:
     async with harbour() as here:
         await here.asked()
         await here.slack.command(here.ann, here.general, "/tools")
-        await here.slack.until(lambda: len(here.slack.state.whispers) == 2)
+        await here.slack.until(lambda: len(here.slack.state.ephemerals) == 2)
         await here.slack.command(here.bob, here.general, "/tools")
-        await here.slack.until(lambda: len(here.slack.state.whispers) == 3)
-        mine, theirs = here.slack.state.whispers[1:]
+        await here.slack.until(lambda: len(here.slack.state.ephemerals) == 3)
+        mine, theirs = here.slack.state.ephemerals[1:]
         assert SAID in mine.text
         assert SAID not in theirs.text
         await here.slack.click(here.ann, mine, DECLINE)
@@ -205,8 +205,8 @@ async def test_stop_deletion_edit_and_forgetting_end_it(by: str) -> None:
                 await here.slack.deliver(here.slack.envelope(change))
             case _:
                 await here.slack.command(here.ann, here.general, "/forget", "everything")
-                await here.slack.until(lambda: len(here.slack.state.whispers) == 2)
-                await here.slack.click(here.ann, here.slack.state.whispers[-1], "Forget")
+                await here.slack.until(lambda: len(here.slack.state.ephemerals) == 2)
+                await here.slack.click(here.ann, here.slack.state.ephemerals[-1], "Forget")
         await here.slack.until(lambda: here.tool.cancelled)
         await here.slack.until(lambda: all(turn.state == "done" for turn in here.world.store.turns))
         await here.slack.click(here.ann, shown, ANSWER)

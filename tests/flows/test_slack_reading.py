@@ -182,7 +182,7 @@ async def test_the_shortcut_has_a_whole_thread_read_for_who_chose_it_alone() -> 
         question = talk.model.requests[0][-1].text
         assert command_texts.SUMMARISE_THREAD_QUESTION.format(link=link) in question
         assert "61 messages" in talk.results
-    (shown,) = talk.slack.state.whispers
+    (shown,) = talk.slack.state.ephemerals
     assert shown.user == "U0ANN"
     assert shown.text.startswith("Opinions differ.")
     assert link in shown.text

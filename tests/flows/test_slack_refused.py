@@ -54,7 +54,7 @@ async def test_a_reply_that_is_refused_for_good_is_read_in_direct_messages(metho
                 await slack.say(world.ann, world.general, f"{ME} tell me", root.ts if root else "")
             await world.answered()
             assert has_all("".join(message.text for message in direct(slack)))
-        notes = [whisper for whisper in slack.state.whispers if TOLD in whisper.text]
+        notes = [ephemeral for ephemeral in slack.state.ephemerals if TOLD in ephemeral.text]
         assert [note.user for note in notes] == [world.ann], "told once"
         assert len(slack.state.denials) <= 3, "and Slack is not asked again and again"
         (reply,) = [one.text for _, one in world.store.messages if one.author is Author.BOT]
@@ -69,7 +69,7 @@ async def test_who_asked_learns_that_the_growing_answer_was_deleted(code: str) -
             slack.refusing["chat.update", world.general] = code
             await slack.say(world.ann, world.general, f"{ME} tell me")
             await world.answered()
-        assert [whisper.text for whisper in slack.state.whispers] == [reply_texts.REPLY_DELETED]
+        assert [ephemeral.text for ephemeral in slack.state.ephemerals] == [reply_texts.REPLY_DELETED]
         assert not direct(slack)
 
 
@@ -81,7 +81,7 @@ async def test_where_direct_messages_are_refused_too_the_asker_reads_what_to_do(
             slack.refusing["conversations.open", ""] = "user_disabled"
             await slack.say(world.ann, world.general, f"{ME} tell me")
             await world.answered()
-        (note,) = slack.state.whispers
+        (note,) = slack.state.ephemerals
         assert note.text == reply_texts.NOT_SHOWN.format(why=platforms_texts.SLACK_REMEDIES["is_archived"])
 
 

@@ -109,7 +109,7 @@ async def office(*script: str, allow: str = "") -> AsyncGenerator[Office, None]:
 async def test_a_reminder_comes_once_from_two_replicas_and_what_is_answered_below_it_knows_what_it_said() -> None:
     async with office("The ferns.") as here:
         await here.slack.command(ANN, GENERAL, "/schedules", f"remind in 5 minutes | {WORDS}")
-        await here.slack.until(lambda: here.slack.state.whispers)
+        await here.slack.until(lambda: here.slack.state.ephemerals)
         await here.later()
         await here.slack.until(here.posted)
         await here.rest()
@@ -248,9 +248,9 @@ async def test_a_channel_that_was_opened_since_hears_nothing_of_it() -> None:
 
 async def forget_everything(here: Office) -> None:
     await here.slack.command(ANN, GENERAL, "/forget", "everything")
-    await here.slack.until(lambda: here.slack.state.whispers)
-    await here.slack.click(ANN, here.slack.state.whispers[-1], "Forget")
-    await here.slack.until(lambda: "forgot" in here.slack.state.whispers[-1].text.lower())
+    await here.slack.until(lambda: here.slack.state.ephemerals)
+    await here.slack.click(ANN, here.slack.state.ephemerals[-1], "Forget")
+    await here.slack.until(lambda: "forgot" in here.slack.state.ephemerals[-1].text.lower())
 
 
 async def delete_the_question(here: Office) -> None:

@@ -28,8 +28,8 @@ async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_re
             answer = await asked(world)
         async with world.running():
             await world.slack.click(world.bob, answer, "Good answer")
-            await world.slack.until(lambda: world.slack.state.whispers)
-    (thanks,) = world.slack.state.whispers
+            await world.slack.until(lambda: world.slack.state.ephemerals)
+    (thanks,) = world.slack.state.ephemerals
     assert await world.store.replies.verdicts(EVER) == {ReplyVerdict.GOOD: 1}
     assert (thanks.user, thanks.thread_ts, thanks.text) == (
         world.bob,
@@ -48,7 +48,7 @@ async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -
         first, second = world.slack.state.answers(world.general)
     assert (second.text, second.thread_ts) == ("It is azure.", first.thread_ts)
     assert [request[-1].text for request in world.model.requests] == ["ann: which colour?"] * 2
-    told = [(whisper.user, whisper.text) for whisper in world.slack.state.whispers]
+    told = [(ephemeral.user, ephemeral.text) for ephemeral in world.slack.state.ephemerals]
     assert told == [(world.bob, reply_texts.NOT_YOURS), (world.ann, platforms_texts.ASKED_ALREADY)]
 
 
@@ -97,7 +97,7 @@ async def test_a_reaction_is_feedback_and_a_wastebasket_of_the_asker_deletes() -
         assert world.slack.state.answers(world.general) == [answer]
         await world.slack.react(world.ann, answer, "wastebasket")
         await world.slack.until(lambda: not world.slack.state.answers(world.general))
-    assert not world.slack.state.whispers
+    assert not world.slack.state.ephemerals
 
 
 async def test_nothing_that_a_model_writes_pings_or_unfolds() -> None:
@@ -106,9 +106,9 @@ async def test_nothing_that_a_model_writes_pings_or_unfolds() -> None:
         await asked(world)
         await world.slack.command(world.ann, world.general, "/ask", "privately again?")
         await world.answered(2)
-        await world.slack.until(lambda: world.slack.state.whispers)
+        await world.slack.until(lambda: world.slack.state.ephemerals)
     shown = [message.text for message in world.slack.state.answers(world.general)]
-    shown += [whisper.text for whisper in world.slack.state.whispers]
+    shown += [ephemeral.text for ephemeral in world.slack.state.ephemerals]
     assert len(shown) == 2
     assert not any(PING.search(text) for text in shown)
     assert not any(message.unfurl for message in world.slack.state.answers(world.general))
@@ -148,7 +148,7 @@ async def test_a_private_answer_whose_address_is_spent_goes_to_the_direct_messag
         await world.answered()
         await world.slack.until(lambda: world.slack.state.answers(world.dm))
     assert [message.text for message in world.slack.state.answers(world.dm)] == ["You earn enough."]
-    assert not world.slack.state.whispers
+    assert not world.slack.state.ephemerals
     assert not world.slack.state.answers(elsewhere)
 
 
@@ -157,7 +157,7 @@ async def test_a_question_that_was_most_likely_meant_to_be_private_is_shown_to_n
         for words in ("privatly what do I earn?", "deep: privatly what do I earn?", "deep:", ""):
             await world.slack.acked(await world.slack.command(world.ann, world.general, "/ask", words))
         assert not world.slack.state.answers(world.general)
-        assert [one.text.partition(" ")[0] for one in world.slack.state.whispers] == [
+        assert [one.text.partition(" ")[0] for one in world.slack.state.ephemerals] == [
             "Nothing",
             "Nothing",
             "Write",
@@ -165,7 +165,7 @@ async def test_a_question_that_was_most_likely_meant_to_be_private_is_shown_to_n
         ]
         await world.slack.command(world.ann, world.general, "/ask", "deep: privately what do I earn?")
         await world.answered()
-        await world.slack.until(lambda: len(world.slack.state.whispers) == 5)
+        await world.slack.until(lambda: len(world.slack.state.ephemerals) == 5)
     assert not world.slack.state.answers(world.general)
 
 
@@ -175,6 +175,6 @@ async def test_commands_in_a_thread_are_words_that_only_the_asker_sees_answered(
         for words in ("usage", "policy", "memory", "budget", "model", "help", "forget this thread"):
             await world.slack.say(world.ann, world.general, f"{ME} {words}", answer.thread_ts)
             await world.slack.settled()
-        await world.slack.until(lambda: len(world.slack.state.whispers) == 7)
-    assert {(one.user, one.thread_ts) for one in world.slack.state.whispers} == {(world.ann, answer.thread_ts)}
+        await world.slack.until(lambda: len(world.slack.state.ephemerals) == 7)
+    assert {(one.user, one.thread_ts) for one in world.slack.state.ephemerals} == {(world.ann, answer.thread_ts)}
     assert len(world.store.turns) == 1

@@ -42,10 +42,10 @@ async def test_each_entry_links_to_its_message_and_belongs_to_the_one_who_wrote_
             await slack.until(lambda: len(store.turns) == turns and store.turns[-1].state == "done")
 
         async def memory(user: str, words: str = "") -> str:
-            before = len(slack.state.whispers)
+            before = len(slack.state.ephemerals)
             await slack.command(user, general, "/memory", words)
-            await slack.until(lambda: len(slack.state.whispers) > before)
-            return slack.state.whispers[-1].text
+            await slack.until(lambda: len(slack.state.ephemerals) > before)
+            return slack.state.ephemerals[-1].text
 
         async with serving(slack, host), host.turns.serving():
             for channel, thing in ((dm, "harmonium"), (general, "zeppelin"), (secret, "obsidian")):

@@ -154,16 +154,16 @@ async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> Non
 async def test_what_acts_is_asked_for_again_once_a_tool_has_said_something_also_where_it_is_allowed_for_good() -> None:
     async with service(effect=ToolEffect.ACTS_OUTWARD) as here:
         here.question = await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> {ASKED}")
-        await here.slack.until(lambda: here.slack.state.whispers)
+        await here.slack.until(lambda: here.slack.state.ephemerals)
         assert reply_texts.WAITS_FOR_CONSENT.format(tools=f"`{here.tool.name}`") in here.work.text
         assert not here.tool.counted
         await here.slack.say(ANN, GENERAL, f"<@{BOT_USER}> what time is it?", here.question.ts)
         await here.slack.until(lambda: BESIDE in here.said())
         here.tool.gate.set()
-        await here.slack.click(ANN, here.slack.state.whispers[0], HERE)
-        await here.slack.until(lambda: len(here.slack.state.whispers) > 1)
+        await here.slack.click(ANN, here.slack.state.ephemerals[0], HERE)
+        await here.slack.until(lambda: len(here.slack.state.ephemerals) > 1)
         assert here.tool.counted == [1]
-        await here.slack.click(ANN, here.slack.state.whispers[1], tool_texts.ALLOW_ONCE)
+        await here.slack.click(ANN, here.slack.state.ephemerals[1], tool_texts.ALLOW_ONCE)
         await here.slack.until(lambda: here.work.text.endswith(RESULT))
         assert here.tool.counted == [1, 2]
         standing = await here.host.store.consents.standing(f"{SOURCE}:{GENERAL}:{here.question.ts}", PERSON)
@@ -184,8 +184,8 @@ async def use_the_command(here: Working) -> None:
 
 async def cancel_it(here: Working) -> None:
     await here.slack.command(ANN, GENERAL, "/schedules", "")
-    await here.slack.until(lambda: here.slack.state.whispers)
-    (shown,) = here.slack.state.whispers
+    await here.slack.until(lambda: here.slack.state.ephemerals)
+    (shown,) = here.slack.state.ephemerals
     assert "long work" in shown.text
     await here.slack.click(ANN, shown, "Stop")
 
@@ -243,9 +243,9 @@ async def test_who_has_left_the_channel_meanwhile_reads_nothing_more_there_and_l
 
 async def forget_everything(here: Working) -> None:
     await here.slack.command(ANN, GENERAL, "/forget", "everything")
-    await here.slack.until(lambda: here.slack.state.whispers)
-    await here.slack.click(ANN, here.slack.state.whispers[-1], "Forget")
-    await here.slack.until(lambda: "forgot" in here.slack.state.whispers[-1].text.lower())
+    await here.slack.until(lambda: here.slack.state.ephemerals)
+    await here.slack.click(ANN, here.slack.state.ephemerals[-1], "Forget")
+    await here.slack.until(lambda: "forgot" in here.slack.state.ephemerals[-1].text.lower())
 
 
 async def delete_the_question(here: Working) -> None:

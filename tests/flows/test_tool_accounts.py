@@ -16,7 +16,7 @@ from tests.fakes.discord_world import ANN, BO, BOT, seen
 from tests.fakes.oauth_server import tool_service
 from tests.fakes.sign_in_world import KEY, Browser, free_port
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.slack_things import BOT_USER, FakeEphemeral
 from tests.flows.test_service import on_discord, on_slack, service
 from tests.flows.test_terminal import cogency
 from tests.patience import until
@@ -41,12 +41,12 @@ def link_in(said: str) -> str:
     return (found[1] or found[2]).replace("&amp;", "&")
 
 
-async def whispered(slack: FakeSlack, user: str, words: str) -> FakeWhisper:
+async def ephemeral_answer(slack: FakeSlack, user: str, words: str) -> FakeEphemeral:
     """What a command answers to its user."""
-    before = len(slack.state.whispers)
+    before = len(slack.state.ephemerals)
     await slack.command(user, slack.state.channel("general"), "/tools", words)
-    await until(lambda: len(slack.state.whispers) > before)
-    (said,) = slack.state.whispers[before:]
+    await until(lambda: len(slack.state.ephemerals) > before)
+    (said,) = slack.state.ephemerals[before:]
     assert said.user == user
     return said
 
@@ -66,11 +66,11 @@ async def test_in_slack_each_person_signs_in_by_a_link_of_their_own_and_forgets_
             await slack.connected(2)
             assert "buy bread" not in await asked_in_slack(slack, ann)
             for user, name in ((ann, "ann"), (bob, "bob")):
-                done = await Browser(name).agree(link_in((await whispered(slack, user, "sign in wiki")).text))
+                done = await Browser(name).agree(link_in((await ephemeral_answer(slack, user, "sign in wiki")).text))
                 assert (done.status_code, f"<b>{name}, on Slack (T" in done.text) == (200, True)
             assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
             assert "the notes of bob: sell boat" in await asked_in_slack(slack, bob)
-            assert "you are signed in" in (await whispered(slack, ann, "")).text
+            assert "you are signed in" in (await ephemeral_answer(slack, ann, "")).text
             tokens = [*wiki.authorization.access, *wiki.authorization.refresh]
             await forget_everything(slack, ann)
             assert wiki.authorization.users() == {"bob"}
@@ -80,12 +80,12 @@ async def test_in_slack_each_person_signs_in_by_a_link_of_their_own_and_forgets_
 
 
 async def forget_everything(slack: FakeSlack, user: str) -> None:
-    general, before = slack.state.channel("general"), len(slack.state.whispers)
+    general, before = slack.state.channel("general"), len(slack.state.ephemerals)
     await slack.command(user, general, "/forget", "everything")
-    await until(lambda: len(slack.state.whispers) > before)
-    await slack.click(user, slack.state.whispers[-1], "Forget")
-    await until(lambda: "Forgotten: " in slack.state.whispers[-1].text)
-    assert "1 sign-in at a tool" in slack.state.whispers[-1].text
+    await until(lambda: len(slack.state.ephemerals) > before)
+    await slack.click(user, slack.state.ephemerals[-1], "Forget")
+    await until(lambda: "Forgotten: " in slack.state.ephemerals[-1].text)
+    assert "1 sign-in at a tool" in slack.state.ephemerals[-1].text
 
 
 async def told_in_discord(discord: FakeDiscord, person: str, words: str) -> str:
@@ -125,10 +125,10 @@ async def test_what_is_pasted_signs_in_and_is_revoked_also_when_the_operator_has
         with_server = settings(tmp_path, wiki.url, pages=False)
         async with service(tmp_path, **on_slack(slack), **with_server):
             await slack.connected(2)
-            browser, link = Browser("ann"), link_in((await whispered(slack, ann, "sign in wiki")).text)
+            browser, link = Browser("ann"), link_in((await ephemeral_answer(slack, ann, "sign in wiki")).text)
             back = await browser.follow(await browser.open(link), until="http://127.0.0.1:33418/")
             pasted = back.headers["location"].replace("&", "&amp;")  # as Slack writes it
-            assert "You are signed in" in (await whispered(slack, ann, f"sign in wiki {pasted}")).text
+            assert "You are signed in" in (await ephemeral_answer(slack, ann, f"sign in wiki {pasted}")).text
             assert "the notes of ann: buy bread" in await asked_in_slack(slack, ann)
         assert wiki.authorization.users() == {"ann"}
         without = {name: value for name, value in with_server.items() if name != "COGENCY_MCP"}

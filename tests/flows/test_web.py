@@ -69,11 +69,11 @@ async def test_in_slack_what_was_put_together_is_read_once_allowed_and_sources_o
         async with world.running():
             page = world.slack.state.answers(world.general)[-1]
             await world.slack.click(world.ann, page, platforms_texts.DECIDE_BUTTON)
-            await world.slack.until(lambda: world.slack.state.whispers)
-            (whisper,) = world.slack.state.whispers
-            assert PUT_TOGETHER in whisper.text
-            assert tool_texts.ADDRESS_LEAVES in whisper.text
-            await world.slack.click(world.ann, whisper, tool_texts.ALLOW_ONCE)
+            await world.slack.until(lambda: world.slack.state.ephemerals)
+            (ephemeral,) = world.slack.state.ephemerals
+            assert PUT_TOGETHER in ephemeral.text
+            assert tool_texts.ADDRESS_LEAVES in ephemeral.text
+            await world.slack.click(world.ann, ephemeral, tool_texts.ALLOW_ONCE)
             await world.answered()
         assert newest(world) == (
             "Seven berths [1], two of them free [2], and gold.\n\n**Sources**\n"

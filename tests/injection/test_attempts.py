@@ -237,7 +237,7 @@ async def _brought(stage: Stage, attempt: Attempt, thread: str) -> tuple[str, li
         case Source.DOCUMENT:  # a manager was given it, and has the channel learn it
             file = stage.slack.upload("handbook.txt", text.encode())
             await stage.slack.say(stage.people["boss"], stage.places["general"], f"{ME} learn this", files=[file])
-            await stage.slack.until(lambda: any("Learned" in one.text for one in stage.slack.state.whispers))
+            await stage.slack.until(lambda: any("Learned" in one.text for one in stage.slack.state.ephemerals))
         case Source.MESSAGE:
             await stage.ask("mallory", "general", text, thread)
         case Source.NAME:

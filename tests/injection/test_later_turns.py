@@ -144,10 +144,10 @@ class Desk:
         return self.slack.state.answers(self.channel)[-1]
 
     async def allow_for_good(self) -> None:
-        before = len(self.slack.state.whispers)
+        before = len(self.slack.state.ephemerals)
         await self.slack.click(ANN, self.reply, platforms_texts.DECIDE_BUTTON)
-        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
-        await self.slack.click(ANN, self.slack.state.whispers[-1], tool_texts.ALLOW_HERE)
+        await self.slack.until(lambda: len(self.slack.state.ephemerals) > before)
+        await self.slack.click(ANN, self.slack.state.ephemerals[-1], tool_texts.ALLOW_HERE)
         await self.slack.until(lambda: all(turn.state == "done" for turn in self.store.turns))
 
 

@@ -241,7 +241,7 @@ async def brought(stage: Stage, source: Text, channel: str, thread: str) -> tupl
         case Source.DOCUMENT:
             file = slack.upload("handbook.txt", text.encode())
             await slack.say(stage.people["boss"], place, f"{ME} learn this", files=[file])
-            await slack.until(lambda: any("Learned" in one.text for one in slack.state.whispers))
+            await slack.until(lambda: any("Learned" in one.text for one in slack.state.ephemerals))
         case Source.MESSAGE:
             await stage.ask("mallory", "general", text, thread)
         case Source.NAME:
@@ -255,9 +255,9 @@ async def brought(stage: Stage, source: Text, channel: str, thread: str) -> tupl
         case Source.FILE_NAME:
             return "What does the file say?", [{**slack.upload("notes.txt", b"Nothing."), "name": text}]
         case Instructions():
-            before = len(slack.state.whispers)
+            before = len(slack.state.ephemerals)
             await slack.command(stage.people["boss"], place, "/channel", f"instructions: {text}")
-            await slack.until(lambda: len(slack.state.whispers) > before)
+            await slack.until(lambda: len(slack.state.ephemerals) > before)
         case Source.PAGE:
             return f"What does <{PAGE}> say?", []
         case Source.RESULT | Source.DESCRIPTION:

@@ -101,5 +101,5 @@ async def test_what_is_posted_unfolds_no_link(slack: FakeSlack, api: SlackApi) -
 
 async def test_what_is_said_by_an_address_is_harmless_too(slack: FakeSlack, api: SlackApi) -> None:
     await api.respond(slack.response_url("C0GENERAL", "U0ANN"), text="<!here>", blocks=[SECTION])
-    (whisper,) = slack.state.whispers
-    assert not any(PING.search(text) for text in (whisper.text, *shown(whisper.blocks)))
+    (ephemeral,) = slack.state.ephemerals
+    assert not any(PING.search(text) for text in (ephemeral.text, *shown(ephemeral.blocks)))

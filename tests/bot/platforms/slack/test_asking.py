@@ -34,7 +34,7 @@ def typed(words: str) -> dict[str, Any]:
 
 
 def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
-    return [(whisper.user, whisper.text) for whisper in slack.state.whispers]
+    return [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals]
 
 
 # From anywhere
@@ -112,7 +112,7 @@ async def test_help_tells_what_can_be_said_to_the_asker_alone(slack: FakeSlack, 
             await slack.say(ANN, DM, "Help!")
         else:
             await slack.command(ANN, GENERAL, "/ask", "help")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     assert said_alone(slack) == [(ANN, help_text("", "cogency"))]
     assert not host.taken
@@ -128,7 +128,7 @@ async def test_a_question_that_is_asked_privately_in_a_thread_is_answered_to_the
     (taken,) = host.taken
     assert (taken.text, taken.depth) == ("what do I earn?", Depth.FAST)
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
-    assert [(one.user, one.thread_ts, one.text) for one in slack.state.whispers] == [(ANN, root.ts, "Enough.")]
+    assert [(one.user, one.thread_ts, one.text) for one in slack.state.ephemerals] == [(ANN, root.ts, "Enough.")]
     assert not slack.state.answers(GENERAL)
 
 
@@ -167,9 +167,9 @@ async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_
     root = slack.state.write(BOB, GENERAL, "lunch?")
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} policy", root.ts)
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
-    assert [(one.user, one.thread_ts) for one in slack.state.whispers] == [(ANN, root.ts)]
+    assert [(one.user, one.thread_ts) for one in slack.state.ephemerals] == [(ANN, root.ts)]
     ((asker, words),) = host.asked_for_policy
     assert (asker.person.id, words, asker.place.audience) == (f"{TEAM}:{ANN}", "", TeamAudience(TEAM))
 
@@ -178,7 +178,7 @@ async def test_names_stand_in_the_words_of_a_correction_too(slack: FakeSlack) ->
     host = FakeHost(remembered=MemoryAnswer("Corrected."))
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} memory correct 3 <@{BOB}> &amp; I row")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     assert [words for _, words in host.asked_for_memory] == ["correct 3 @bob & I row"]
 
@@ -191,7 +191,7 @@ async def test_where_no_ephemeral_message_is_possible_it_is_a_direct_message(sla
         await slack.say(ANN, GENERAL, f"{ME} {words}")
         await slack.until(lambda: slack.state.answers(DM))
         await slack.settled()
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
     assert not slack.state.answers(GENERAL)
 
 
@@ -199,7 +199,7 @@ async def test_what_nearly_asks_to_forget_is_asked_back_and_reaches_no_model(sla
     host = FakeHost()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} delete everything")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert said_alone(slack) == [(ANN, "Nothing is done yet: did you mean `forget everything`?")]
     assert not host.taken
 
@@ -208,7 +208,7 @@ async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} /usgae")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     ((user, sentence),) = said_alone(slack)
     assert (user, sentence.startswith("There is no command `/usgae`; did you mean `/usage`?")) == (ANN, True)
@@ -223,8 +223,8 @@ async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSla
     async with serving(slack, host, command_prefix="my-"):
         for command in SLASH_COMMANDS:
             await slack.acked(await slack.command(ANN, GENERAL, f"/my-{command.name}"))
-        await slack.until(lambda: len(slack.state.whispers) == len(SLASH_COMMANDS))
-    texts = "\n".join(whisper.text for whisper in slack.state.whispers)
+        await slack.until(lambda: len(slack.state.ephemerals) == len(SLASH_COMMANDS))
+    texts = "\n".join(ephemeral.text for ephemeral in slack.state.ephemerals)
     assert "Write `/my-memory delete 3`." in texts
     assert "`/my-model NAME`" in texts
     assert "`/my-ask privately …`" in texts
@@ -244,7 +244,7 @@ class Advising(FakeHost):
 async def test_a_forgetting_answer_names_the_command_by_its_prefix(slack: FakeSlack) -> None:
     async with serving(slack, Advising(), command_prefix="my-"):
         await slack.say(ANN, GENERAL, f"{ME} /my-forget nonsense")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     assert said_alone(slack) == [(ANN, "Write `/my-forget 2 hours`.")]
 
@@ -261,7 +261,7 @@ async def test_ten_questions_at_once_are_all_asked_though_slack_limits_the_posts
         await slack.until(lambda: len(host.taken) == 10)
     assert sorted(taken.text for taken in host.taken) == [f"{n}?" for n in range(10)]
     assert len(slack.state.answers(GENERAL)) == 10
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 @pytest.mark.parametrize("fault", [limited(3), Fault(500), Fault(503), LOST])
@@ -336,7 +336,7 @@ async def test_a_channel_that_its_asker_cannot_read_is_not_asked_in(slack: FakeS
             await slack.until(lambda: slack.state.views)
             view = {**slack.state.views[0], "id": f"V{len(private)}"}
             await slack.acked(await slack.fill_in(ANN, view, question=typed("Why?"), where=there, **private))
-        await slack.until(lambda: len(slack.state.whispers) == 2 or slack.state.answers(DM))
+        await slack.until(lambda: len(slack.state.ephemerals) == 2 or slack.state.answers(DM))
     assert not host.taken
     assert not slack.state.answers("C0SECRET")
     assert not slack.state.called("chat.postMessage") or slack.state.answers(DM)

@@ -36,7 +36,7 @@ async def test_a_question_of_a_command_becomes_a_message_that_everybody_sees(sla
     assert taken.text == "why is the sky blue?"
     assert taken.conversation == f"{TEAM}:{GENERAL}:{root.ts}"
     assert taken.place.audience == TeamAudience(TEAM)
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to_the_person(slack: FakeSlack) -> None:
@@ -46,12 +46,12 @@ async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to
         (taken,) = host.taken
         surface = host.surface(taken)
         page = await surface.post(PageKey(1, 0), PageContent("You"))
-        assert not slack.state.whispers
+        assert not slack.state.ephemerals
         await surface.edit(page, PageContent("You earn enough.", final=True))
     assert taken.text == "what do I earn?"
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert taken.conversation == f"{TEAM}:{GENERAL}:private:{ANN}"
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "You earn enough.")]
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(ANN, "You earn enough.")]
     assert not slack.state.answers(GENERAL)
 
 
@@ -62,7 +62,7 @@ async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "privately when?"))
         slack.expire_all()
         await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("At noon.", final=True))
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
     assert [answer.text for answer in slack.state.answers(DM)] == ["At noon."]
 
 
@@ -71,12 +71,12 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
     elsewhere = slack.state.channel("elsewhere", bot=False)
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
-        (told,) = slack.state.whispers
+        (told,) = slack.state.ephemerals
         await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert "so only you see the answer" in told.text
     assert "/invite @" in told.text
-    assert [whisper.text for whisper in slack.state.whispers] == [told.text, "Elsewhere."]
+    assert [ephemeral.text for ephemeral in slack.state.ephemerals] == [told.text, "Elsewhere."]
 
 
 @pytest.mark.parametrize("code", ["is_archived", "restricted_action_thread_only_channel"])
@@ -87,7 +87,7 @@ async def test_why_an_answer_is_private_is_what_slack_said_and_not_always_an_inv
     slack.faults["chat.postMessage"].append(Fault(error=code))
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "where am I?"))
-    (told,) = slack.state.whispers
+    (told,) = slack.state.ephemerals
     assert "so only you see the answer" in told.text
     assert told.text.endswith(SlackRefused("chat.postMessage", code).remedy)
     assert "/invite" not in told.text
@@ -99,14 +99,14 @@ async def test_a_command_without_a_question_says_how_it_is_used(slack: FakeSlack
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask"))
     assert not host.taken
-    assert "/ask privately" in slack.state.whispers[0].text
+    assert "/ask privately" in slack.state.ephemerals[0].text
 
 
 async def test_a_question_that_could_not_be_stored_is_said_to_the_person(slack: FakeSlack) -> None:
     host = FakeHost(fail_next=StoreError("The disk is full."))
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
-    assert slack.state.whispers[0].text == "The disk is full."
+    assert slack.state.ephemerals[0].text == "The disk is full."
     assert not slack.state.answers(GENERAL)
 
 
@@ -132,11 +132,11 @@ async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: F
             await slack.say(ANN, GENERAL, f"{ME} usage")
         else:
             await slack.say(ANN, DM, "Usage")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
-    (whisper,) = slack.state.whispers
-    assert whisper.user == ANN
-    assert "**Today**: $0.0010, 1 model call" in whisper.text
+    (ephemeral,) = slack.state.ephemerals
+    assert ephemeral.user == ANN
+    assert "**Today**: $0.0010, 1 model call" in ephemeral.text
     assert host.asked_for_usage == [f"{TEAM}:{ANN}"]
     assert not host.taken
 
@@ -153,11 +153,11 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
             await slack.say(ANN, DM, "Memory!")
         else:
             await slack.shortcut(ANN, panels.MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
-    (whisper,) = slack.state.whispers
-    assert whisper.user == ANN
-    assert whisper.text == "This is what I remember:\n**1** The boat is blue. (2026-01-02)"
+    (ephemeral,) = slack.state.ephemerals
+    assert ephemeral.user == ANN
+    assert ephemeral.text == "This is what I remember:\n**1** The boat is blue. (2026-01-02)"
     ((viewer, words),) = host.asked_for_memory
     assert (viewer.person.id, viewer.place.audience, words) == (f"{TEAM}:{ANN}", PersonAudience(f"{TEAM}:{ANN}"), "")
     assert not host.taken
@@ -168,17 +168,17 @@ async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slac
     async with serving(slack, host):
         root = slack.state.write(BOB, GENERAL, "an old question")
         await slack.say(ANN, GENERAL, f"{ME} forget this thread", root.ts)
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
-        (whisper,) = slack.state.whispers
+        (ephemeral,) = slack.state.ephemerals
         question = "I will forget this thread."
-        assert (whisper.user, whisper.thread_ts, whisper.text) == (ANN, root.ts, question)
+        assert (ephemeral.user, ephemeral.thread_ts, ephemeral.text) == (ANN, root.ts, question)
         assert not host.forgotten
-        await slack.click(ANN, whisper, "Forget")
-        await slack.until(lambda: whisper.text != question)
+        await slack.click(ANN, ephemeral, "Forget")
+        await slack.until(lambda: ephemeral.text != question)
     assert host.forgotten == [(f"{TEAM}:{ANN}", "this thread", frozenset({f"{TEAM}:{GENERAL}:{root.ts}"}))]
     assert host.replies_too == [True]
-    assert whisper.text == forgetting_texts.receipt_text(host.receipt)
+    assert ephemeral.text == forgetting_texts.receipt_text(host.receipt)
 
 
 @pytest.mark.parametrize(
@@ -194,28 +194,28 @@ async def test_forgetting_everything_can_be_thought_over(
     host = FakeHost()
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget")
-        await slack.until(lambda: slack.state.whispers)
-        (whisper,) = slack.state.whispers
-        assert "forget this thread” in it" in whisper.text
-        await slack.click(ANN, whisper, "Everything…")
-        await slack.until(lambda: whisper.text == "I will forget everything.")
-        await slack.click(ANN, whisper, label)
-        await slack.until(lambda: not whisper.blocks[1:])
+        await slack.until(lambda: slack.state.ephemerals)
+        (ephemeral,) = slack.state.ephemerals
+        assert "forget this thread” in it" in ephemeral.text
+        await slack.click(ANN, ephemeral, "Everything…")
+        await slack.until(lambda: ephemeral.text == "I will forget everything.")
+        await slack.click(ANN, ephemeral, label)
+        await slack.until(lambda: not ephemeral.blocks[1:])
     assert host.forgotten == forgotten
-    assert whisper.text in (forgetting_texts.FORGET_DECLINED, forgetting_texts.receipt_text(host.receipt))
+    assert ephemeral.text in (forgetting_texts.FORGET_DECLINED, forgetting_texts.receipt_text(host.receipt))
 
 
 async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
         await slack.command(ANN, DM, "/forget")
-        await slack.until(lambda: slack.state.whispers)
-        (whisper,) = slack.state.whispers
-        await slack.click(ANN, whisper, "Something else…")
+        await slack.until(lambda: slack.state.ephemerals)
+        (ephemeral,) = slack.state.ephemerals
+        await slack.click(ANN, ephemeral, "Something else…")
         await slack.until(lambda: slack.state.views)
         await slack.submit(ANN, slack.state.views[0], "about Apollo")
-        await slack.until(lambda: whisper.text == "I will forget about Apollo.")
-        await slack.click(ANN, whisper, "Forget", ticked=True)
+        await slack.until(lambda: ephemeral.text == "I will forget about Apollo.")
+        await slack.click(ANN, ephemeral, "Forget", ticked=True)
         await slack.until(lambda: host.forgotten)
     assert host.forgotten == [(PERSON, "about Apollo", frozenset())]
     assert host.replies_too == [False]
@@ -223,8 +223,8 @@ async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(
 
 async def forgot_thread(slack: FakeSlack, host: FakeHost) -> frozenset[str]:
     """Return what ann forgets when she confirms "this thread"."""
-    await slack.until(lambda: slack.state.whispers)
-    await slack.click(ANN, slack.state.whispers[-1], "Forget")
+    await slack.until(lambda: slack.state.ephemerals)
+    await slack.click(ANN, slack.state.ephemerals[-1], "Forget")
     await slack.until(lambda: host.forgotten)
     ((person, token, thread),) = host.forgotten
     assert (person, token.removeprefix("this ")) == (PERSON, "thread")
@@ -270,10 +270,10 @@ async def test_a_private_question_in_a_direct_message_is_a_thread_like_any_other
 async def test_words_that_name_nothing_to_forget_get_one_sentence(slack: FakeSlack) -> None:
     async with serving(slack, FakeHost()):
         await slack.command(ANN, DM, "/forget", "nonsense")
-        await slack.until(lambda: slack.state.whispers)
-    (whisper,) = slack.state.whispers
-    assert whisper.text == "I did not understand “nonsense”."
-    assert not whisper.blocks[1:]
+        await slack.until(lambda: slack.state.ephemerals)
+    (ephemeral,) = slack.state.ephemerals
+    assert ephemeral.text == "I did not understand “nonsense”."
+    assert not ephemeral.blocks[1:]
 
 
 async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: FakeSlack) -> None:
@@ -281,8 +281,8 @@ async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: Fa
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, "hello")
         await slack.shortcut(ANN, panels.FORGET_SHORTCUT, message)
-        await slack.until(lambda: slack.state.whispers)
-        await slack.click(ANN, slack.state.whispers[0], "Forget")
+        await slack.until(lambda: slack.state.ephemerals)
+        await slack.click(ANN, slack.state.ephemerals[0], "Forget")
         await slack.until(lambda: host.forgotten)
     assert host.forgotten == [(PERSON, "thread", frozenset({f"{TEAM}:{GENERAL}:{message.ts}"}))]
 
@@ -291,9 +291,9 @@ async def test_a_button_works_for_nobody_else(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget", "everything")
-        await slack.until(lambda: slack.state.whispers)
-        await slack.acked(await slack.click(BOB, slack.state.whispers[0], "Forget"))
-        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.until(lambda: slack.state.ephemerals)
+        await slack.acked(await slack.click(BOB, slack.state.ephemerals[0], "Forget"))
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
     assert not host.forgotten
 
 
@@ -301,11 +301,11 @@ async def test_what_went_wrong_while_forgetting_is_said_to_the_person(slack: Fak
     host = FakeHost()
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget", "everything")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         host.fail_next = StoreError("The disk is full.")
-        await slack.click(ANN, slack.state.whispers[0], "Forget")
-        await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert slack.state.whispers[1].text == "The disk is full."
+        await slack.click(ANN, slack.state.ephemerals[0], "Forget")
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
+    assert slack.state.ephemerals[1].text == "The disk is full."
 
 
 async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack: FakeSlack) -> None:
@@ -320,7 +320,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
     assert taken.text == "when is that in Tokyo?"
     assert [(quoted.author, quoted.text) for quoted in taken.quoted] == [("bob", "meet @ann at 9")]
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "At 17:00.")]
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(ANN, "At 17:00.")]
 
 
 async def test_a_very_long_message_can_be_asked_about_by_its_beginning(slack: FakeSlack) -> None:
@@ -337,7 +337,7 @@ async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: Fak
         await slack.say(ANN, GENERAL, f"{ME} forget this thread, what about memory?")
         await slack.settled()
     assert len(host.taken) == 1
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers_them_again(slack: FakeSlack) -> None:
@@ -349,4 +349,4 @@ async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers
         await slack.deliver(envelope)
         await slack.until(lambda: not slack.faults["chat.postEphemeral"])
         await slack.acked(await slack.deliver(envelope, attempt=1))
-    assert len(slack.state.whispers) == 1
+    assert len(slack.state.ephemerals) == 1

@@ -147,7 +147,7 @@ async def test_what_a_button_did_stands_above_the_page_that_is_shown_anew(
     assert [asked for _, asked in host.asked_for_memory] == ["page 1", words, "page 2"]
     assert ann.text.count(HEADING) == 1
     assert pages_of(ann.view["private_metadata"]).memory == 2
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_another_page_of_the_list_stays_when_the_tab_is_opened_again(slack: FakeSlack, ann: HomeTab) -> None:
@@ -173,7 +173,7 @@ async def test_a_correction_is_typed_into_a_window_and_its_outcome_shown_in_the_
         await slack.until(lambda: slack.state.views)
         assert await fill_in(slack, ANN, slack.state.views[0], words="green tea") == {}
         await ann.changed("Corrected.")
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: FakeSlack, ann: HomeTab) -> None:
@@ -371,7 +371,7 @@ async def test_what_goes_wrong_is_one_sentence_where_it_was_asked(slack: FakeSla
     assert (
         lines.index("Forget what I told you") < lines.index("The disk is full.") < lines.index("Your usage and budget")
     )
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_while_nothing_can_be_looked_up_the_tab_says_so_and_offers_to_try_again(

@@ -348,8 +348,8 @@ async def test_a_command_that_is_none_of_the_bots_is_logged_and_answered(
 ) -> None:
     async with serving(slack, FakeHost()):
         await slack.command("U0ANN", "D0ANN", "/aks", "hello?")
-        await slack.until(lambda: slack.state.whispers)
-    assert "`/ask`" in slack.state.whispers[0].text
+        await slack.until(lambda: slack.state.ephemerals)
+    assert "`/ask`" in slack.state.ephemerals[0].text
     assert "command /aks" in caplog.text
 
 

@@ -84,8 +84,8 @@ async def test_a_refusal_shows_to_its_person_alone_and_the_event_is_acknowledged
         root = await slack.say(BOB, GENERAL, "between us")
         await slack.say(ANN, GENERAL, f"{ME} hello", root.ts)
         await slack.settled()
-    [whisper] = slack.state.whispers
-    assert (whisper.user, whisper.text, whisper.thread_ts) == (ANN, CLOSED, root.ts)
+    [ephemeral] = slack.state.ephemerals
+    assert (ephemeral.user, ephemeral.text, ephemeral.thread_ts) == (ANN, CLOSED, root.ts)
     assert not slack.state.answers(GENERAL)
 
 
@@ -104,7 +104,7 @@ async def test_who_was_told_just_now_is_not_told_again(slack: FakeSlack) -> None
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
     assert not slack.state.answers(DM)
 
 
@@ -113,7 +113,7 @@ async def test_a_command_is_always_answered_and_leaves_no_question_behind(slack:
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/ask", "hello?")
         await slack.settled()
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, CLOSED)]
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(ANN, CLOSED)]
     assert not slack.state.answers(GENERAL)
 
 
@@ -147,7 +147,7 @@ async def test_budget_is_answered_in_private_as_a_command_and_in_words(slack: Fa
         ("slack:T0TEAM:U0ANN", GENERAL, "person:slack:T0TEAM:U0BOB exempt"),
         ("slack:T0TEAM:U0ANN", GENERAL, "everyone"),
     ]
-    assert [(w.user, w.text) for w in slack.state.whispers] == [(ANN, "You have used nothing today.")] * 2
+    assert [(w.user, w.text) for w in slack.state.ephemerals] == [(ANN, "You have used nothing today.")] * 2
     assert not host.taken
 
 
@@ -173,7 +173,7 @@ async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_mess
         ("slack:T0TEAM:U0ANN", Authority.EMPLOYEE, team, ""),
         ("slack:T0TEAM:U0GUEST", Authority.GUEST, Place(GroupAudience("slack:T0TEAM:D0GUEST")), ""),
     ]
-    assert [w.text for w in slack.state.whispers] == ["Nothing is set for everybody here."] * 3
+    assert [w.text for w in slack.state.ephemerals] == ["Nothing is set for everybody here."] * 3
     assert not host.taken
 
 
@@ -194,10 +194,10 @@ async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack
         for command in ("/stop", "/memory", "/usage", "/model", "/budget", "/policy"):
             await slack.command(BOB, GENERAL, command)
         await slack.settled()
-        await slack.until(lambda: len(slack.state.whispers) == 8)
+        await slack.until(lambda: len(slack.state.ephemerals) == 8)
     assert not host.stopped
     assert host.asked_for_memory == host.asked_for_budget == host.asked_for_policy == []
-    assert {whisper.text for whisper in slack.state.whispers} == {
+    assert {ephemeral.text for ephemeral in slack.state.ephemerals} == {
         "I may not answer you; please ask my operator to let you in."
     }
 
@@ -217,8 +217,8 @@ async def test_a_denied_person_still_has_their_own_words_forgotten(slack: FakeSl
     async with serving(slack, host):
         await slack.command(BOB, GENERAL, "/forget", "everything")
         await slack.settled()
-        await slack.until(lambda: slack.state.whispers)
-    assert "may not answer" not in slack.state.whispers[0].text
+        await slack.until(lambda: slack.state.ephemerals)
+    assert "may not answer" not in slack.state.ephemerals[0].text
 
 
 async def test_nothing_is_posted_for_somebody_who_may_not_ask(slack: FakeSlack) -> None:
@@ -226,7 +226,7 @@ async def test_nothing_is_posted_for_somebody_who_may_not_ask(slack: FakeSlack) 
     async with serving(slack, host):
         await slack.command(BOB, GENERAL, "/ask", "hello?")
         await slack.settled()
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert not slack.state.called("chat.postMessage")
     assert not host.taken
 
@@ -254,7 +254,7 @@ async def test_a_question_of_whom_slack_does_not_tell_waits_and_is_tried_again(
         await slack.until(lambda: host.taken)
         await slack.until(lambda: not host.chosen_for.get(f"owed:{TEAM}"))
     assert [(asked.text, asked.authority) for asked in host.taken] == [("hello", Authority.EMPLOYEE)]
-    assert not any(whisper.text.startswith("I talk to members only") for whisper in slack.state.whispers)
+    assert not any(ephemeral.text.startswith("I talk to members only") for ephemeral in slack.state.ephemerals)
     waits = [line for line in caplog.messages if "until Slack tells who wrote them" in line]
     assert len(waits) == 1
 
@@ -313,7 +313,7 @@ async def test_a_model_that_is_kept_for_a_team_is_asked_for_with_the_team(slack:
     host = FakeHost()
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/model")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     (who,) = host.asked_for_models
     assert who == Requester(f"{TEAM}:{ANN}", GENERAL, team="T0TEAM")
     assert may_use(AccessRules(models=parse_model_access('{"m": "team:T0TEAM"}')), "m", who)

@@ -146,7 +146,7 @@ async def test_somebody_who_was_deactivated_is_not_answered(slack: FakeSlack) ->
         await slack.settled()
         await asyncio.sleep(0)
     assert not host.taken
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_a_guest_whom_nobody_listed_yet_asks_by_command_in_a_place_of_its_own(slack: FakeSlack) -> None:

@@ -26,8 +26,8 @@ async def api(slack: FakeSlack) -> AsyncGenerator[SlackApi, None]:
         yield SlackApi(client, session)
 
 
-def whispered(slack: FakeSlack) -> list[tuple[str, str, str, str]]:
-    return [(one.channel, one.thread_ts, one.user, one.text) for one in slack.state.whispers]
+def shown_ephemerals(slack: FakeSlack) -> list[tuple[str, str, str, str]]:
+    return [(one.channel, one.thread_ts, one.user, one.text) for one in slack.state.ephemerals]
 
 
 def posted(slack: FakeSlack) -> list[tuple[str, str]]:
@@ -39,15 +39,15 @@ async def test_it_is_said_in_the_thread_by_the_address_that_came_with_the_reques
 ) -> None:
     to = ReplyTo(GENERAL, ANN, ROOT, response_url=slack.response_url(GENERAL, ANN))
     await Ephemeral(api, to).send(SECRET)
-    assert whispered(slack) == [(GENERAL, ROOT, ANN, SECRET)]
+    assert shown_ephemerals(slack) == [(GENERAL, ROOT, ANN, SECRET)]
     assert not slack.state.called("chat.postEphemeral")
 
 
 async def test_where_that_address_is_used_up_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
-    whisper = Ephemeral(api, ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN)))
+    ephemeral = Ephemeral(api, ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN)))
     for _ in range(RESPONSES + 2):
-        await whisper.send(SECRET)
-    assert whispered(slack) == [(GENERAL, "", ANN, SECRET)] * (RESPONSES + 2)
+        await ephemeral.send(SECRET)
+    assert shown_ephemerals(slack) == [(GENERAL, "", ANN, SECRET)] * (RESPONSES + 2)
     assert len(slack.state.called("chat.postEphemeral")) == 2
     assert not posted(slack)
 
@@ -56,7 +56,7 @@ async def test_where_that_address_is_too_old_it_is_an_ephemeral_message(slack: F
     to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
     slack.expire_all()
     await Ephemeral(api, to).send(SECRET)
-    assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
+    assert shown_ephemerals(slack) == [(GENERAL, "", ANN, SECRET)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def test_where_an_ephemeral_message_is_refused_it_is_a_direct_message(
     slack.faults["chat.postEphemeral"].append(Fault(error=code))
     await Ephemeral(api, ReplyTo(GENERAL, ANN, ROOT)).send(SECRET)
     assert posted(slack) == [(DM, SECRET)]
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 @pytest.mark.parametrize(("fault", "error"), [(DOWN, SlackDown), (limited(30), SlackLimited)])
@@ -79,7 +79,7 @@ async def test_what_passes_is_no_reason_to_say_it_elsewhere(
     with pytest.raises(error):
         await Ephemeral(api, ReplyTo(GENERAL, ANN)).send(SECRET)
     assert not posted(slack)
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_where_a_direct_message_is_refused_too_nobody_is_told(slack: FakeSlack, api: SlackApi) -> None:
@@ -94,7 +94,7 @@ async def test_what_cannot_be_replaced_is_said_below(slack: FakeSlack, api: Slac
     to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
     slack.expire_all()
     await Ephemeral(api, to).replace(SECRET)
-    assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
+    assert shown_ephemerals(slack) == [(GENERAL, "", ANN, SECRET)]
 
 
 async def test_notifications_show_the_words_without_the_marks_of_markdown(slack: FakeSlack, api: SlackApi) -> None:

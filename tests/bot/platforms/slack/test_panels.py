@@ -18,7 +18,7 @@ from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.slack_things import BOT_USER, FakeEphemeral
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
@@ -27,30 +27,30 @@ TEA = ShownEntry("p:3", 4, "Preference: tea", "2026-01-02", everywhere=True, pla
 LIST = MemoryAnswer("I remember:", (BOAT, TEA), page=2, pages=3)
 
 
-def labels(whisper: FakeWhisper) -> list[list[str]]:
+def labels(ephemeral: FakeEphemeral) -> list[list[str]]:
     """Return the buttons in each row."""
-    rows = [block["elements"] for block in whisper.blocks if block["type"] == "actions"]
+    rows = [block["elements"] for block in ephemeral.blocks if block["type"] == "actions"]
     return [[button["text"]["text"] for button in row] for row in rows]
 
 
-async def shown(slack: FakeSlack) -> FakeWhisper:
-    await slack.until(lambda: slack.state.whispers)
+async def shown(slack: FakeSlack) -> FakeEphemeral:
+    await slack.until(lambda: slack.state.ephemerals)
     await slack.settled()
-    return slack.state.whispers[-1]
+    return slack.state.ephemerals[-1]
 
 
 async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlack) -> None:
     async with serving(slack, FakeHost(remembered=LIST)):
         await slack.command(ANN, GENERAL, "/memory")
-        whisper = await shown(slack)
-    assert whisper.user == ANN
-    assert whisper.text.splitlines() == [
+        ephemeral = await shown(slack)
+    assert ephemeral.user == ANN
+    assert ephemeral.text.splitlines() == [
         "I remember:",
         "**1** The boat is blue. ([2026-01-02](https://slack.example/p1))",
         "**4** Preference: tea (2026-01-02)",
         "Page 2 of 3",
     ]
-    assert labels(whisper) == [
+    assert labels(ephemeral) == [
         ["Delete", "Correct", "Use everywhere"],
         ["Delete", "Correct", "Only where it was said"],
         ["Earlier page", "Next page"],
@@ -75,29 +75,29 @@ async def test_a_button_asks_for_the_entry_beside_it_and_its_outcome_takes_the_p
     host = FakeHost(remembered=replace(LIST, undo="f:9"))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory", "page 2")
-        whisper = await shown(slack)
+        ephemeral = await shown(slack)
         host.remembered = MemoryAnswer("Done.", (TEA,))
-        await slack.click(ANN, whisper, label, number)
-        await slack.until(lambda: whisper.text.startswith("Done."))
+        await slack.click(ANN, ephemeral, label, number)
+        await slack.until(lambda: ephemeral.text.startswith("Done."))
     assert [asked for _, asked in host.asked_for_memory] == ["page 2", words]
     viewer = host.asked_for_memory[-1][0]
     assert viewer.place.audience == PersonAudience(f"slack:T0TEAM:{ANN}")
     assert viewer.channel == GENERAL
-    assert len(slack.state.whispers) == 1
+    assert len(slack.state.ephemerals) == 1
 
 
 async def test_a_correction_is_typed_into_a_window_that_holds_the_entry(slack: FakeSlack) -> None:
     host = FakeHost(remembered=LIST)
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory")
-        whisper = await shown(slack)
-        await slack.click(ANN, whisper, "Correct", 1)
+        ephemeral = await shown(slack)
+        await slack.click(ANN, ephemeral, "Correct", 1)
         await slack.until(lambda: slack.state.views)
         (view,) = slack.state.views
         assert view["blocks"][0]["element"]["initial_value"] == "tea"
         host.remembered = MemoryAnswer("Corrected.")
         await slack.acked(await slack.submit(ANN, view, "green tea"))
-        await slack.until(lambda: whisper.text == "Corrected.")
+        await slack.until(lambda: ephemeral.text == "Corrected.")
     assert host.asked_for_memory[-1][1] == "correct p:3 green tea"
 
 
@@ -105,10 +105,10 @@ async def test_the_buttons_work_for_nobody_else(slack: FakeSlack) -> None:
     host = FakeHost(remembered=LIST)
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory")
-        whisper = await shown(slack)
-        await slack.click(BOB, whisper, "Delete")
-        await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, reply_texts.NOT_YOURS)
+        ephemeral = await shown(slack)
+        await slack.click(BOB, ephemeral, "Delete")
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
+    assert (slack.state.ephemerals[-1].user, slack.state.ephemerals[-1].text) == (BOB, reply_texts.NOT_YOURS)
     assert len(host.asked_for_memory) == 1
 
 
@@ -116,14 +116,14 @@ async def test_an_outcome_that_can_no_longer_take_the_place_of_the_list_stands_b
     host = FakeHost(remembered=LIST)
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory")
-        whisper = await shown(slack)
-        await slack.click(ANN, whisper, "Correct")
+        ephemeral = await shown(slack)
+        await slack.click(ANN, ephemeral, "Correct")
         await slack.until(lambda: slack.state.views)
         slack.expire_all()
         host.remembered = MemoryAnswer("Corrected.")
         await slack.submit(ANN, slack.state.views[0], "The boat is red.")
-        await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (ANN, "Corrected.")
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
+    assert (slack.state.ephemerals[-1].user, slack.state.ephemerals[-1].text) == (ANN, "Corrected.")
 
 
 @pytest.mark.parametrize("words", ["delete 3", "export", "pause here"])
@@ -133,7 +133,7 @@ async def test_words_behind_memory_are_read_in_commands_and_in_mentions(slack: F
         await slack.command(ANN, GENERAL, "/memory", words)
         await shown(slack)
         await slack.say(ANN, GENERAL, f"{ME} memory {words}")
-        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
         await slack.settled()
     assert [asked for _, asked in host.asked_for_memory] == [words, words]
     assert not host.taken
@@ -152,8 +152,8 @@ async def test_an_export_is_a_file_in_the_direct_messages(slack: FakeSlack) -> N
     host = FakeHost(remembered=MemoryAnswer("All of it.", file='{"version": 1}'))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory", "export")
-        whisper = await shown(slack)
-    assert whisper.text == platforms_texts.EXPORT_SENT
+        ephemeral = await shown(slack)
+    assert ephemeral.text == platforms_texts.EXPORT_SENT
     assert slack.state.files == [(DM, FILE_NAME, b'{"version": 1}')]
     assert [message.text for message in slack.state.answers(DM) if not message.files] == ["All of it."]
     assert not slack.state.answers(GENERAL)
@@ -164,8 +164,8 @@ async def test_an_export_that_slack_refuses_says_which_scope_is_missing(slack: F
     async with serving(slack, host):
         slack.faults["files.getUploadURLExternal"].append(Fault(error="missing_scope"))
         await slack.command(ANN, GENERAL, "/memory", "export")
-        whisper = await shown(slack)
-    assert whisper.text == platforms_texts.EXPORT_NOT_SENT
+        ephemeral = await shown(slack)
+    assert ephemeral.text == platforms_texts.EXPORT_NOT_SENT
     assert not slack.state.answers(DM)
 
 
@@ -173,8 +173,8 @@ async def test_what_goes_wrong_is_told_to_the_person(slack: FakeSlack) -> None:
     host = FakeHost(fail_next=StoreError("The disk is full."))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory")
-        whisper = await shown(slack)
-    assert whisper.text == "The disk is full."
+        ephemeral = await shown(slack)
+    assert ephemeral.text == "The disk is full."
 
 
 async def test_admins_manage_a_channel_and_members_do_not(slack: FakeSlack) -> None:
@@ -195,13 +195,13 @@ async def test_an_entry_that_is_cut_is_opened_and_decided_about_where_it_stands_
     host = FakeHost(remembered=MemoryAnswer("I remember:", (long,), page=2, pages=3))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory", "page 2")
-        whisper = await shown(slack)
-        assert labels(whisper) == [["Open 1"], ["Earlier page", "Next page"]]
+        ephemeral = await shown(slack)
+        assert labels(ephemeral) == [["Open 1"], ["Earlier page", "Next page"]]
         host.remembered = replace(host.remembered, text="", opened=True)
-        await slack.click(ANN, whisper, "Open 1")
-        await slack.until(lambda: long.text in whisper.text)
-        assert labels(whisper) == [["Delete", "Correct", "Use everywhere", "Back"]]
-        await slack.click(ANN, whisper, "Back")
+        await slack.click(ANN, ephemeral, "Open 1")
+        await slack.until(lambda: long.text in ephemeral.text)
+        assert labels(ephemeral) == [["Delete", "Correct", "Use everywhere", "Back"]]
+        await slack.click(ANN, ephemeral, "Back")
         await slack.until(lambda: len(host.asked_for_memory) == 3)
     assert [words for _, words in host.asked_for_memory] == ["page 2", "show f:7", "page 2"]
 

@@ -14,22 +14,22 @@ from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_home import fill_in
-from tests.fakes.slack_things import FakeWhisper
+from tests.fakes.slack_things import FakeEphemeral
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 TEAM = "slack:T0TEAM"
 
 
-def labels(whisper: FakeWhisper) -> list[str]:
-    buttons: list[Any] = [one for block in whisper.blocks if block["type"] == "actions" for one in block["elements"]]
+def labels(ephemeral: FakeEphemeral) -> list[str]:
+    buttons: list[Any] = [one for block in ephemeral.blocks if block["type"] == "actions" for one in block["elements"]]
     return [button["text"]["text"] for button in buttons]
 
 
-async def said(slack: FakeSlack, user: str, channel: str, command: str, words: str = "") -> FakeWhisper:
-    before = len(slack.state.whispers)
+async def said(slack: FakeSlack, user: str, channel: str, command: str, words: str = "") -> FakeEphemeral:
+    before = len(slack.state.ephemerals)
     await slack.command(user, channel, command, words)
-    await slack.until(lambda: len(slack.state.whispers) > before)
-    return slack.state.whispers[-1]
+    await slack.until(lambda: len(slack.state.ephemerals) > before)
+    return slack.state.ephemerals[-1]
 
 
 async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_said(slack: FakeSlack) -> None:
@@ -65,17 +65,17 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
     slack.state.channels[channel].members.add(boss)
     host = FakeHost()
     async with serving(slack, host):
-        whisper = await said(slack, boss, channel, "/policy")
-        await slack.click(boss, whisper, SET_POLICY.label)
+        ephemeral = await said(slack, boss, channel, "/policy")
+        await slack.click(boss, ephemeral, SET_POLICY.label)
         await slack.until(lambda: slack.state.views)
         (view,) = slack.state.views
         assert [block["block_id"] for block in view["blocks"]] == ["name", "text"]
         await fill_in(slack, boss, view, name="budget", text="at most 50 EUR")
         await slack.until(lambda: len(host.asked_for_policy) == 2)
-        await slack.until(lambda: labels(whisper) == [])
+        await slack.until(lambda: labels(ephemeral) == [])
     assert host.asked_for_policy[-1][1] == "set budget: at most 50 EUR"
     assert host.asked_for_policy[-1][0].place.audience == audience
-    assert len(slack.state.whispers) == 1
+    assert len(slack.state.ephemerals) == 1
 
 
 async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_meanwhile(slack: FakeSlack) -> None:
@@ -83,20 +83,20 @@ async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_mean
     slack.state.channels[SECRET].members.add(boss)
     host = FakeHost()
     async with serving(slack, host):
-        whisper = await said(slack, boss, SECRET, "/policy")
-        await slack.click(boss, whisper, SET_POLICY.label)
+        ephemeral = await said(slack, boss, SECRET, "/policy")
+        await slack.click(boss, ephemeral, SET_POLICY.label)
         await slack.until(lambda: slack.state.views)
         slack.state.channels[SECRET].members.remove(boss)
         await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
-        await slack.until(lambda: platforms_texts.NOT_CHANGED_THERE in slack.state.whispers[-1].text)
+        await slack.until(lambda: platforms_texts.NOT_CHANGED_THERE in slack.state.ephemerals[-1].text)
     assert [words for _, words in host.asked_for_policy] == [""]
 
 
 async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
     host = FakeHost(operators={f"{TEAM}:{ANN}"})
     async with serving(slack, host):
-        whisper = await said(slack, ANN, GENERAL, "/budget")
-        await slack.click(BOB, whisper, CHANGE.label)
-        await slack.until(lambda: len(slack.state.whispers) == 2)
-    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, reply_texts.NOT_YOURS)
+        ephemeral = await said(slack, ANN, GENERAL, "/budget")
+        await slack.click(BOB, ephemeral, CHANGE.label)
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
+    assert (slack.state.ephemerals[-1].user, slack.state.ephemerals[-1].text) == (BOB, reply_texts.NOT_YOURS)
     assert not slack.state.views

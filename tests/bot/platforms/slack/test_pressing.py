@@ -22,7 +22,7 @@ from tests.fakes.nothing_scheduled import NothingScheduled
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
-from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeMessage, FakeWhisper, Object
+from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeEphemeral, FakeMessage, Object
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 TEAM = "slack:T0TEAM"
@@ -73,31 +73,31 @@ class OneSchedule(NothingScheduled):
 
 
 def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
-    return [(whisper.user, whisper.text) for whisper in slack.state.whispers]
+    return [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals]
 
 
 async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(slack: FakeSlack) -> None:
     host, shown = reply(slack)
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Good answer"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.acked(await slack.click(ANN, shown, "Bad answer"))
-        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
     assert host.verdicts == {(7, f"{TEAM}:{BOB}"): ReplyVerdict.GOOD, (7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
     assert said_alone(slack) == [
         (BOB, platforms_texts.NOTED),
         (ANN, platforms_texts.NOTED),
     ]
-    assert {whisper.thread_ts for whisper in slack.state.whispers} == {ROOT}
+    assert {ephemeral.thread_ts for ephemeral in slack.state.ephemerals} == {ROOT}
 
 
 async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
     host, shown = reply(slack)
     async with serving(slack, host):
         await slack.click(ANN, shown, "Good answer")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.click(ANN, shown, "Bad answer")
-        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
     assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
 
@@ -107,7 +107,7 @@ async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, lab
     host.replies.clear()
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert said_alone(slack) == [(ANN, platforms_texts.NO_SUCH_REPLY)]
 
 
@@ -132,7 +132,7 @@ async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(sla
         await slack.until(lambda: host.deleted_replies)
         await slack.settled()
     assert host.deleted_replies == [7]
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 @pytest.mark.parametrize("form", ["rich_text", "markdown"])
@@ -159,7 +159,7 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
     shown.blocks = [words[form], *shown.blocks]
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Undo"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         assert shown.edits == 0
         await slack.click(ANN, shown, "Undo")
         await slack.until(lambda: shown.edits)
@@ -185,11 +185,11 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
     shown.blocks = [blocks["before"], *shown.blocks]
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Cancel"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         assert (shown.edits, schedules.cancelled) == (0, [])
         await slack.click(ANN, shown, "Cancel")
         await slack.until(lambda: shown.edits)
-    assert [whisper.text for whisper in slack.state.whispers] == [reply_texts.NOT_YOURS, "Cancelled."]
+    assert [ephemeral.text for ephemeral in slack.state.ephemerals] == [reply_texts.NOT_YOURS, "Cancelled."]
     assert (schedules.cancelled, host.taken_back) == ([7], [])
     assert shown.blocks[0] == blocks["after"]
     assert labels(shown.blocks[1:], ANN) == [label for label in before if label not in {"Change", "Cancel"}]
@@ -202,17 +202,17 @@ async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_i
     await ScheduleService(host.store.schedules, host.store.preferences, FakeClock()).remind(ann, "tomorrow at 9:00 tea")
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Change"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         assert not slack.state.views
         await slack.click(ANN, shown, "Change")
         await slack.until(lambda: slack.state.views)
         (view,) = slack.state.views
         await slack.fill_in(ANN, view, when={"value": "tomorrow at 10:00"}, what={"value": "call Eve"})
-        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
     (schedule,) = await host.store.schedules.of_person(f"{TEAM}:{ANN}")
     assert schedule.definition.words == "call Eve"
-    assert "10:00" in slack.state.whispers[1].text
-    assert slack.state.whispers[1].thread_ts == ROOT
+    assert "10:00" in slack.state.ephemerals[1].text
+    assert slack.state.ephemerals[1].thread_ts == ROOT
     assert (shown.edits, shown.text) == (0, "It is blue.")
 
 
@@ -228,10 +228,10 @@ async def test_what_was_remembered_is_taken_back_for_the_asker_and_nobody_else(s
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO})
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Undo"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         assert host.taken_back == []
         await slack.acked(await slack.click(ANN, shown, "Undo"))
-        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
     assert host.taken_back == [7]
     assert said_alone(slack)[1] == (ANN, "Taken back: tea.")
 
@@ -247,7 +247,7 @@ async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(sl
     shown.blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT), plain=True)
     async with serving(slack, host):
         await slack.click(BOB, shown, "Delete this reply")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert [user for user, _ in said_alone(slack)] == [BOB]
     assert not host.deleted_replies
 
@@ -256,11 +256,11 @@ async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_pres
     host, _ = reply(slack)
     host.replies = [replace(host.replies[0], conversation=PRIVATE)]
     blocks = blocks_below(OFFERS, 7, PRIVATE, ReplyTo(GENERAL, ANN, ROOT, private=True))
-    alone = FakeWhisper(GENERAL, ANN, "It is blue.", blocks)
-    slack.state.whispers.append(alone)
+    alone = FakeEphemeral(GENERAL, ANN, "It is blue.", blocks)
+    slack.state.ephemerals.append(alone)
     async with serving(slack, host):
         await slack.click(ANN, alone, "Delete this reply")
-        await slack.until(lambda: not slack.state.whispers)
+        await slack.until(lambda: not slack.state.ephemerals)
     assert host.deleted_replies == [7]
 
 
@@ -268,12 +268,12 @@ async def test_of_a_private_reply_of_several_pages_it_is_said_which_stay(slack: 
     host, _ = reply(slack)
     host.replies = [replace(host.replies[0], conversation=PRIVATE, pages=("@/7:0", "@/7:1"))]
     blocks = blocks_below(OFFERS, 7, PRIVATE, ReplyTo(GENERAL, ANN, ROOT, private=True))
-    first, last = FakeWhisper(GENERAL, ANN, "It is", []), FakeWhisper(GENERAL, ANN, "blue.", blocks)
-    slack.state.whispers += [first, last]
+    first, last = FakeEphemeral(GENERAL, ANN, "It is", []), FakeEphemeral(GENERAL, ANN, "blue.", blocks)
+    slack.state.ephemerals += [first, last]
     async with serving(slack, host):
         await slack.click(ANN, last, "Delete this reply")
-        await slack.until(lambda: last not in slack.state.whispers and len(slack.state.whispers) == 2)
-    assert slack.state.whispers[1].text == platforms_texts.ONLY_THIS_PAGE
+        await slack.until(lambda: last not in slack.state.ephemerals and len(slack.state.ephemerals) == 2)
+    assert slack.state.ephemerals[1].text == platforms_texts.ONLY_THIS_PAGE
     assert host.deleted_replies == [7]
 
 
@@ -381,7 +381,7 @@ async def test_a_reaction_judges_and_taking_it_back_takes_that_back(
         assert host.verdicts == {(7, f"{TEAM}:{BOB}"): verdict}
         await slack.acked(await slack.react(BOB, shown, name, added=False))
     assert host.verdicts == {}
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_of_several_reactions_the_last_one_added_counts(slack: FakeSlack) -> None:
@@ -398,7 +398,7 @@ async def test_a_reaction_that_is_taken_back_leaves_what_was_said_after_it(slack
     async with serving(slack, host):
         await slack.acked(await slack.react(ANN, shown, "+1"))
         await slack.click(ANN, shown, "Bad answer")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.acked(await slack.react(ANN, shown, "+1", added=False))
     assert host.verdicts == {(7, f"{TEAM}:{ANN}"): ReplyVerdict.BAD}
 
@@ -410,7 +410,7 @@ async def test_a_wastebasket_of_the_asker_deletes_and_one_of_somebody_else_does_
         assert not host.deleted_replies
         await slack.acked(await slack.react(ANN, shown, "wastebasket"))
     assert host.deleted_replies == [7]
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 @pytest.mark.parametrize("name", ["eyes", "heart", "clap"])
@@ -478,7 +478,7 @@ async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_it
     host.replies = [replace(host.replies[0], channel=DM, conversation=f"{TEAM}:{DM}:{ROOT}", question="My secret?")]
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert said_alone(slack) == [(ANN, platforms_texts.NO_SUCH_REPLY)]
     assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
 
@@ -514,7 +514,7 @@ async def test_what_a_button_carries_of_a_place_that_its_presser_cannot_read_is_
     shown.blocks = blocks_below(frozenset({ReplyAction(label.lower())}), 7, conversation, to)
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, label))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert not host.taken
 
 
@@ -524,6 +524,6 @@ async def test_a_button_works_for_members_of_a_private_channel_and_not_after_the
         await slack.acked(await slack.click(ANN, shown, "Continue"))
         slack.state.channels[SECRET].members -= {BOB}
         await slack.acked(await slack.click(BOB, shown, "Continue"))
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert [taken.person.id for taken in host.taken] == [f"{TEAM}:{ANN}"]
     assert said_alone(slack) == [(BOB, platforms_texts.NOT_ASKED_THERE)]

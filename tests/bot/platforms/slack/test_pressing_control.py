@@ -12,7 +12,7 @@ from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper, Object
+from tests.fakes.slack_things import BOT_USER, FakeEphemeral, FakeMessage, Object
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
@@ -21,7 +21,7 @@ CONTINUE = frozenset({ReplyAction.CONTINUE})
 
 
 def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
-    return [(whisper.user, whisper.text) for whisper in slack.state.whispers]
+    return [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals]
 
 
 # Stopping
@@ -37,7 +37,7 @@ async def test_the_word_stop_stops_the_thread_once_and_is_no_question(slack: Fak
         await slack.settled()
     assert host.stopped == [conversation]
     assert host.taken == host.overheard == []
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_stop_where_nothing_runs_is_answered_in_private_once(slack: FakeSlack) -> None:
@@ -64,7 +64,7 @@ async def test_stop_among_people_stops_without_a_mention_or_is_talk(slack: FakeS
         await slack.settled()
     assert [incoming.text for incoming in host.overheard] == ["stop"]
     assert len(host.stopped) == 2
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_stop_in_a_thread_without_the_bot_is_nothing_to_it(slack: FakeSlack) -> None:
@@ -99,7 +99,7 @@ async def test_the_command_stop_stops_what_was_asked_by_command_there_whichever_
     host.running.add(host.taken[0].conversation)
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/stop")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert host.taken[0].conversation in host.stopped
     assert said_alone(slack) == [(ANN, reply_texts.STOPPING)]
 
@@ -113,7 +113,7 @@ async def test_the_command_stop_leaves_what_others_take_part_in(slack: FakeSlack
         await slack.settled()
         host.running |= {incoming.conversation for incoming in host.taken}
         await slack.command(ANN, GENERAL, "/stop")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert host.stopped == []
 
 
@@ -124,7 +124,7 @@ async def test_the_command_stop_in_a_direct_message_stops_what_runs_there(slack:
         await slack.settled()
         host.running.add(host.taken[0].conversation)
         await slack.command(ANN, DM, "/stop")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     assert said_alone(slack) == [(ANN, reply_texts.STOPPING)]
 
 
@@ -140,7 +140,7 @@ async def test_the_word_stop_beside_the_threads_of_a_direct_message_stops_all_th
         await slack.settled()
     assert set(host.stopped) == {incoming.conversation for incoming in host.taken if incoming.channel == DM}
     assert len(host.taken) == 3
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
 
 
 async def test_the_word_stop_in_a_thread_of_a_direct_message_stops_that_thread_only(slack: FakeSlack) -> None:
@@ -158,7 +158,7 @@ async def test_the_word_stop_in_a_thread_of_a_direct_message_stops_that_thread_o
 async def test_the_command_stop_says_when_nothing_runs_and_how_to_stop_a_thread(slack: FakeSlack) -> None:
     async with serving(slack, FakeHost()):
         await slack.command(ANN, GENERAL, "/stop")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
     ((_, text),) = said_alone(slack)
     assert text == f"{reply_texts.NOTHING_RUNNING} To stop an answer in a thread, write “@cogency stop” in it."
 
@@ -174,11 +174,11 @@ async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> Non
 # Going on
 
 
-async def cut(slack: FakeSlack, host: FakeHost) -> FakeMessage | FakeWhisper:
+async def cut(slack: FakeSlack, host: FakeHost) -> FakeMessage | FakeEphemeral:
     """Cut the last question's answer, and return where its button is."""
     asked = host.taken[-1]
     await host.surface(asked).post(PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE, turn=1))
-    return [*slack.state.answers(asked.channel), *slack.state.whispers][-1]
+    return [*slack.state.answers(asked.channel), *slack.state.ephemerals][-1]
 
 
 async def test_an_answer_that_was_cut_goes_on_at_a_click_on_the_button_below_it(slack: FakeSlack) -> None:
@@ -248,7 +248,7 @@ async def test_an_answer_that_is_whole_offers_nothing(slack: FakeSlack) -> None:
         await slack.say(ANN, DM, "hello")
         await slack.settled()
         await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Whole.", final=True))
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
     assert not slack.state.called("chat.postEphemeral")
 
 
@@ -258,7 +258,7 @@ async def test_an_answer_that_is_whole_offers_nothing(slack: FakeSlack) -> None:
 async def test_model_says_what_answers_and_what_may_be_chosen(slack: FakeSlack) -> None:
     async with serving(slack, FakeHost()):
         await slack.command(ANN, GENERAL, "/model")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.say(ANN, GENERAL, f"{ME} Model?")
         await slack.settled()
     (user, command), mention = said_alone(slack)
@@ -271,7 +271,7 @@ async def test_model_with_a_name_changes_the_callers_model_and_back(slack: FakeS
     host, person = FakeHost(), f"{TEAM}:{ANN}"
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/model", "other:model")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         assert host.chosen == {person: "other:model"}
         await slack.say(ANN, DM, "model usual")
         await slack.settled()
@@ -283,7 +283,7 @@ async def test_a_model_that_may_not_be_chosen_gets_one_sentence(slack: FakeSlack
     host = FakeHost()
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/model", "wrong")
-        await slack.until(lambda: slack.state.whispers)
+        await slack.until(lambda: slack.state.ephemerals)
         await slack.say(ANN, GENERAL, f"{ME} model wrong")
         await slack.settled()
     sentence = "That model cannot be chosen: choose one of usual:model, other:model."

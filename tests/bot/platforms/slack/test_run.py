@@ -160,7 +160,9 @@ async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_it
         await slack.until(lambda: len(host.taken) == 3)
         assert envelopes[0]["envelope_id"] not in slack.acks
     assert [asked.text for asked in host.taken] == ["0?", "1?", "2?"]
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, platforms_texts.KEPT_WAITING)]
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [
+        (ANN, platforms_texts.KEPT_WAITING)
+    ]
 
 
 async def test_what_came_again_meanwhile_is_taken_in_once_and_then_acknowledged(slack: FakeSlack) -> None:

@@ -181,9 +181,9 @@ async def test_a_private_answer_is_shown_once_complete(slack: FakeSlack, api: Sl
     surface = PrivateSurface(SurfaceParts(api, ME, slack.clock), replace(to, private=True), CONVERSATION)
     page = await surface.post(KEY, PageContent("Hel"))
     await surface.edit(page, PageContent("Hello, al"))
-    assert not slack.state.whispers
+    assert not slack.state.ephemerals
     await surface.edit(PageRef(page.id), PageContent("Hello, @here.", final=True))
-    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "Hello, ＠here.")]
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(ANN, "Hello, ＠here.")]
     assert not slack.state.answers(GENERAL)
 
 
