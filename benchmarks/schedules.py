@@ -337,7 +337,9 @@ class Replica:
         said = decode(claim.progress).reply or "an answer"
         world.shown.setdefault(claim.incoming.event_id, set()).add(claim.turn)
         with suppress(LeaseLost):
-            await take(lambda: ledger.finish(claim, Closing(Outcome.ANSWERED, said, passed_over=True), world.time))
+            await take(
+                lambda: ledger.finish(claim, Closing(Outcome.ANSWERED, said, excluded_from_learning=True), world.time)
+            )
         return True
 
 
