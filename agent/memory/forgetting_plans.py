@@ -26,6 +26,7 @@ PLACE_RULES: Final = "place"
 # not with a person: like a policy, they do not name who chose them.
 AMBIENT_STATE: Final = "ambient"
 
+PAUSE: Final = "learning"  # The preference in which a person or a channel pauses learning
 # The value of the choice not to be learned from. It is not erased with the person's other choices: a request to be
 # forgotten is no request to be learned from again.
 PAUSED: Final = "paused"

@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from agent.incoming import Incoming
-from agent.memory.forgetting_plans import PAUSED
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.clock import Clock
 from agent.ports.memory import Profiles
 from agent.ports.preferences import Preferences
@@ -20,8 +19,6 @@ from bot.memory.requests import PauseLearning
 #   A pause applies to a person everywhere, to a person in one channel, or to everybody in one channel; any of them is
 #   enough. Messages written during a pause are never learned from later: after a pause only messages written after
 #   its end count, and messages still unlearned when a pause begins are skipped.
-
-PAUSE: Final = "learning"  # The preference's name
 
 
 @dataclass(frozen=True, slots=True)

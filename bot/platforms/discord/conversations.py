@@ -8,7 +8,7 @@ from typing import Final
 
 from agent.errors import CogencyError
 from agent.incoming import Incoming
-from agent.memory.forgetting_plans import PAUSED
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands.declaration import Argument, Command, CommandCall
 from bot.chat.commands.talking import model_part
 from bot.chat.host import Host
@@ -17,7 +17,6 @@ from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect
 from bot.chat.ports import ModelMenu
 from bot.chat.texts.formatting import zone_names
 from bot.memory import commands as memory
-from bot.memory.pauses import PAUSE
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import inbound

@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.incoming import Incoming, Person
-from agent.memory.forgetting_plans import PAUSED
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker
 from agent.schedules.long_work import asked_in
@@ -40,7 +40,6 @@ from bot.chat.texts import replies as reply_texts
 from bot.commands import COMMANDS as DECLARED
 from bot.commands import form_named
 from bot.memory import commands as memory
-from bot.memory.pauses import PAUSE
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import (

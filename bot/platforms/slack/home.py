@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from cachetools import TTLCache
 
 from agent.errors import CogencyError, Refused
-from agent.memory.forgetting_plans import PAUSED
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from bot.budgets import commands as budget
@@ -31,7 +31,6 @@ from bot.memory import commands as memory
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.listing import lasting_text
-from bot.memory.pauses import PAUSE
 from bot.memory.policy_commands import POLICY_COMMAND
 from bot.memory.requests import PauseLearning, ShowMemory, read_memory_request
 from bot.models.commands import MODEL_COMMAND

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.forgetting_plans import PAUSED
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands.declaration import AnyCommand, ArgumentKind
 from bot.chat.panels import Panel, PanelAction
 from bot.chat.ports import ModelMenu
@@ -18,7 +18,6 @@ from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.commands import memory_panel
 from bot.memory.listing import PAGE
-from bot.memory.pauses import PAUSE
 from bot.platforms.discord import conversations, interactions, panels
 from bot.platforms.discord.interactions import ENTRY_CHARS
 from bot.platforms.discord.members import ZONE

@@ -7,14 +7,13 @@ import pytest
 from agent.admission_terms import Authority
 from agent.errors import StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
-from agent.memory.forgetting_plans import PAUSED
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.budgets.commands import CHANGE
 from bot.chat.access.acl import AccessRules
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.commands import FILE_NAME
-from bot.memory.pauses import PAUSE
 from bot.memory.policy_commands import NO_COLON, NUMBER, REMOVE_POLICY, SET_POLICY
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import home
