@@ -204,9 +204,10 @@ class MessagePages:
             lines = [f"*{line}*" for line in look.note.splitlines()]
             look = replace(look, text=joined([look.text, "  \n".join(lines)]), note="")
         below = self.buttons(look) or ([[]] if self.to.mentions else [])
+        words: Json = {"type": "markdown", "text": look.text}
+        beside = notice(look.text) if below else ""  # The same for each form of the buttons: it takes long to make
         for buttons in below:
-            words: Json = {"type": "markdown", "text": look.text}
-            yield {"text": notice(look.text), "blocks": [words, *buttons]}
+            yield {"text": beside, "blocks": [words, *buttons]}
         if not self.to.mentions:  # Slack takes markdown_text only alone
             yield {"markdown_text": look.text}
         yield {"text": look.text}  # for a workspace that does not know markdown_text
