@@ -22,6 +22,7 @@ from typing import assert_never
 
 from agent.admission_terms import Authority
 from agent.incoming import Person, Quoted
+from agent.memory.attribution import mentions, quotes
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.memory.facts import Fact, Scope
 from agent.memory.layers import (
@@ -38,7 +39,6 @@ from agent.memory.layers import (
 )
 from agent.memory.marking import Superseded, mark
 from agent.memory.orders import without_orders
-from agent.memory.own_words import mentions, quotes
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest

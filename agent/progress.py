@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import Any, Final, TypeGuard
 
 from agent.events import Outcome
+from agent.memory.attribution import mentions, quotes
 from agent.memory.audience import NOWHERE, WIDE, Place, drawn_from
-from agent.memory.own_words import mentions, quotes
 from agent.messages import (
     CallTiming,
     Consent,

@@ -54,8 +54,8 @@ from unicodedata import category, normalize
 from agent.addresses import addresses_in, addresses_read, carries_by_number, leaving, texts_in
 from agent.admission_terms import Authority
 from agent.citations import FETCH
+from agent.memory.attribution import mentions, without_quotes
 from agent.memory.audience import AudienceKind, label
-from agent.memory.own_words import mentions, without_quotes
 from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
 from agent.ports.tools import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, call_digest, whose_words

@@ -8,8 +8,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from agent.incoming import Incoming
+from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
-from agent.memory.own_words import FILES_NOTE
 from agent.schedules.ids import occurrence_id
 from agent.state import LastActions
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread

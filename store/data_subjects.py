@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from agent.machine import sqlite_path
 from agent.memory import forgetting_plans as plans
+from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import (
     NOWHERE,
     AudienceKind,
@@ -24,7 +25,6 @@ from agent.memory.audience import (
     TeamAudience,
     label,
 )
-from agent.memory.own_words import FILES_NOTE
 from agent.messages import Json
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs

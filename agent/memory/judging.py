@@ -27,8 +27,8 @@ from itertools import pairwise
 from typing import Final
 
 from agent.memory import cues, lexicon
+from agent.memory.attribution import REQUESTS
 from agent.memory.facts import plain_key, same_key
-from agent.memory.own_words import REQUESTS
 from agent.memory.statements import (
     READ_CHARS,
     Statement,

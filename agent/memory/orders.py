@@ -7,7 +7,7 @@ themselves, or ask to keep something in mind, may state what holds.
 
 from typing import Final
 
-from agent.memory.own_words import REQUESTS
+from agent.memory.attribution import REQUESTS
 from agent.memory.statements import sentences
 from agent.patterns import compile_later
 

@@ -17,9 +17,9 @@ from enum import StrEnum
 from typing import Final, cast
 
 from agent.admission_terms import Authority
+from agent.memory.attribution import rests_on, stated_otherwise, without_quotes
 from agent.memory.facts import Fact, Scope, scopes_of
 from agent.memory.orders import without_orders
-from agent.memory.own_words import rests_on, stated_otherwise, without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
@@ -82,7 +82,7 @@ def numbers_in(value: object, limit: int) -> list[int]:
 #
 # Rules
 #   A fact comes from one message. Its numbers and names and at least one content word must be in that message, which
-#   must not deny or ask them (`agent.memory.own_words`). A hypothetical or draft message keeps its scope and
+#   must not deny or ask them (`agent.memory.attribution`). A hypothetical or draft message keeps its scope and
 #   conversation, whatever scope the model gives. Facts with secrets are dropped; sensitive ones are kept only if the
 #   person asked to remember them.
 

@@ -9,10 +9,10 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers
 from agent.incoming import Person
+from agent.memory.attribution import TextsRead
 from agent.memory.audience import Audience, Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
-from agent.memory.own_words import TextsRead
 from agent.messages import (
     ElicitAction,
     Elicitation,

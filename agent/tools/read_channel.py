@@ -22,8 +22,8 @@ from zoneinfo import ZoneInfo
 
 from agent.errors import ProviderError, ToolError
 from agent.events import TextArrived
+from agent.memory.attribution import without_quotes
 from agent.memory.audience import Audience, may_be_read_out
-from agent.memory.own_words import without_quotes
 from agent.memory.periods import TimeSpan, periods_in
 from agent.messages import JsonObject, Keep, Link, Message, Reference, ResultPart, Role
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput

@@ -23,10 +23,10 @@ from zoneinfo import ZoneInfo
 from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.incoming import Person
+from agent.memory.attribution import FILES_NOTE, mentions
 from agent.memory.audience import may_flow_from
 from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
-from agent.memory.own_words import FILES_NOTE, mentions
 from agent.memory.past_threads import PastMessage
 from agent.memory.periods import TimeSpan, periods_in
 from agent.memory.statements import (

@@ -2,7 +2,7 @@
 
 Rules
   The person, the audience and the authority of a fact come from the turn, never from the model. Only the person's own
-  words are stored (`agent.memory.own_words`), and no secrets.
+  words are stored (`agent.memory.attribution`), and no secrets.
   The model names the facts that are replaced, by number or by key. Code checks that they are of this person and place
   and about the same thing. The result says which were replaced, and which named ones are still valid.
   Code derives the scope and constraints from the words: "hypothetically", "draft:" and hypothetical discussions are
@@ -17,10 +17,10 @@ from typing import Final, assert_never
 
 from agent import texts
 from agent.errors import ToolError
+from agent.memory.attribution import covered, said_by, without_quotes
 from agent.memory.audience import label
 from agent.memory.facts import FACTS_KEPT, Fact, Scope, named_scope
 from agent.memory.layers import WorkingItem
-from agent.memory.own_words import covered, said_by, without_quotes
 from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, constraint_type_of
 from agent.messages import JsonObject, Provenance

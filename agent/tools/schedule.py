@@ -14,8 +14,8 @@ from typing import Final
 
 from agent.addresses import MAX_ADDRESSES, AddressesRead, hosts_in
 from agent.errors import ToolError
+from agent.memory.attribution import said_by, without_quotes
 from agent.memory.audience import PersonAudience, Place, label, may_flow_from
-from agent.memory.own_words import said_by, without_quotes
 from agent.messages import Json, JsonObject, Provenance
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt

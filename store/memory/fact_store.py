@@ -33,8 +33,8 @@ from agent import texts
 from agent.admission_terms import Authority
 from agent.errors import StoreError
 from agent.memory import writing
+from agent.memory.attribution import without_quotes
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
-from agent.memory.own_words import without_quotes
 from agent.memory.statements import read_statement
 from agent.memory.writing import (
     Announced,

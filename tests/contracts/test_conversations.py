@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
+from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import Everything
-from agent.memory.own_words import FILES_NOTE
 from agent.state import SituationSummary
 from agent.stored_messages import LastSeen
 from agent.turn_records import Closing

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from agent.incoming import ATTACHED, Attachment, Incoming
-from agent.memory.own_words import FILES_NOTE
+from agent.memory.attribution import FILES_NOTE
 from agent.messages import estimate_tokens
 
 

@@ -19,8 +19,8 @@ from typing import Final, Protocol
 
 from agent.errors import ToolError
 from agent.incoming import Attachment
+from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import audience_of, may_flow_from
-from agent.memory.own_words import FILES_NOTE
 from agent.messages import Image, Json, JsonObject
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise

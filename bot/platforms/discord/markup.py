@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from agent.memory.own_words import mention
+from agent.memory.attribution import mention
 
 # All forms of Discord's reference of markup; what matches none is text that somebody typed.
 _TOKEN = re.compile(

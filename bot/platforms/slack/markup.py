@@ -16,7 +16,7 @@ from urllib.parse import quote
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
-from agent.memory.own_words import mention
+from agent.memory.attribution import mention
 from bot.chat.reply.code_spans import code_map
 from bot.chat.reply.surface import MarkdownReader
 from bot.chat.reply.tables import aligned, column_widths, underline

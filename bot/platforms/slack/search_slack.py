@@ -16,8 +16,8 @@ from datetime import tzinfo
 from typing import Final
 
 from agent.errors import ToolError
+from agent.memory.attribution import without_quotes
 from agent.memory.audience import TeamAudience, may_be_read_out
-from agent.memory.own_words import without_quotes
 from agent.messages import JsonObject, Keep, Link, ResultPart
 from agent.ports.clock import Clock
 from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput

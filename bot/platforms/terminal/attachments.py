@@ -15,7 +15,7 @@ from typing import Final
 
 from agent.errors import Refused
 from agent.incoming import Attachment
-from agent.memory.own_words import FILES_NOTE
+from agent.memory.attribution import FILES_NOTE
 from agent.stored_messages import AttachedMessage
 from bot.chat.attachments.kinds import MAX_NAME_CHARS
 from bot.chat.texts import formatting

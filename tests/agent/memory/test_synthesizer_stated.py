@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
+from agent.memory.attribution import rests_on
 from agent.memory.facts import Fact, Scope
-from agent.memory.own_words import rests_on
 from agent.memory.profile import Partition, Utterance
 from agent.memory.synthesizer import ImpressionSynthesizer, StatedFact
 from tests.fakes.incoming import START

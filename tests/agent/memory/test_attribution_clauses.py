@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.memory.own_words import clauses, stated_otherwise
+from agent.memory.attribution import clauses, stated_otherwise
 from tests.examples import examples
 
 OTHERWISE = [

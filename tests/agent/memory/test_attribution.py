@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.memory.own_words import FILES_NOTE, TextsRead, mention, quotes, said_by, without_quotes
+from agent.memory.attribution import FILES_NOTE, TextsRead, mention, quotes, said_by, without_quotes
 from agent.memory.statements import is_function_word, stem
 from tests.examples import examples
 
