@@ -164,7 +164,7 @@ class ModelSwitch:
         return self._providers[choice.name]
 
     def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:
-        from agent.providers.factory import FallbackProvider  # noqa: PLC0415 -- see the module's docstring
+        from agent.providers.fallback import FallbackProvider  # noqa: PLC0415 -- see the module's docstring
 
         return FallbackProvider(providers, self._clock)
 

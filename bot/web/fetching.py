@@ -29,18 +29,8 @@ from cachetools import TTLCache
 
 from agent.ports.clock import Clock
 from bot.chat.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
-from bot.web.guard import (
-    MAX_ADDRESS_CHARS,
-    NO_NAME,
-    NOTHING_ALLOWED,
-    TOO_LONG,
-    Guard,
-    Robots,
-    Target,
-    WebRefused,
-    parse_robots,
-    product,
-)
+from bot.web.guard import MAX_ADDRESS_CHARS, NO_NAME, TOO_LONG, Guard, Target, WebRefused
+from bot.web.robots_txt import NOTHING_ALLOWED, Robots, parse_robots, product
 
 # Returns the addresses that a name resolves to. Raises OSError.
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -1,5 +1,5 @@
-"""Decides which web addresses may be reached (SSRF protection), and which pages robots.txt allows. Pure: the addresses
-that a name resolves to are arguments.
+"""Decides which web addresses may be reached (SSRF protection). Pure: the addresses that a name resolves to are
+arguments.
 
 Rules.
 - An address is parsed once, here, and the connection uses the parsed form. What two programs may parse in two ways is
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, Protocol, TypeAlias
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from agent.errors import CogencyError
 
@@ -330,76 +330,3 @@ NO_NETWORK: Final = (
     "must be ranges of addresses, hosts, or hosts with ports, with commas between them, as in 10.0.0.0/8, "
     "wiki.example.com, 192.168.1.7:3000"
 )
-
-
-# robots.txt (RFC 9309), matched in linear time.
-#
-# Rules. The groups that name the program apply together; without any, those for "*" do. Of the rules that match a path
-# the longest applies, and of two with the same length the allowing one. `*` matches anything, `$` at the end the end.
-
-MAX_RULES: Final = 2_000  # Each is compared with each path; real files have fewer
-MAX_PATTERN_CHARS: Final = 500
-EVERYBODY: Final = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class Robots:
-    """`rules`: patterns of paths, each with whether it allows."""
-
-    rules: tuple[tuple[str, bool], ...] = ()
-
-    def allows(self, path: str) -> bool:
-        normal = _normalise(path)
-        matching = [(len(pattern), allows) for pattern, allows in self.rules if _matches(pattern, normal)]
-        return max(matching, default=(0, True))[1]
-
-
-NOTHING_ALLOWED: Final = Robots((("/", False),))
-
-
-def product(agent: str) -> str:
-    """Return the product's name in a user agent: "cogency" for "Cogency/1.0 (…)"."""
-    return agent.partition("/")[0].split(" ", 1)[0].lower()
-
-
-def parse_robots(text: str, name: str) -> Robots:
-    """Return the rules for a program of this name."""
-    rules: dict[str, list[tuple[str, bool]]] = {}
-    agents, reads_agents = list[str](), False
-    for line in text.splitlines():
-        key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
-        match key.lower() if colon else "":
-            case "user-agent":
-                agents = [*(agents if reads_agents else ()), product(value)]
-                rules.setdefault(agents[-1], [])
-                reads_agents = True
-            case "allow" | "disallow" as directive:
-                reads_agents = False
-                if value and len(value) <= MAX_PATTERN_CHARS:
-                    for agent in agents:
-                        rules[agent].append((_normalise(value), directive == "allow"))
-            case _:
-                pass
-    return Robots(tuple(rules.get(name, rules.get(EVERYBODY, []))[:MAX_RULES]))
-
-
-def _normalise(path: str) -> str:
-    """Return a path in one form of percent-encoding, so that equal paths compare as equal."""
-    return quote(unquote(path, errors="replace"), safe="/*$?=&:;,+!@~()'-._")
-
-
-def _matches(pattern: str, path: str) -> bool:
-    body, is_anchored = pattern.removesuffix("$"), pattern.endswith("$")
-    first, *rest = body.split("*")
-    if not path.startswith(first):
-        return False
-    position = len(first)
-    last = rest.pop() if is_anchored and rest else None
-    for piece in rest:
-        index = path.find(piece, position)
-        if index < 0:
-            return False
-        position = index + len(piece)
-    if not is_anchored:
-        return True
-    return position == len(path) if last is None else path.endswith(last) and len(path) - len(last) >= position

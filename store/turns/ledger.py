@@ -9,20 +9,20 @@ Rules
   forgotten, gets LeaseLost and has changed nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, assert_never, cast
+from typing import Final
 
 import sqlalchemy as sa
 from cachetools import LRUCache
 
 from agent import texts
-from agent.admission_terms import Authority, BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.admission_terms import Authority, Terms
 from agent.errors import LeaseLost, StoreError
 from agent.incoming import Incoming
 from agent.jobs import Job
-from agent.memory.audience import NOWHERE, WIDE, TeamAudience, drawn_from, label, may_flow_from
+from agent.memory.audience import NOWHERE, TeamAudience, drawn_from, label, may_flow_from
 from agent.repeats import is_repeat, repeats_with
 from agent.schedules.long_work import asked_in
 from agent.state import SituationSummary, Workspace
@@ -37,74 +37,16 @@ from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
 from store.replies import page
 from store.search import index, passages
-from store.search.text import IndexedText, index_words, is_telling, stem
+from store.search.text import IndexedText
 from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
 from store.turns import amendments, consents, joining, late_questions, takeover, turn_queue
+from store.turns.admission import check_terms
 from store.turns.consents import consent
+from store.turns.drawn_from import sources_by_ids, sources_by_words
 from store.turns.narrowing import restrict_place
 from store.turns.open_questions import open_question
 from store.turns.turn_queue import claim_turn
-
-# Whether a message may be accepted now: counted inside the transaction that would store it.
-#
-# Rules
-#   Messages stored only as context, and rows older than this count, have no `taken` time and do not count. On
-#   PostgreSQL a lock for the person and one for the channel serialise the count, so that two replicas cannot both
-#   accept the last message that a rate allows. The backlog is counted without a lock: a few too many do no harm.
-#   There is one backlog for all, but one team's flood does not close it to the others: while it is full, and until it
-#   is twice as long, a team with few waiting turns is still accepted.
-
-TEAM_SHARE: Final = 10  # A team may still add to a full backlog while it has less than 1/TEAM_SHARE of the limit
-
-
-def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
-    """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
-    if terms.closed:
-        raise TermsNotMet(Closed())
-    for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: no deadlock
-        if any(rate.whose is whose for rate in terms.rates):
-            in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
-    counts = [_oldest_counted(rate, incoming, terms.now) for rate in terms.rates]
-    limit = terms.backlog or 0
-    same_team = sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
-    row = connection.execute(sa.select(_count_waiting(2 * limit), _count_waiting(limit, same_team), *counts)).one()
-    waiting, of_team, oldest = row[0], row[1], cast("Sequence[datetime | None]", row[2:])
-    for rate, taken in zip(terms.rates, oldest, strict=True):
-        if taken is not None:
-            raise TermsNotMet(RateReached(rate, taken + rate.within))
-    full = waiting >= limit and of_team >= limit // TEAM_SHARE
-    if terms.backlog is not None and (full or waiting >= 2 * limit):
-        raise TermsNotMet(BacklogFull(waiting))
-
-
-def _oldest_counted(rate: Rate, incoming: Incoming, now: datetime) -> sa.ScalarSelect[datetime]:
-    """When the message was accepted that has to leave the rate's period before one more is allowed; NULL if none."""
-    latest = sa.select(turn.c.taken).where(_counted_by(rate, incoming), turn.c.taken > now - rate.within)
-    nth = latest.order_by(turn.c.taken.desc()).offset(rate.limit - 1).limit(1)
-    return nth.scalar_subquery()
-
-
-def _counted_by(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
-    match rate.whose:
-        case Whose.PERSON:
-            return turn.c.person == incoming.person.id
-        case Whose.CHANNEL:
-            return turn.c.channel == incoming.channel
-        case Whose.WORKSPACE:
-            return sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
-        case Whose.EVERYONE:
-            return sa.true()
-        case _:
-            assert_never(rate.whose)
-
-
-def _count_waiting(limit: int, condition: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
-    """How many turns wait for a free slot, counted up to `limit`."""
-    waits = sa.and_(sa.text("state = 'waiting'"), turn.c.run_at.is_(None), condition)
-    waiting = sa.select(turn.c.id).where(waits).limit(limit).subquery()
-    return sa.select(sa.func.count()).select_from(waiting).scalar_subquery()
-
 
 # The workspace of a running task, in a row of its own (seed 001).
 #
@@ -329,64 +271,10 @@ def _reply_place(connection: sa.Connection, claim: Claim, closing: Closing) -> i
     return shared if connection.execute(unshared).first() is None else None
 
 
-# Which earlier replies a reply repeats, of those that were drawn from messages which not all readers here may see.
-#
-# Rules
-#   A reply counts as drawn from every such message that a tool found or that came with the question. Of the restricted
-#   replies above it in its conversation it counts as drawn from each with which it shares a word that occurs in no
-#   other message there; if there are more than RETOLD, one such word counts for all the older ones. In doubt it counts
-#   as drawn from it: little is lost, because what people wrote themselves is still found.
-
-RETOLD: Final = 30  # The newest of those replies: a conversation has changed its topic after that
-BESIDE: Final = 100  # The newest other messages: words that occur in them prove nothing
-_NARROW: Final = sa.select(message.c.id, message.c.text, message.c.drawn_from).where(
-    message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''")
-)
-_NEWEST_NARROW: Final = _NARROW.order_by(message.c.id.desc()).limit(RETOLD)
-_BESIDE: Final = (
-    sa.select(message.c.text)
-    .where(message.c.conversation == sa.bindparam("here"), message.c.drawn_from == WIDE)
-    .order_by(message.c.id.desc())
-    .limit(BESIDE)
-)
-
-
-def sources_by_words(connection: sa.Connection, conversation: str, reply_text: str) -> set[str]:
-    """The `drawn_from` labels of the restricted replies in a conversation that share a telling word with the text."""
-    newest = connection.execute(_NEWEST_NARROW, {"here": conversation}).all()
-    words = _telling_stems(reply_text) if newest else set[str]()
-    if not words:
-        return set()
-    for text in connection.execute(_BESIDE, {"here": conversation}).scalars():
-        words -= _telling_stems(text)
-    sources = {row.drawn_from for row in newest if not words.isdisjoint(_telling_stems(row.text))}
-    if words and len(newest) == RETOLD:
-        older = _NARROW.where(message.c.id < newest[-1].id).with_only_columns(message.c.drawn_from).distinct()
-        sources.update(connection.execute(older, {"here": conversation}).scalars())
-    return sources
-
-
-def sources_by_ids(connection: sa.Connection, asked: Incoming, given: Sequence[int]) -> set[str]:
-    """The `drawn_from` labels of the replies that tools found (`given`) and of those that the question quotes."""
-    quoted = [page_ for quote in asked.quoted for page_ in quote.pages]
-    queries = list[sa.Select[*tuple[Any, ...]]]()
-    if given:
-        queries.append(sa.select(message.c.drawn_from).where(message.c.id.in_(given)))
-    if quoted:
-        on_page = sa.and_(page.c.turn == message.c.turn, page.c.source == asked.source, page.c.page.in_(quoted))
-        quoted_replies = sa.and_(message.c.author == Author.BOT, sa.exists().where(on_page))
-        queries.append(sa.select(message.c.drawn_from).where(quoted_replies))
-    return {drawn for query in queries for drawn in connection.execute(query.distinct()).scalars()}
-
-
 def _may_store_summary(connection: sa.Connection, asked: Incoming, summary: SituationSummary, drawn: str) -> bool:
     """Whether a summary may be stored: it must hold no words that are drawn from NOWHERE."""
     words = " ".join(filter(None, asdict(summary).values()))
     return NOWHERE not in {drawn, *sources_by_words(connection, asked.conversation, words)}
-
-
-def _telling_stems(text: str) -> set[str]:
-    return {stem(word) for word in index_words(text) if is_telling(word)}
 
 
 def _merge_summary(connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:

@@ -23,7 +23,7 @@ from agent.state import ActionRecord, SituationSummary
 from agent.tools.recall import recollect
 from agent.turn_records import Claim, Closing
 from store.engine import Store
-from store.turns.ledger import RETOLD
+from store.turns.drawn_from import RETOLD
 from tests.contracts.steps import AFTER_ALL, claimed, known
 from tests.fakes.incoming import START, said
 

@@ -13,7 +13,8 @@ import pytest
 
 from bot.web import fetching
 from bot.web.fetching import Fetched, Fetcher, FetchLimits, KnownVersion, SystemResolver
-from bot.web.guard import WebGuard, WebRefused, parse_networks, parse_robots
+from bot.web.guard import WebGuard, WebRefused, parse_networks
+from bot.web.robots_txt import parse_robots
 from tests.fakes.clock import FakeClock
 from tests.fakes.tls_server import self_signed
 from tests.fakes.web_world import Behaviour, WebWorld, answer, raw, redirect, silence, web_world

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role
 from agent.ports.model import CallOptions, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
-from agent.providers.factory import COOLDOWN_S, FallbackProvider
+from agent.providers.fallback import COOLDOWN_S, FallbackProvider
 from agent.providers.scripted import ScriptedProvider
 from tests.fakes.clock import FakeClock
 

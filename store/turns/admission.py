@@ -1,0 +1,70 @@
+"""Whether a message may be accepted now: counted inside the transaction that would store it.
+
+Rules
+  Messages stored only as context, and rows older than this count, have no `taken` time and do not count. On PostgreSQL
+  a lock for the person and one for the channel serialise the count, so that two replicas cannot both accept the last
+  message that a rate allows. The backlog is counted without a lock: a few too many do no harm.
+  There is one backlog for all, but one team's flood does not close it to the others: while it is full, and until it is
+  twice as long, a team with few waiting turns is still accepted.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, assert_never, cast
+
+import sqlalchemy as sa
+
+from agent.admission_terms import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.incoming import Incoming
+from store.databases.database import in_order
+from store.turn_tables import turn
+
+TEAM_SHARE: Final = 10  # A team may still add to a full backlog while it has less than 1/TEAM_SHARE of the limit
+
+
+def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> None:
+    """Raises TermsNotMet with the first term that is not met: closed, the rates in their order, the backlog."""
+    if terms.closed:
+        raise TermsNotMet(Closed())
+    for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: no deadlock
+        if any(rate.whose is whose for rate in terms.rates):
+            in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
+    counts = [_oldest_counted(rate, incoming, terms.now) for rate in terms.rates]
+    limit = terms.backlog or 0
+    same_team = sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
+    row = connection.execute(sa.select(_count_waiting(2 * limit), _count_waiting(limit, same_team), *counts)).one()
+    waiting, of_team, oldest = row[0], row[1], cast("Sequence[datetime | None]", row[2:])
+    for rate, taken in zip(terms.rates, oldest, strict=True):
+        if taken is not None:
+            raise TermsNotMet(RateReached(rate, taken + rate.within))
+    full = waiting >= limit and of_team >= limit // TEAM_SHARE
+    if terms.backlog is not None and (full or waiting >= 2 * limit):
+        raise TermsNotMet(BacklogFull(waiting))
+
+
+def _oldest_counted(rate: Rate, incoming: Incoming, now: datetime) -> sa.ScalarSelect[datetime]:
+    """When the message was accepted that has to leave the rate's period before one more is allowed; NULL if none."""
+    latest = sa.select(turn.c.taken).where(_counted_by(rate, incoming), turn.c.taken > now - rate.within)
+    nth = latest.order_by(turn.c.taken.desc()).offset(rate.limit - 1).limit(1)
+    return nth.scalar_subquery()
+
+
+def _counted_by(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
+    match rate.whose:
+        case Whose.PERSON:
+            return turn.c.person == incoming.person.id
+        case Whose.CHANNEL:
+            return turn.c.channel == incoming.channel
+        case Whose.WORKSPACE:
+            return sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
+        case Whose.EVERYONE:
+            return sa.true()
+        case _:
+            assert_never(rate.whose)
+
+
+def _count_waiting(limit: int, condition: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
+    """How many turns wait for a free slot, counted up to `limit`."""
+    waits = sa.and_(sa.text("state = 'waiting'"), turn.c.run_at.is_(None), condition)
+    waiting = sa.select(turn.c.id).where(waits).limit(limit).subquery()
+    return sa.select(sa.func.count()).select_from(waiting).scalar_subquery()
