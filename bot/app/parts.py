@@ -26,6 +26,7 @@ from agent.ports.preferences import Preferences
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import NO_SERVERS, Tool, ToolSource
 from agent.protocol.render import joined, neutralise
+from agent.shown_replies import DELETE_REPLY
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.functions import load_tools
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
@@ -49,13 +50,14 @@ from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.chat.audiences import flowing
 from bot.chat.feature import Feature
+from bot.chat.jobs import Handler
 from bot.chat.ports import NO_BUDGETS
 from bot.chat.reply.surface import Delete, Surface
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import NO_FILES, NO_GROUPS, AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
-from bot.forgetting.retention import Retention
+from bot.forgetting.retention import ReplyDeletion, Retention
 from bot.forgetting.service import ForgetService
 from bot.knowledge.pages import LinkedPages
 from bot.knowledge.service import KnowledgeService, ReadPage
@@ -143,32 +145,42 @@ async def background_of(
     is connected to them. Raises SettingsError.
     """
     async with AsyncExitStack() as stack:
-        meanings, read_page = None, page_reader(settings)
+        meanings = None
         if settings.embeddings:
             embedder = open_embedder(settings.embeddings, model_settings(settings))
             stack.push_async_callback(embedder.aclose)
             meanings = Meanings(embedder, store.embeddings, embedder.is_local)
         yield await stack.enter_async_context(
             background(
-                store.jobs,
-                store.profiles,
-                store.facts,
-                store.spending,
+                store,
                 models,
                 CLOCK,
+                await feature_jobs(settings, store, deletions),
                 owner=new_id(),
                 learns=settings.learning,
-                memories=store.memories,
-                summaries=store.summaries,
                 has_budget=budget_allowances(settings, store).may_spend,
-                retiring=Retention(store.forgetting, store.jobs, CLOCK, settings.retention),
-                pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
                 meanings=meanings,
-                pages=read_page and LinkedPages(store.documents, store.forgetting, store.jobs, CLOCK, read_page),
-                deletions=deletions,
                 telemetry=telemetry,
             )
         )
+
+
+async def feature_jobs(
+    settings: Settings, store: Store, deletions: Mapping[str, Delete] | None
+) -> list[Mapping[str, Handler]]:
+    """Schedule the jobs that features repeat, and return how all of theirs are run, by kind. `deletions`: see
+    `background_of`.
+    """
+    retention = Retention(store.forgetting, store.jobs, CLOCK, settings.retention)
+    await retention.begin()
+    handlers = [retention.handlers]
+    if (read_page := page_reader(settings)) is not None:
+        pages = LinkedPages(store.documents, store.forgetting, store.jobs, CLOCK, read_page)
+        await pages.begin()
+        handlers.append(pages.handlers)
+    if deletions is not None:
+        handlers.append({DELETE_REPLY: ReplyDeletion(CLOCK, deletions).delete})
+    return handlers
 
 
 @asynccontextmanager

@@ -30,15 +30,11 @@ async def learns_with(model: str, *, learns: bool = True, learning_model: str | 
     models = await ModelSwitch.open(settings, clock, lambda: 0.0)
     try:
         async with background(
-            store.jobs,
-            store.profiles,
-            store.facts,
-            store.spending,
+            store,
             models,
             clock,
             owner="me",
             learns=learns,
-            memories=store.memories,
         ) as work:
             return work.learner is not None and work.learner.due(clock.now()) is not None
     finally:
@@ -80,11 +76,8 @@ class Heard(SqlEmbeddings):
 async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Background]:
     clock = FakeClock(auto=False)
     models = await ModelSwitch.open(ModelSettings(model="rehearsal"), clock, lambda: 0.0)
-    ports = (store.jobs, store.profiles, store.facts, store.spending)
     try:
-        async with background(
-            *ports, models, clock, owner="me", learns=False, memories=store.memories, meanings=meanings
-        ) as work:
+        async with background(store, models, clock, owner="me", learns=False, meanings=meanings) as work:
             yield work
     finally:
         await models.aclose()
