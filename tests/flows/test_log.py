@@ -1,5 +1,6 @@
 """The log of the real service: lines for programs, with ids and without a word of anybody."""
 
+import asyncio
 import json
 import signal
 from pathlib import Path
@@ -11,7 +12,7 @@ from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.test_service import by_model, on_slack, service
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 CALLS = (
     '<execute>[{"name": "recall", "args": {"query": "xylograph"}}, {"name": "nosuch", "args": {"a": "fjord"}}]'
@@ -34,8 +35,13 @@ async def test_a_log_has_the_ids_of_what_was_done_and_no_words_of_it(tmp_path: P
             await slack.connected(2)
             asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my zanzibar boat?")
             await until(lambda: any("quokka" in page.text for page in slack.state.answers(general, asked.ts)))
+            assert process.stderr is not None
+            log = b""
+            async with asyncio.timeout(PATIENCE_S):
+                while b"turn 1: answered" not in log:  # an answer is shown before it is stored
+                    log += await process.stderr.readline()
             process.send_signal(signal.SIGTERM)
-            _, log = await process.communicate()
+            log += (await process.communicate())[1]
     lines = [line for line in log.decode().splitlines() if not line.startswith("cogency: ")]
     assert not [word for word in WORDS if word in log.decode()]
     if form == "text":
