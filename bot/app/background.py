@@ -1,6 +1,5 @@
 """Work outside of turns: deletions at vendors and on platforms, erasing, learning, and indexing for recall."""
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ from bot.memory.pauses import LearningPauses
 from bot.memory.summaries import Summariser
 from bot.models.switch import ModelSwitch
 from store.engine import Store
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from agent.errors import CogencyError, Refused, StoreLocked
 from agent.jobs import Job
@@ -47,8 +47,6 @@ from store.data_subjects import (
     sections,
 )
 from store.engine import Store, open_store
-
-T = TypeVar("T")
 
 CONFIRM_WITHIN: Final = timedelta(days=1)
 # A serving process looks for jobs every five seconds; if none has taken this one by then, none will.

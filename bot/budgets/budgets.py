@@ -1,4 +1,4 @@
-"""What people may spend in a day, in tokens and in money; and what was spent, as text. Pure.
+"""What people may spend in a day, in tokens and in money.
 
 Rules. A day is one of UTC, so that all budgets start again at the same moment; people read it in their own time zone.
 Spending is known once a turn has ended, so turns that run when a budget is reached can exceed it. Calls without a price

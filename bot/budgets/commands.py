@@ -1,4 +1,4 @@
-"""`/budget`: what a person may spend today; operators see and change all budgets. `/operator`: the operators' page."""
+"""`/budget`: what a person may spend today; operators see and change all budgets. `/usage`: what was spent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

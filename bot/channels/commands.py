@@ -1,6 +1,4 @@
-"""Commands for a place's managers: `/channel`, how the bot answers there; `/policy`, rules that hold for everyone;
-`/knowledge`, the documents that it knows there; and `/learn`, which adds one, as "learn this" behind a mention does.
-"""
+"""`/channel`: how the bot answers in a channel, which its managers set."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The rules of a channel."""
+"""What `/channel` shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

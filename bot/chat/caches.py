@@ -1,7 +1,6 @@
 """What this process remembers in passing, within bounds, and may lose with a restart. Times are arguments.
 
-Answers of platforms, keys that came lately, how long to wait after a failure, when a failure was logged, and who waits.
-And what it counts together with other processes.
+Answers of platforms, and keys that came lately.
 """
 
 import asyncio

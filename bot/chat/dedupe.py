@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 from agent.errors import CogencyError, StoreError
 from agent.ports.preferences import Preferences
-from bot.chat.messages import T
 from bot.chat.texts import replies as reply_texts
+
+T = TypeVar("T")
 
 DONE: Final = "done"
 MARK_CHARS: Final = 16

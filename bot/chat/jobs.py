@@ -1,4 +1,8 @@
-"""The worker of background jobs, one at a time."""
+"""Runs background jobs.
+
+One of the three broad excepts of this program is here. Any failure is one log line; the job is tried again after a
+pause that doubles each time, and given up after `max_attempts`.
+"""
 
 import asyncio
 import logging

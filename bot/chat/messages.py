@@ -1,9 +1,7 @@
-"""Implements `bot.chat.host.Host` for the platforms, and serves them all, with what each of them has registered."""
+"""Messages that platforms hand in: admitted, stored, and claimed as turns."""
 
 import asyncio
-import logging
 from dataclasses import dataclass
-from typing import TypeVar
 
 from agent.admission_terms import TermsNotMet
 from agent.incoming import Incoming
@@ -13,10 +11,6 @@ from agent.ports.ledger import Ledger
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.attachments.kinds import with_names
 from bot.chat.turns.worker import TurnWorker
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

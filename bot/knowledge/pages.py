@@ -1,4 +1,4 @@
-"""Looks at linked pages again, and learns what changed."""
+"""Looks at linked pages again, and learns what changed: a job, in one process at a time, about once a day."""
 
 import logging
 from collections.abc import Mapping, Sequence

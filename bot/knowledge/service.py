@@ -1,10 +1,6 @@
-"""The documents that people add to places: learned with `/learn`, shown and removed with `/knowledge`.
-
-A job, in one process at a time, reads each linked web page again about once a day.
-"""
+"""The documents that people add to places: learned with `/learn`, shown and removed with `/knowledge`."""
 
 import asyncio
-import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -67,9 +63,6 @@ TellAll = Callable[[str], Awaitable[None]]  # Posts to all who read a place. Rai
 
 async def untold(_: str) -> None:
     raise Refused(reply_texts.NOT_SAID_THERE)
-
-
-log = logging.getLogger(__name__)
 
 
 def is_knowledge_request(words: str) -> bool:

@@ -1,6 +1,4 @@
-"""`/memory`: what the bot remembers about a person, and their decisions about it. `/forget`: erases what they told it,
-after a confirmation, with a receipt.
-"""
+"""`/memory`: what the bot remembers about a person, and their decisions about it."""
 
 from collections.abc import Sequence
 

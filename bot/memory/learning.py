@@ -1,6 +1,6 @@
-"""Background learning about people, summaries of long conversations, and when learning is paused.
+"""Background learning about people.
 
-No reply waits for this work. While the model on this machine is needed for an answer, learning and summarising yield.
+No reply waits for this work. While the model on this machine is needed for an answer, learning yields.
 """
 
 import logging

@@ -1,4 +1,8 @@
-"""Entries of the memory as lines that people read."""
+"""Entries of the memory as Markdown that people read. Pure.
+
+Rules. Every entry shows its source: the day, with a link to the message where there is one, and the kind of place.
+People's text is escaped and shown literally. An entry's number is written as text, because Markdown renumbers lists.
+"""
 
 from collections import Counter
 from collections.abc import Container, Sequence

@@ -1,8 +1,4 @@
-"""The requests and answers of `/memory`, as Markdown, and a person's export, as JSON. Pure.
-
-Rules. Every entry shows its source: the day, with a link to the message where there is one, and the kind of place.
-People's text is escaped and shown literally. An entry's number is written as text, because Markdown renumbers lists.
-"""
+"""The requests of `/memory`: what people write behind it, as values. Pure."""
 
 import re
 from dataclasses import dataclass

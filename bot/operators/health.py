@@ -1,6 +1,4 @@
-"""Health: for operators, what the bot works on, what it spent, and what people think of its answers; for supervisors,
-whether it is alive and ready, and its metrics.
-"""
+"""Health for supervisors: whether the bot is alive and ready, and its metrics."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The operators' report."""
+"""The operators' report: what the bot works on, what it spent, and what people think of its answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,18 +1,12 @@
-"""Work that no message asks for at the moment: background jobs, and what people have scheduled.
+"""What people have scheduled, run when it is due.
 
-Rules of jobs
-  One of the three broad excepts of this program is here: a background job. Any failure is one log line; the job is
-  tried again after a pause that doubles each time, and given up after `max_attempts`.
-
-Rules of schedules: each replica runs what is due on the platforms that it serves now
+Rules: each replica runs what is due on the platforms that it serves now
   The process that finds a schedule due asks its platform whether, as whom and where its person may run it now. Then it
   begins a turn of the ledger, which is answered like any other; or it skips, postpones or ends the schedule, of which
   the person is notified in a direct message.
   After the clock jumps ahead, nothing begins for a moment, in which the clock may be corrected.
   A reminder's turn has its words as the reply. A question is asked within the budgets, and not at all if its check
   finds what it found last time; its answer may be that there is nothing to report, and then nothing is shown.
-  Long work begins at once. While it runs, its platform is asked now and then whether its person may still run it there.
-  If not, it ends with what it has written, and only that person is notified.
 """
 
 import asyncio

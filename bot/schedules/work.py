@@ -1,4 +1,8 @@
-"""Long work, in steps."""
+"""Long work, in steps.
+
+It begins at once. While it runs, its platform is asked now and then whether its person may still run it there. If not,
+it ends with what it has written, and only that person is notified.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence

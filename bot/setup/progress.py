@@ -1,4 +1,4 @@
-"""How commands end: exit codes, after sysexits.h and shell conventions; safe output; and the findings of `doctor`."""
+"""What a command that takes long shows meanwhile, if standard error is a terminal."""
 
 import sys
 from collections.abc import Callable, Generator, Sequence

@@ -1,4 +1,4 @@
-"""The access control lists: who may use the bot and choose which model; and the rules chosen for a channel."""
+"""The access control lists: who may use the bot, and who may choose which model."""
 
 import json
 from collections.abc import Mapping

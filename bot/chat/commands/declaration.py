@@ -1,8 +1,8 @@
 """A command: declared once, for every platform.
 
-A file of this folder declares one as `COMMAND`, or several whose names end in COMMAND: name, help and arguments, who
-may use it, where it is offered, and what it does. Its answer is a Panel. Platforms register the declared commands, read
-what people write, press and fill in, and render panels. What depends on the platform, a command asks its Caller.
+The `commands.py` of a feature declares one as `COMMAND`, or several whose names end in COMMAND: name, help, arguments,
+who may use it, where it is offered, and what it does. Its answer is a Panel. Platforms register the declared commands,
+read what people write, press and fill in, and render panels. What depends on the platform, a command asks its Caller.
 
 The declaration needs no running bot: manifests, help and the documentation are made from it. Its functions take the
 command's service as their first argument; the composition root binds it (`Command.bound`), and platforms run what is

@@ -1,4 +1,4 @@
-"""The commands of a conversation: `/ask`, `/stop`, `/new`, `/model`, `/usage` and `/help`.
+"""The commands of a conversation: `/ask`, `/stop`, `/new` and `/help`.
 
 Questions have no `run`: each platform submits them by its own rules, and answers them like messages.
 """
