@@ -22,7 +22,7 @@ from benchmarks.live_edit_voices import Shown, Voice, voices
 from bot.app.host import BotHost
 from bot.chat.secret import Secret
 from bot.chat.turns.worker import TurnWorkerLimits
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import point_at
 from bot.platforms.slack.api import SlackApi, web_client
 from bot.settings.parsers import ReplyMode, Streaming
@@ -100,7 +100,7 @@ async def interval_on_slack(load: Load) -> Run:
 async def edits_on_discord(load: Load) -> Run:
     clock = FastClock(speed=1.0)
     spoken = voices(load.replies, load.seconds, clock)
-    usual = DiscordSettings(Secret(TOKEN))
+    usual = DiscordOptions(Secret(TOKEN))
     async with running_discord(clock) as fake:
         channels = _discord_channels(fake, load.replies)
         chosen = {"reply_mode": ReplyMode.CHAIN, "edit_interval_s": usual.edit_interval_s}

@@ -20,14 +20,14 @@ from bot.chat.access.acl import AccessKind, AccessRules, Entries
 from bot.chat.access.admission import AdmissionRules, RateLimits
 from bot.models.choice import ModelSettings
 from bot.models.switch import ModelSwitch
-from bot.platforms.discord.options import DiscordSettings, Ranks
+from bot.platforms.discord.options import DiscordOptions, Ranks
 from bot.platforms.slack.options import (
     Delivery,
     Distribution,
     HttpEvents,
     SlackApp,
     SlackFeature,
-    SlackSettings,
+    SlackOptions,
     SocketMode,
     required_features,
     scopes,
@@ -58,9 +58,9 @@ def operator_address(settings: Settings) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def slack_settings(settings: Settings) -> SlackSettings:
+def slack_settings(settings: Settings) -> SlackOptions:
     """Return the settings that all Slack apps share."""
-    return SlackSettings(
+    return SlackOptions(
         settings.slack_api_base_url,
         settings.allowed_bots,
         managers=settings.slack_managers,
@@ -288,7 +288,7 @@ def _delivery(settings: Settings) -> Delivery:
     return HttpEvents(needed(settings.slack_signing_secret, "SLACK_SIGNING_SECRET"), host, port)
 
 
-def discord_settings(settings: Settings) -> DiscordSettings | None:
+def discord_settings(settings: Settings) -> DiscordOptions | None:
     """Return Discord's settings; None without a token. Raises SettingsError if the bot would leave every server."""
     if settings.discord_token is None:
         return None
@@ -296,7 +296,7 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
     servers = settings.discord_servers | home
     if settings.discord_other_servers is OtherServers.LEAVE and not servers:
         raise SettingsError(app_texts.NO_SERVERS_TO_STAY_IN)
-    return DiscordSettings(
+    return DiscordOptions(
         settings.discord_token,
         settings.discord_api_base_url,
         settings.discord_gateway_url,

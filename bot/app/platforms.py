@@ -60,8 +60,8 @@ from bot.models.switch import ModelSwitch
 from bot.operators.health import Vitals, supervised
 from bot.operators.report import Health
 from bot.operators.service import OperatorLinks, OperatorService
-from bot.platforms.discord.options import DiscordSettings
-from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, SlackSettings
+from bot.platforms.discord.options import DiscordOptions
+from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, SlackOptions
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import TerminalBot, TerminalModels, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
@@ -422,7 +422,7 @@ def platforms(settings: Settings) -> Platforms:
     return chosen
 
 
-async def _serve_slack(apps: Sequence[SlackApp], slack: SlackSettings, host: Host, telemetry: Telemetry) -> None:
+async def _serve_slack(apps: Sequence[SlackApp], slack: SlackOptions, host: Host, telemetry: Telemetry) -> None:
     from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
     _keep_loaded()
@@ -443,7 +443,7 @@ async def _serve_installed(
     await serve_apps(host, slack_apps(settings), slack_settings(settings), parts.CLOCK, telemetry, distributed)
 
 
-async def _serve_discord(discord: DiscordSettings, host: Host, telemetry: Telemetry) -> None:
+async def _serve_discord(discord: DiscordOptions, host: Host, telemetry: Telemetry) -> None:
     from bot.platforms.discord.run import serve  # noqa: PLC0415 -- a bot without Discord does not load its libraries
 
     _keep_loaded()

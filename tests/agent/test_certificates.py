@@ -23,7 +23,7 @@ from agent.providers.replay import ProviderWorld
 from bot.chat.secret import Secret
 from bot.models.choice import models_of
 from bot.platforms.discord.doctor import examine as examine_discord
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.slack.api import SlackApi, SlackDown, web_client
 from bot.tools.mcp.server import reason_of
 from tests.fakes.clock import FakeClock
@@ -85,7 +85,7 @@ async def test_slack_and_discord_name_it_too(tmp_path: Path) -> None:
         slack = SlackApi(web_client(f"https://{address}/api/", session, "xoxb-1"), session)
         with pytest.raises(SlackDown, match="SSL_CERT_FILE"):
             await slack.sign_in()
-        settings = DiscordSettings(Secret("t"), api_base_url=f"https://{address}/api/v10")
+        settings = DiscordOptions(Secret("t"), api_base_url=f"https://{address}/api/v10")
         (finding,) = await examine_discord(settings, FakeClock())
     assert "SSL_CERT_FILE" in finding.remedy
 

@@ -8,7 +8,7 @@ from typing import Any
 from bot.chat.host import Host
 from bot.chat.reply.tables import show_tables
 from bot.chat.secret import Secret
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.surface import TABLE_WIDTH
 from tests.fakes.discord_gateway import FakeDiscord
@@ -21,9 +21,9 @@ EDIT_INTERVAL_S = 0.24  # Discord's five edits in five seconds and our pace belo
 SERVERS_S = 0.1
 
 
-def settings(fake: FakeDiscord, **more: Any) -> DiscordSettings:
+def settings(fake: FakeDiscord, **more: Any) -> DiscordOptions:
     given: Payload = {"edit_interval_s": EDIT_INTERVAL_S, "servers_s": SERVERS_S, **more}
-    return DiscordSettings(Secret(TOKEN), fake.api_base_url, fake.gateway_url, **given)
+    return DiscordOptions(Secret(TOKEN), fake.api_base_url, fake.gateway_url, **given)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from agent.ports.clock import Clock
 from bot.chat.host import Host
 from bot.chat.secret import Secret
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import AppRevoked, serve
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
@@ -31,8 +31,8 @@ def app_of(slack: FakeSlack, **more: Any) -> SlackApp:
     return replace(SlackApp(Secret(BOT_TOKEN), http_events() if slack.over_http else SOCKETS), **more)
 
 
-def settings(slack: FakeSlack) -> SlackSettings:
-    return SlackSettings(slack.url)
+def settings(slack: FakeSlack) -> SlackOptions:
+    return SlackOptions(slack.url)
 
 
 @asynccontextmanager

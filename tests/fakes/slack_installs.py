@@ -14,7 +14,7 @@ from bot.chat.host import Host
 from bot.chat.secret import Secret
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.installed import TOKENS, BotTokens, DistributedApp
-from bot.platforms.slack.options import EVERYTHING, Distribution, SlackSettings, scopes
+from bot.platforms.slack.options import EVERYTHING, Distribution, SlackOptions, scopes
 from bot.tools.accounts.sealing import SealingKeys
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import MovedClock
@@ -57,7 +57,7 @@ class InstallWorld:
         one = DistributedApp(
             replace(self.distribution, delivery=delivery), self.store.installations, self.keys, new_secret
         )
-        serving = asyncio.create_task(serve_apps(host, (), SlackSettings(self.slack.url), self.clock, distributed=one))
+        serving = asyncio.create_task(serve_apps(host, (), SlackOptions(self.slack.url), self.clock, distributed=one))
         try:
             async with asyncio.timeout(PATIENCE_S):
                 while not await self.slack.posts.healthy(delivery.port):

@@ -12,7 +12,7 @@ from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.secret import Secret
 from bot.platforms.slack.apps import SlackApps
-from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackOptions, SocketMode
 from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
@@ -96,7 +96,7 @@ async def both(
         allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
         admission = AdmissionControl(host.admission.rules, store.preferences, allowances, clock)
         host = replace(host, admission=admission, messages=replace(host.messages, admission=admission))
-        apps = SlackApps(host, SlackSettings(slack.url), clock)
+        apps = SlackApps(host, SlackOptions(slack.url), clock)
         async with host.turns.serving():
             try:
                 await apps.start(app_of(ONE, "one", http))

@@ -21,9 +21,9 @@ from bot.chat.secret import Secret
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve as serve_discord
-from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
@@ -47,14 +47,14 @@ LONGEST_S = 60
 def main(folder: Path, url: str, started: str, *, works: bool = False) -> None:
     """Serve Slack until killed. `started` is the time on the workspace's clock. `works`: see `worker_in`."""
     app = SlackApp(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1))
-    slack = SlackSettings(url)
+    slack = SlackOptions(url)
     clock = partial(FastClock, datetime.fromisoformat(started))
     asyncio.run(_main(folder, clock, {"Slack": lambda host, clock: serve_slack(host, app, slack, clock)}, works=works))
 
 
 def discord_main(folder: Path, addresses: tuple[str, str], started: str, *, works: bool = False) -> None:
     """The same for Discord: of its API, and of its gateway."""
-    discord = DiscordSettings(Secret(TOKEN), *addresses, edit_interval_s=EDIT_INTERVAL_S, servers_s=SERVERS_S)
+    discord = DiscordOptions(Secret(TOKEN), *addresses, edit_interval_s=EDIT_INTERVAL_S, servers_s=SERVERS_S)
     clock = partial(FastClock, datetime.fromisoformat(started), speed=1.0)
     asyncio.run(_main(folder, clock, {"Discord": lambda host, clock: serve_discord(host, discord, clock)}, works=works))
 

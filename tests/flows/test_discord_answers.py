@@ -8,7 +8,7 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, ScriptedProvider, ScriptPause
 from bot.chat.secret import Secret
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.settings.parsers import ReplyMode
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
@@ -99,7 +99,7 @@ async def test_at_its_real_pace_an_answer_keeps_within_discords_own_limits() -> 
     clock = FastClock(speed=1.0)
     text = answer_of(3_000)
     host = answering_host(ScriptedProvider([slowly(text, 9.0)]), clock)
-    pace = DiscordSettings(Secret("any")).edit_interval_s
+    pace = DiscordOptions(Secret("any")).edit_interval_s
     async with running_discord(clock) as fake, serving(fake, host, edit_interval_s=pace), host.answering():
         await fake.write(ANN, "tell me")
         await answered(fake, host)

@@ -18,7 +18,7 @@ from agent.messages import Message
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
 from bot.chat.secret import Secret
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.settings.parsers import ReplyMode
 from tests.examples import examples
 from tests.fakes.answering_host import answering_host
@@ -31,7 +31,7 @@ from tests.fakes.discord_world import ANN, BO, BOT, COMPONENTS_V2, DM_OF, GENERA
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.turns_host import AT_ONCE
 
-PACE_S: Final = DiscordSettings(Secret("any")).edit_interval_s
+PACE_S: Final = DiscordOptions(Secret("any")).edit_interval_s
 WINDOW_S, EDITS = 5.0, 5
 PIECES: Final = 20
 LIFE_S: Final = 900.0  # Skipped time: as long as a token of an interaction lives

@@ -17,7 +17,7 @@ from bot.chat.turns.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE
 from bot.platforms.discord.run import clear
 from bot.platforms.discord.surface import DiscordSurface
@@ -70,7 +70,7 @@ async def town() -> AsyncGenerator[Town, None]:
     host.platforms.register_deletion(SOURCE, partial(clear, connection))
     listening = Watermark(host, SOURCE, clock)
     bot = DiscordClient(
-        host, DiscordSettings(Secret("simulated"), servers=frozenset({str(TOWN)})), connection, listening
+        host, DiscordOptions(Secret("simulated"), servers=frozenset({str(TOWN)})), connection, listening
     )
     async with simcord.run(bot) as env:
         clock.env = env

@@ -14,7 +14,7 @@ from bot.budgets.budgets import TOTALS_FRESH_S, Budget, Budgets
 from bot.chat.secret import Secret
 from bot.forgetting.retention import GONE
 from bot.platforms.slack.apps import serve_apps
-from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.revocation import CONFIRM_S
 from bot.platforms.slack.run import SERVED_LATELY
 from tests.fakes.fast_clock import MovedClock
@@ -186,7 +186,7 @@ async def test_an_app_that_is_refused_at_the_start_leaves_the_others_serving(cap
     async with FakeSlack(clock) as slack:
         host = FakeHost()
         bad = SlackApp(Secret("xoxb-bad"), SocketMode(Secret("xapp-bad")), "bad", file="apps.toml")
-        serving = asyncio.create_task(serve_apps(host, [bad, app_of(ONE, "one")], SlackSettings(slack.url), clock))
+        serving = asyncio.create_task(serve_apps(host, [bad, app_of(ONE, "one")], SlackOptions(slack.url), clock))
         await slack.connected(1)
         await until(lambda: host.troubles.get("slack:bad"))
         said = "bot_token of the app bad in apps.toml is not accepted by Slack (invalid_auth): copy it again"
@@ -203,7 +203,7 @@ async def test_a_process_of_which_every_app_is_refused_ends_with_the_first_reaso
         apps = [app_of(ONE, "one"), app_of(other_app("two"), "two")]
         with pytest.raises(SettingsError, match=r"the app one in apps\.toml"):
             async with asyncio.timeout(PATIENCE_S):
-                await serve_apps(FakeHost(), apps, SlackSettings(slack.url), slack.clock)
+                await serve_apps(FakeHost(), apps, SlackOptions(slack.url), slack.clock)
 
 
 async def test_an_app_that_is_stopped_leaves_its_turns_to_others_and_forgets_nothing() -> None:

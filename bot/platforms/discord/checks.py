@@ -15,7 +15,7 @@ from agent.errors import Refused
 from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts.formatting import counted
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.options import PERMISSIONS, DiscordSettings, server_link
+from bot.platforms.discord.options import PERMISSIONS, DiscordOptions, server_link
 from bot.settings.parsers import OtherServers
 
 WHERE: Final = "Discord"
@@ -45,7 +45,7 @@ Payload = Mapping[str, Any]
 class DiscordFacts:
     """Discord's responses; None where it gave none. `gateway`: its response about connections."""
 
-    settings: DiscordSettings
+    settings: DiscordOptions
     application: Payload | None = None
     guilds: tuple[Payload, ...] | None = None
     gateway: Payload | None = None
@@ -88,7 +88,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
     yield from _installs(app.get("integration_types_config"))
 
 
-def _content(flags: int, settings: DiscordSettings) -> Finding:
+def _content(flags: int, settings: DiscordOptions) -> Finding:
     consequence = "in its threads the bot is told only of messages that mention it"
     if not settings.message_content:
         return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
@@ -193,7 +193,7 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     yield from _home(facts.settings)
 
 
-def _home(settings: DiscordSettings) -> Iterable[Finding]:
+def _home(settings: DiscordOptions) -> Iterable[Finding]:
     """Report unnamed servers: authors of DMs are looked up in servers, of which one process may serve only a part."""
     if settings.shards == 1 or settings.servers or settings.home:
         return ()

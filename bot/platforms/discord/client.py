@@ -28,7 +28,7 @@ from bot.platforms.discord.members import Members, Servers, refused_line
 from bot.platforms.discord.missed import DiscordMissed
 from bot.platforms.discord.objects import channel_place
 from bot.platforms.discord.occurrences import DiscordSchedules
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.surroundings import Surroundings
@@ -170,7 +170,7 @@ class DiscordClient(BoundedClient):
     def __init__(
         self,
         host: Host,
-        settings: DiscordSettings,
+        settings: DiscordOptions,
         connection: Connection,
         listening: Watermark,
         *,

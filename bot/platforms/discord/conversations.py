@@ -23,7 +23,7 @@ from bot.platforms.discord import inbound
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, DiscordBot, DiscordPost, pages_at
 from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is_direct, zone_part
 from bot.platforms.discord.members import ZONE, zone_chosen
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.settings.parsers import ReplyMode
 
@@ -174,7 +174,7 @@ class DiscordConversations:
     - A DM continues its conversation until it was idle for a while, or /new was used. "stop" starts no conversation.
     """
 
-    def __init__(self, host: Host, settings: DiscordSettings) -> None:
+    def __init__(self, host: Host, settings: DiscordOptions) -> None:
         self._host = host
         self._settings = settings
 

@@ -19,7 +19,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
 from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.members import owners_of
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
 
@@ -40,7 +40,7 @@ class _Dates:
             self.ours = self._clock.now()
 
 
-async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:
+async def examine(settings: DiscordOptions, clock: Clock) -> list[Finding]:
     """Return the findings. Never raises for an error of Discord."""
     dates, trace = _Dates(clock), aiohttp.TraceConfig()
     trace.on_request_end.append(dates)
@@ -53,7 +53,7 @@ async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:
         return [Finding(Level.PROBLEM, WHERE, "it cannot be reached", str(error))]
 
 
-async def application_id(settings: DiscordSettings) -> str:
+async def application_id(settings: DiscordOptions) -> str:
     """Return the id of the token's application. Raises SettingsError and DiscordUnreachable."""
     application = (await _facts(settings)).application
     if application is None:
@@ -61,7 +61,7 @@ async def application_id(settings: DiscordSettings) -> str:
     return str(application["id"])
 
 
-async def _facts(settings: DiscordSettings, trace: aiohttp.TraceConfig | None = None) -> DiscordFacts:
+async def _facts(settings: DiscordOptions, trace: aiohttp.TraceConfig | None = None) -> DiscordFacts:
     point_at(settings)
     intents = discord.Intents(guilds=True)
     async with BoundedClient(intents=intents, http_trace=trace or aiohttp.TraceConfig()) as client:

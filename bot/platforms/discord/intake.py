@@ -38,7 +38,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
 from bot.platforms.discord.inbound import DiscordBot, DiscordPost, decode_address
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
@@ -57,7 +57,7 @@ class DiscordIntake:
         self,
         client: discord.Client,
         host: Host,
-        settings: DiscordSettings,
+        settings: DiscordOptions,
         connection: Connection,
         listening: Watermark,
         surroundings: Surroundings,

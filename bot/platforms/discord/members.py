@@ -19,7 +19,7 @@ from bot.chat.host import OwnerPreferences
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
-from bot.platforms.discord.options import DiscordSettings, Ranks
+from bot.platforms.discord.options import DiscordOptions, Ranks
 from bot.platforms.discord.places import UNREADABLE
 from bot.settings.parsers import OtherServers
 
@@ -67,7 +67,7 @@ MAX_LISTED: Final = 10  # Servers named in one log line: a bot that is added to 
 class Servers:
     """`owners`: the user ids of the application's owners; empty before the login."""
 
-    settings: DiscordSettings
+    settings: DiscordOptions
     client: discord.Client
     owners: frozenset[int] = field(default_factory=frozenset[int])
     elsewhere: Callable[[int], Awaitable[discord.Guild | None]] | None = None

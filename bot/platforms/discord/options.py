@@ -22,7 +22,7 @@ class Ranks:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscordSettings:
+class DiscordOptions:
     """The settings of `serve`. The addresses may point to another server, as in tests."""
 
     token: Secret

@@ -35,7 +35,7 @@ from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.http_client import ReconnectPause
 from bot.platforms.discord.inbound import place_of_page
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
 from bot.platforms.discord.surface import DiscordSurface
@@ -72,7 +72,7 @@ class DiscordRefused(CogencyError):
     """Discord refuses the connection, permanently."""
 
 
-async def serve(host: Host, settings: DiscordSettings, clock: Clock, telemetry: Telemetry = SILENT) -> NoReturn:
+async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: Telemetry = SILENT) -> NoReturn:
     """Log in, and pass all events to the host. Returns only by cancellation.
 
     Raises SettingsError or DiscordUnreachable if it cannot start.
@@ -139,7 +139,7 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
 
 
 def _client(
-    host: Host, settings: DiscordSettings, connection: Connection, listening: Watermark, *, message_content: bool
+    host: Host, settings: DiscordOptions, connection: Connection, listening: Watermark, *, message_content: bool
 ) -> DiscordClient:
     if host.platforms.replicas is not None:
         from bot.platforms.discord.shards import LeasedClient  # noqa: PLC0415 -- a single process does not need it
@@ -154,7 +154,7 @@ def _client(
     )
 
 
-def point_at(settings: DiscordSettings) -> None:
+def point_at(settings: DiscordOptions) -> None:
     """Set discord.py's addresses and pauses. They are global, so a process talks to one Discord server only."""
     Route.BASE = settings.api_base_url
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway_url)
@@ -164,7 +164,7 @@ def point_at(settings: DiscordSettings) -> None:
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
 
-async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
+async def _serve(client: DiscordClient, settings: DiscordOptions) -> NoReturn:
     """Raises PrivilegedIntentsRequired if the client requests intents that the application lacks."""
     async with client:
         try:
@@ -192,7 +192,7 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
             raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
 
 
-async def _hold_connection(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
+async def _hold_connection(client: DiscordClient, settings: DiscordOptions) -> NoReturn:
     """Run the connection. A first one that fails is reported at once; the library restores later ones."""
     connecting = asyncio.create_task(client.connect())
     first = [asyncio.create_task(client.first_connected.wait()), asyncio.create_task(client.lost_first.wait())]
@@ -224,7 +224,7 @@ def _raise_reason(connecting: asyncio.Task[None]) -> None:
         raise reason
 
 
-def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> CogencyError:
+def _closed(closed: discord.ConnectionClosed, settings: DiscordOptions) -> CogencyError:
     if closed.code == _AUTHENTICATION_FAILED:
         return _wrong_token()
     if closed.code == _SHARDING_REQUIRED:

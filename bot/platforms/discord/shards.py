@@ -34,7 +34,7 @@ from bot.chat.texts.formatting import counted
 from bot.chat.turns.watermark import Watermark
 from bot.platforms.discord.client import ShardedClient
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, Readable
 
 log = logging.getLogger(__name__)
@@ -231,7 +231,7 @@ class LeasedClient(ShardedClient):
     def __init__(
         self,
         host: Host,
-        settings: DiscordSettings,
+        settings: DiscordOptions,
         connection: Connection,
         listening: Watermark,
         shared: Replicas,

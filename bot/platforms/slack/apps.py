@@ -14,7 +14,7 @@ from bot.chat.host import Host, PlatformUnavailable
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.http_events import EventsListener
-from bot.platforms.slack.options import SlackApp, SlackSettings
+from bot.platforms.slack.options import SlackApp, SlackOptions
 from bot.platforms.slack.run import serve
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SlackApps:
     """
 
     host: Host
-    settings: SlackSettings
+    settings: SlackOptions
     clock: Clock
     telemetry: Telemetry = SILENT
     failures: list[CogencyError] = field(default_factory=list[CogencyError])  # Why apps were given up, in their order
@@ -129,7 +129,7 @@ class SlackApps:
 async def serve_apps(
     host: Host,
     apps: Collection[SlackApp],
-    settings: SlackSettings,
+    settings: SlackOptions,
     clock: Clock,
     telemetry: Telemetry = SILENT,
     distributed: "DistributedApp | None" = None,

@@ -26,7 +26,7 @@ from bot.platforms.slack.options import (
     Method,
     SlackApp,
     SlackFeature,
-    SlackSettings,
+    SlackOptions,
     SocketMode,
     events,
     needing,
@@ -54,7 +54,7 @@ class SlackFacts:
     """
 
     app: SlackApp
-    settings: SlackSettings
+    settings: SlackOptions
     signed_in: Answer[JsonObject]
     granted: frozenset[str] = frozenset()
     our_time: datetime | None = None
@@ -274,7 +274,7 @@ MAX_CHANNELS: Final = 200  # One page, as large as Slack recommends
 
 
 async def examine(
-    app: SlackApp, settings: SlackSettings, clock: Clock, config_token: Secret | None = None
+    app: SlackApp, settings: SlackOptions, clock: Clock, config_token: Secret | None = None
 ) -> list[Finding]:
     """Return the findings about an app. `config_token`: if given, the app is compared with its manifest. Errors of
     Slack become findings.
@@ -285,7 +285,7 @@ async def examine(
 
 
 async def _read_facts(
-    client: SlackApi, app: SlackApp, settings: SlackSettings, clock: Clock, config_token: Secret | None
+    client: SlackApi, app: SlackApp, settings: SlackOptions, clock: Clock, config_token: Secret | None
 ) -> SlackFacts:
     identity = await _answer_or_error(client.sign_in())
     if isinstance(identity, SlackError):

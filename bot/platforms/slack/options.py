@@ -82,7 +82,7 @@ class SlackApp:
     # The names of all slash commands begin with it, for a workspace in which other apps use them: "cogency-" makes them
     # /cogency-ask and so on. The app's manifest must say the same.
     command_prefix: str = ""
-    # Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackSettings`.
+    # Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackOptions`.
     managers: frozenset[str] = frozenset()
     file: str = ""  # The file that describes it, for error messages; "" for the environment
     budget: Budget | None = None  # Its workspace's daily budget, if it has its own
@@ -119,7 +119,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class SlackSettings:
+class SlackOptions:
     """The settings of all apps."""
 
     api_base_url: str = "https://slack.com/api"
@@ -136,7 +136,7 @@ class SlackSettings:
         """All user groups whose members are read."""
         return self.managers | self.groups | self.denied
 
-    def of(self, app: SlackApp) -> "SlackSettings":
+    def of(self, app: SlackApp) -> "SlackOptions":
         """Return the settings with what this app adds."""
         return replace(self, managers=self.managers | app.managers)
 
@@ -255,7 +255,7 @@ _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
 }
 
 
-def required_features(settings: SlackSettings) -> frozenset[SlackFeature]:
+def required_features(settings: SlackOptions) -> frozenset[SlackFeature]:
     """Return all features that these settings use."""
     return EVERYTHING if settings.named_groups else EVERYTHING - {SlackFeature.GROUPS}
 

@@ -73,7 +73,7 @@ from bot.platforms.slack.options import (
     Method,
     RotatingToken,
     SlackApp,
-    SlackSettings,
+    SlackOptions,
     SocketMode,
     optional_scopes,
     required_features,
@@ -126,7 +126,7 @@ class _Parts:
 async def serve(
     host: Host,
     app: SlackApp,
-    settings: SlackSettings,
+    settings: SlackOptions,
     clock: Clock,
     telemetry: Telemetry = SILENT,
     listener: EventsListener | None = None,
@@ -199,7 +199,7 @@ async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s:
 def _build_parts(
     host: Host,
     app: SlackApp,
-    settings: SlackSettings,
+    settings: SlackOptions,
     clock: Clock,
     session: ClientSession,
     api: SlackApi,
@@ -281,7 +281,7 @@ async def _clear(api: SlackApi, sessions: AgentSessions, home: Home, shown: Show
             assert_never(shown.what)
 
 
-async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackSettings, clock: Clock) -> SlackBot:
+async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackOptions, clock: Clock) -> SlackBot:
     try:
         identity = await api.sign_in()
     except SlackError as error:
@@ -338,7 +338,7 @@ async def _handle_revoked_earlier(host: Host, app: SlackApp, api: SlackApi, cloc
     return True
 
 
-def _raise_startup_error(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
+def _raise_startup_error(error: SlackError, settings: SlackOptions, setting: str) -> NoReturn:
     """Raise the error of a failed start: one sentence that names the setting."""
     if isinstance(error, SlackRefused):
         raise SettingsError(platforms_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error

@@ -11,7 +11,7 @@ from bot.platforms.discord.checks import MAX_GUILDS, NEAR_REVIEW, REVIEWED_FROM,
 from bot.platforms.discord.options import (
     EVERYTHING,
     DiscordFeature,
-    DiscordSettings,
+    DiscordOptions,
     invite_text,
     permission_bits,
     person_link,
@@ -19,7 +19,7 @@ from bot.platforms.discord.options import (
 )
 from bot.settings.parsers import OtherServers
 
-SETTINGS = DiscordSettings(Secret("any"), servers=frozenset({"10"}))
+SETTINGS = DiscordOptions(Secret("any"), servers=frozenset({"10"}))
 APPLICATION: dict[str, object] = {
     "id": "900",
     "name": "cogency",

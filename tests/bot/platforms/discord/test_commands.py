@@ -10,7 +10,7 @@ from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.members import Members, Servers
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.surroundings import Surroundings
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_spec import problems
@@ -19,7 +19,7 @@ from tests.fakes.host import FakeHost
 
 async def test_the_registration_of_every_command_is_as_discord_describes_it() -> None:
     client = discord.Client(intents=discord.Intents(guilds=True))
-    tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
+    tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordOptions(Secret("t"))
     members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
     CommandHandler(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations)
     body = [command.to_dict(tree) for command in tree.get_commands()]

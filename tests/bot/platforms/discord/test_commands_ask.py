@@ -14,7 +14,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.interactions import Tree
 from bot.platforms.discord.members import Members, Servers
-from bot.platforms.discord.options import DiscordSettings
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.slash_commands import same
 from bot.platforms.discord.surroundings import Surroundings
 from tests.fakes.clock import FakeClock
@@ -30,14 +30,14 @@ async def payload() -> list[dict[str, Any]]:
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree: Tree = app_commands.CommandTree(client)
     host, clock = FakeHost(), FakeClock()
-    members = Members(Servers(DiscordSettings(Secret("t")), client), clock)
+    members = Members(Servers(DiscordOptions(Secret("t")), client), clock)
     CommandHandler(
         tree,
         host,
         Connection(clock, 1.0),
         Surroundings(client),
         members,
-        DiscordConversations(host, DiscordSettings(Secret("t"))),
+        DiscordConversations(host, DiscordOptions(Secret("t"))),
     )
     return [command.to_dict(tree) for command in tree.get_commands()]
 

@@ -12,7 +12,7 @@ from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.secret import Secret
 from bot.platforms.slack.doctor import examine
 from bot.platforms.slack.manifest import manifest
-from bot.platforms.slack.options import EVERYTHING, SlackApp, SlackSettings, SocketMode, optional_scopes, scopes
+from bot.platforms.slack.options import EVERYTHING, SlackApp, SlackOptions, SocketMode, optional_scopes, scopes
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, http_events, settings
@@ -76,7 +76,7 @@ async def test_a_token_that_slack_does_not_take_is_the_only_finding(slack: FakeS
 
 
 async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
-    app, away = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackSettings("http://127.0.0.1:9/api")
+    app, away = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackOptions("http://127.0.0.1:9/api")
     (found,) = await examine(app, away, CLOCK)
     assert (found.level, found.what) == (Level.PROBLEM, "Slack does not answer at http://127.0.0.1:9/api")
     assert "SLACK_API_BASE_URL" in found.remedy

@@ -11,7 +11,7 @@ from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from bot.chat.secret import Secret
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack.options import SlackApp, SlackSettings, SocketMode
+from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
@@ -350,7 +350,7 @@ async def test_a_token_without_the_right_to_write_is_refused_at_the_start() -> N
 
 
 async def test_a_network_that_is_down_is_one_sentence_that_names_the_address(slack: FakeSlack) -> None:
-    app, closed = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackSettings("http://127.0.0.1:9/api")
+    app, closed = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackOptions("http://127.0.0.1:9/api")
     with pytest.raises(SlackUnreachable, match="SLACK_API_BASE_URL") as raised:
         async with asyncio.timeout(15):
             await serve(FakeHost(), app, closed, slack.clock)
