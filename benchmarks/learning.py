@@ -52,9 +52,9 @@ from benchmarks.facts import (
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Timeline, Write, read_timelines
 from bot.app.from_settings import model_settings
+from bot.app.settings import load_settings
 from bot.chat.learning_model import LearningModel
 from bot.models.switch import ModelSwitch
-from bot.settings.settings import load_settings
 
 MODELS: Final = ("COGENCY_LEARNING_MODEL", "COGENCY_MODEL")
 KEY_WORDS: Final = 6

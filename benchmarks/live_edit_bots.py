@@ -20,12 +20,13 @@ from agent.providers.scripted import ScriptedProvider
 from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
 from benchmarks.live_edit_voices import Shown, Voice, voices
 from bot.app.host import BotHost
-from bot.chat.secret import Secret
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import point_at
+from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.slack.api import SlackApi, web_client
-from bot.settings.parsers import ReplyMode, Streaming
+from bot.platforms.slack.settings import Streaming
+from bot.settings.secret import Secret
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN

@@ -49,8 +49,8 @@ from agent.tools.remember import RememberTool
 from benchmarks.billing import RULES, billed, input_dollars, input_tokens
 from benchmarks.report import print_report, read_options
 from benchmarks.wire_meter import WireMeter, metered
+from bot.app.settings import Settings
 from bot.platforms.slack.search_slack import SearchSlackTool
-from bot.settings.settings import Settings
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import run_turn

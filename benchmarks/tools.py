@@ -89,7 +89,7 @@ LOADING: Final = """
 import importlib, statistics, sys, time
 from pathlib import Path
 from bot.app.parts import open_tool_sources
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
 from bot.tools.mcp import config as mcp_config, source as mcp_source
 import asyncio
 def used(act):

@@ -20,9 +20,10 @@ import pytest
 from agent.errors import SettingsError
 from agent.spending import NANO
 from benchmarks.house_code import ROOT
+from bot.app.settings import Settings, load_settings, setting_names
 from bot.platforms.discord.slash_commands import COMMANDS
 from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
-from bot.settings.settings import SOURCE, From, Settings, load_settings, setting_names
+from bot.settings.declaration import SOURCE, From
 from bot.settings.sources import KEYCHAIN
 from bot.setup.arguments import parser
 from bot.tools.accounts.pages import PATH as SIGN_IN_PATH
@@ -326,7 +327,7 @@ def test_what_the_head_of_a_deployed_file_has_people_write_is_there(file: Path, 
 @cache
 def said_by_the_bot() -> list[str]:
     """Every text where texts stand, without what is filled in."""
-    others = ("agent/providers/rehearsal.py", "bot/settings/settings.py")
+    others = ("agent/providers/rehearsal.py", "bot/app/settings.py")
     files = [*catalogue_files(), *(ROOT / other for other in others)]
     constants = (
         node.value

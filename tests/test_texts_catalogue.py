@@ -24,7 +24,7 @@ MODULES: Final = {
 SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* .*[.!?]\s*$", re.DOTALL)
 # Modules whose literals may look like sentences. What is given to errors is looked at everywhere.
 NOT_SENTENCES: Final = {
-    "bot/settings/settings.py": "the persona and the language are prompts",
+    "bot/app/settings.py": "the persona and the language are prompts",
     "bot/models/check.py": "a model reads the probes",
     "bot/setup/operator.py": "what the model is asked is a prompt",
     "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",

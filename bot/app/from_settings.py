@@ -15,12 +15,16 @@ from agent.machine import CLOCK
 from agent.providers.catalog import is_loopback
 from agent.tool_policy import PolicyRow, read_rows
 from bot.app import texts as app_texts
+from bot.app.settings import MAX_FAULTS, SLACK_APPS, TOOL_POLICY, Settings
+from bot.budgets import settings as budget_settings
 from bot.budgets.budgets import Budget, Budgets
 from bot.chat.access.acl import AccessKind, AccessRules, Entries
 from bot.chat.access.admission import AdmissionRules, RateLimits
 from bot.models.choice import ModelSettings
 from bot.models.switch import ModelSwitch
 from bot.platforms.discord.options import DiscordOptions, Ranks
+from bot.platforms.discord.settings import OtherServers
+from bot.platforms.slack import settings as slack
 from bot.platforms.slack.options import (
     Delivery,
     Distribution,
@@ -33,8 +37,7 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.settings import parsers
-from bot.settings.parsers import OtherServers
-from bot.settings.settings import MAX_FAULTS, SLACK_APPS, TOOL_POLICY, Settings, needed
+from bot.settings.declaration import needed
 from bot.settings.sources import named_file
 from bot.tools.mcp.config import is_plain_loopback
 
@@ -158,11 +161,11 @@ APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     "bot_token": parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"),
     "app_token": parsers.secret("xapp-", "make one on the app's page, Basic Information"),
     "signing_secret": parsers.key,
-    "app_id": parsers.slack_app_id,
-    "command_prefix": parsers.command_prefix,
-    "managers": parsers.slack_groups,
+    "app_id": slack.slack_app_id,
+    "command_prefix": slack.command_prefix,
+    "managers": slack.slack_groups,
     TOKENS_PER_DAY: parsers.limit(10**12),
-    DOLLARS_PER_DAY: parsers.dollars,
+    DOLLARS_PER_DAY: budget_settings.dollars,
 }
 # Each may be in a file of its own, which the key NAME_file names.
 SECRET_KEYS: Final = ("bot_token", "app_token", "signing_secret")
@@ -206,7 +209,7 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackAp
         return SettingsError(app_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
 
     try:
-        parsers.slack_app(name)
+        slack.slack_app(name)
     except ValueError as problem:
         raise error(f"its name {problem}") from None
     if not isinstance(table, dict):

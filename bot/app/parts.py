@@ -39,6 +39,7 @@ from agent.turn_setup import ContextConfig
 from bot.app import texts as app_texts
 from bot.app.background import Background, background
 from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
+from bot.app.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.budgets.budgets import BudgetAllowances, ModelNote
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
@@ -55,6 +56,7 @@ from bot.chat.ports import NO_BUDGETS
 from bot.chat.reply.surface import Delete, Surface
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
 from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.settings import WhileBusy
 from bot.chat.turns.turn_config import NO_FILES, NO_GROUPS, AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.forgetting.retention import ReplyDeletion, Retention
@@ -76,8 +78,6 @@ from bot.platforms.slack.slash_commands import named, notice
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from bot.schedules.work import LongWork
-from bot.settings.parsers import WhileBusy
-from bot.settings.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp

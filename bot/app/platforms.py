@@ -38,6 +38,7 @@ from bot.app.from_settings import (
     slack_settings,
 )
 from bot.app.host import BotHost
+from bot.app.settings import Settings
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
 from bot.chat.access.admission import AdmissionControl, RateCounter, Readers
@@ -52,6 +53,7 @@ from bot.chat.messages import ReceivedMessages
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.chat.texts.formatting import platform_name
+from bot.chat.turns.settings import WhileBusy
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.forgetting.service import ForgetService
 from bot.memory.policies import PolicyService
@@ -68,8 +70,6 @@ from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import FirstLook
 from bot.schedules.work import LongWork
-from bot.settings.parsers import WhileBusy
-from bot.settings.settings import Settings
 from bot.tools.approvals import ApprovalPolicy, ApprovalService
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, McpSource
@@ -214,7 +214,8 @@ async def _operator_page(
         store.ledger,
         store.audit,
         parts.CLOCK,
-        settings,
+        settings.shown,
+        settings.secrets(),
         about,
         connections,
         OfferedTools(tools, service.toolbox.servers.away, table.fixed, lambda: table.numbered),

@@ -27,13 +27,13 @@ from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd
 from bot.app import parts
 from bot.app import texts as app_texts
+from bot.app.settings import Settings
 from bot.chat.audit import OPERATOR, WAITS, operator_act
 from bot.chat.output import OutputError, printable_json, printable_line
 from bot.chat.texts.formatting import counted
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.service import ForgetService
-from bot.settings.parsers import OperatorAct
-from bot.settings.settings import Settings
+from bot.operators.settings import OperatorAct
 from bot.tools.mcp.source import NO_MCP_SERVERS
 from store.data_subjects import (
     Found,

@@ -35,6 +35,13 @@ _ACTION_TOKEN: Final = re.compile(r"""(action_token['"]?: ['"])[^'"]+""")
 ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
+class LogLevel(StrEnum):
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
 class LogForm(StrEnum):
     AUTO = "auto"
     """Text on a terminal, JSON anywhere else."""

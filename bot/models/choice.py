@@ -20,9 +20,9 @@ from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from agent.texts import ASK_OPERATOR
-from bot.chat.secret import Secret
 from bot.models import texts as models_texts
 from bot.models.forms import CheckedForms
+from bot.settings.secret import Secret
 
 # For each vendor a model that answers well at a fair price (November 2026).
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.spending import By
+from bot.app.storage import database_url
 from bot.chat.output import complain, write_out
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
-from bot.settings.parsers import command_prefix, database_url, one_of, slack_app, whole
+from bot.platforms.slack.settings import command_prefix, slack_app
+from bot.settings.parsers import one_of, whole
 from bot.setup import texts as setup_texts
 from bot.setup.shared_modules import DISTRIBUTION, shared_modules
 

@@ -12,12 +12,12 @@ from agent.incoming import Person
 from agent.machine import place_of
 from agent.patterns import compile_all
 from bot.app.from_settings import open_models
+from bot.app.settings import Settings
 from bot.chat.exit_codes import Exit
 from bot.models.switch import ModelSwitch
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.run import chat
 from bot.platforms.terminal.surface import ChatBot, PipeWindow, Window, greeting
-from bot.settings.settings import Settings
 from bot.setup import texts as setup_texts
 
 

@@ -22,15 +22,15 @@ from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.spending import By
+from bot.app.settings import Settings, load_settings, moved_addresses
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.host import PlatformUnavailable
-from bot.chat.logs import log_to
+from bot.chat.logs import LogLevel, log_to
 from bot.chat.output import OutputError, complain, printable_json, write_out
+from bot.operators.settings import OperatorAct
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
-from bot.settings.parsers import LogLevel, OperatorAct
-from bot.settings.settings import Settings, load_settings, moved_addresses
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Subcommand
 from bot.setup.progress import progress, waiting

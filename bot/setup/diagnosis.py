@@ -31,10 +31,10 @@ from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import Endpoint, is_loopback
 from agent.providers.http_client import Http, TransportError, Untrusted
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
+from bot.app.settings import Settings, mcp_file
 from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import counted
-from bot.settings.settings import Settings, mcp_file
 from bot.settings.sources import group_name, is_own_group, owner_name
 from bot.setup import texts as setup_texts
 from bot.tools import texts as tool_texts

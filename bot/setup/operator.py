@@ -48,6 +48,7 @@ from bot.app.parts import (
     tool_servers,
     web_tools,
 )
+from bot.app.settings import Settings, moved_addresses
 from bot.budgets.report import cost_text
 from bot.chat.attachments.reader import missing
 from bot.chat.audit import pages
@@ -60,7 +61,6 @@ from bot.models.embedding import open_embedder
 from bot.models.forms import MEASURED, UNCHECKED, Passed, read_checked_forms, store_passed
 from bot.models.speech import open_transcriber
 from bot.operators.service import LINK_LASTS, SESSION_IDLE, OperatorLinks
-from bot.settings.settings import Settings, moved_addresses
 from bot.setup import texts as setup_texts
 from bot.setup.diagnosis import (
     Check,

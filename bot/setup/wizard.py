@@ -22,11 +22,11 @@ from urllib.parse import quote
 from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.providers.catalog import ENDPOINTS
 from bot.app.from_settings import model_settings
+from bot.app.settings import Settings, load_settings, setting_names
 from bot.chat.findings import Finding, finding_lines, healthy
 from bot.chat.output import write_out
 from bot.models.choice import DEFAULT_MODELS, models_of
 from bot.platforms.discord import options as discord
-from bot.settings.settings import Settings, load_settings, setting_names
 from bot.settings.sources import IN_FILE, read_dotenv
 from bot.setup import texts as setup_texts
 from bot.setup.operator import discord_application, examine_model, examine_platforms

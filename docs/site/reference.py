@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from agent.spending import NANO
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
+from bot.app.settings import Settings
 from bot.chat.attachments import pdf_forms, text_encoding, word_text
 from bot.chat.attachments.document_output import MAX_COLUMNS, MAX_ROWS
 from bot.chat.attachments.kinds import FileKind
@@ -22,7 +23,6 @@ from bot.chat.attachments.reader import MAX_PAGES
 from bot.chat.attachments.reading import MAX_BYTES, SOURCE_CHARS
 from bot.chat.commands.declaration import CommandScope
 from bot.chat.message_parts import MAX_CHARS, MAX_DEPTH, UNREADABLE
-from bot.chat.secret import Secret
 from bot.commands import COMMANDS as TERMINAL
 from bot.platforms.discord import message_content as discord_content
 from bot.platforms.discord import options as discord
@@ -32,7 +32,8 @@ from bot.platforms.slack import message_content as slack_content
 from bot.platforms.slack import options as slack
 from bot.platforms.slack.message_content import MAX_CELLS
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
-from bot.settings.settings import SOURCE, From, Settings
+from bot.settings.declaration import SOURCE, From
+from bot.settings.secret import Secret
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
 from store.all_tables import metadata

@@ -20,11 +20,11 @@ from agent.providers.factory import OpenedProvider, open_chat, open_messages, op
 from agent.providers.http_client import Http, Untrusted
 from agent.providers.openai_services import HttpEmbedder
 from agent.providers.replay import ProviderWorld
-from bot.chat.secret import Secret
 from bot.models.choice import models_of
 from bot.platforms.discord.doctor import examine as examine_discord
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.slack.api import SlackApi, SlackDown, web_client
+from bot.settings.secret import Secret
 from bot.tools.mcp.server import reason_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.tls_server import SINCE, self_signed, tls_server

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import pytest
 import yaml
 
-from bot.settings.settings import load_settings, setting_names
+from bot.app.settings import load_settings, setting_names
 from deploy.release import notes_of
 from store.migrations import HEAD, RELEASES
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from bot.chat.host import Host
 from bot.chat.reply.tables import show_tables
-from bot.chat.secret import Secret
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.surface import TABLE_WIDTH
+from bot.settings.secret import Secret
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT, Payload

@@ -11,10 +11,10 @@ from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.tool_policy import PolicyRow
+from bot.app.settings import Settings, load_settings
 from bot.operators.pages.frame import OperatorSite, OperatorView, ViewAnswer
 from bot.operators.pages.views import OfferedTools, OperatorSources, Recent
 from bot.operators.service import OperatorLinks
-from bot.settings.settings import Settings, load_settings
 from store.engine import Store
 
 HERE = "http://127.0.0.1:8090"
@@ -99,12 +99,14 @@ def sources_of(
     away: Mapping[str, str] | None = None,
     troubles: Mapping[str, str] | None = None,
 ) -> OperatorSources:
+    settings = settings or load_settings({})
     return OperatorSources(
         recent,
         store.ledger,
         store.audit,
         clock,
-        settings or load_settings({}),
+        settings.shown,
+        settings.secrets(),
         lambda: {"Version": "1.2.3", "Models": "Model: rehearsal.", "Database": "nowhere"},
         FakePlatforms(dict(troubles or {})),
         OfferedTools(lambda: tools, lambda: away or {}, rows[:1], lambda: dict(enumerate(rows[1:], 1))),

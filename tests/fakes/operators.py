@@ -9,7 +9,7 @@ from agent.memory.forgetting_plans import Everything, Receipt
 from bot.app.subject_requests import Kind, Operator, OperatorErasing, Order, receipt_of
 from bot.chat.audit import operator_act
 from bot.forgetting.service import ForgetService
-from bot.settings.parsers import OperatorAct
+from bot.operators.settings import OperatorAct
 from store.data_subjects import data_subjects_in
 from store.engine import Store
 from tests.fakes.clock import FakeClock

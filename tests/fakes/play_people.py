@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
 from bot.app.platforms import play
+from bot.app.settings import load_settings
 from bot.platforms.play.run import PROTOCOL
-from bot.settings.settings import load_settings
 from tests.fakes.new_database import new_database
 from tests.patience import PATIENCE_S
 

@@ -9,9 +9,9 @@ from typing import Any, assert_never
 
 from agent.ports.clock import Clock
 from bot.chat.host import Host
-from bot.chat.secret import Secret
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import AppRevoked, serve
+from bot.settings.secret import Secret
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 

@@ -11,10 +11,10 @@ from typing import Final
 from agent.machine import new_secret
 from agent.ports.installations import Installation
 from bot.chat.host import Host
-from bot.chat.secret import Secret
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.installed import TOKENS, BotTokens, DistributedApp
 from bot.platforms.slack.options import EVERYTHING, Distribution, SlackOptions, scopes
+from bot.settings.secret import Secret
 from bot.tools.accounts.sealing import SealingKeys
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import MovedClock

@@ -10,9 +10,9 @@ from agent.providers.scripted import ScriptedProvider
 from bot.app.host import BotHost
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.chat.access.admission import AdmissionControl
-from bot.chat.secret import Secret
 from bot.platforms.slack.apps import SlackApps
 from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackOptions, SocketMode
+from bot.settings.secret import Secret
 from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack

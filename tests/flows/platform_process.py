@@ -17,7 +17,6 @@ from agent.tools.schedule import BackgroundTool
 from bot.chat.connections import serve_all
 from bot.chat.feature import Feature
 from bot.chat.host import Host
-from bot.chat.secret import Secret
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
@@ -27,6 +26,7 @@ from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
+from bot.settings.secret import Secret
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import EDIT_INTERVAL_S, SERVERS_S

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
+from bot.app.settings import load_settings
 from bot.chat.exit_codes import Exit
 from bot.chat.findings import finding_lines, healthy
-from bot.settings.settings import load_settings
 from bot.setup.operator import examine
 from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
 from tests.fakes.tls_server import self_signed, tls_server

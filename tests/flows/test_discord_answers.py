@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, ScriptedProvider, ScriptPause
-from bot.chat.secret import Secret
 from bot.platforms.discord.options import DiscordOptions
-from bot.settings.parsers import ReplyMode
+from bot.platforms.discord.settings import ReplyMode
+from bot.settings.secret import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, on_discord, pings, serving

@@ -11,7 +11,7 @@ import pytest
 
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from bot.app.host import BotHost
-from bot.settings.parsers import ReplyMode
+from bot.platforms.discord.settings import ReplyMode
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, VOICE, Payload

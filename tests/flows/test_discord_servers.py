@@ -10,7 +10,7 @@ import pytest
 
 from agent.admission_terms import Authority
 from bot.platforms.discord.options import Ranks
-from bot.settings.parsers import OtherServers
+from bot.platforms.discord.settings import OtherServers
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, INVITED, seen

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, text
 from agent.machine import CLOCK
 from agent.ports.clock import Clock
 from agent.ports.shard_leases import SHARD_LEASE
+from bot.app.settings import load_settings
 from bot.chat.replicas import Replicas
 from bot.platforms.discord.places import SOURCE, known_as
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.shards import RENEW_S
-from bot.settings.settings import load_settings
 from bot.setup.diagnosis import shards_held
 from store.engine import Store, open_store
 from tests.fakes.discord_bot import settings

@@ -12,7 +12,6 @@ import simcord
 
 from agent.providers.scripted import ScriptedProvider
 from agent.shown_replies import ReplyVerdict
-from bot.chat.secret import Secret
 from bot.chat.turns.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.client import DiscordClient
@@ -21,6 +20,7 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE
 from bot.platforms.discord.run import clear
 from bot.platforms.discord.surface import DiscordSurface
+from bot.settings.secret import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
 from tests.patience import PATIENCE_S

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import SettingsError
-from bot.chat.secret import Secret
 from bot.platforms.discord.run import DiscordUnreachable, serve
+from bot.settings.secret import Secret
 from tests.fakes.discord_bot import serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, running_discord
 from tests.fakes.discord_world import ANN, BOT, GENERAL, VIEW

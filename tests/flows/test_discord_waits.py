@@ -12,7 +12,7 @@ from benchmarks.skipping_loop import run_skipping
 from bot.platforms.discord.client import IDENTIFY_GAP_S
 from bot.platforms.discord.http_client import MAX_RECONNECT_S, REQUEST_S
 from bot.platforms.discord.rest import THREAD_S
-from bot.settings.parsers import ReplyMode
+from bot.platforms.discord.settings import ReplyMode
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from agent.machine import CLOCK
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
 from bot.setup.operator import operator_link, operator_sessions, sign_operators_out
 from tests.fakes.model_server import ModelServer
 from tests.fakes.sign_in_world import free_port

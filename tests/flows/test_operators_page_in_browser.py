@@ -22,6 +22,7 @@ from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.turn_records import Load
+from bot.app.settings import load_settings
 from bot.chat.audit import policy_change
 from bot.chat.telemetry import (
     AgentReported,
@@ -40,7 +41,6 @@ from bot.operators.pages.frame import OperatorSite
 from bot.operators.pages.serving import serving
 from bot.operators.pages.views import Recent, operator_views
 from bot.operators.service import OperatorLinks
-from bot.settings.settings import load_settings
 from store.engine import Store
 from tests.browser import DESK, PHONE, Opened, open_browser, open_page, overflows, violations
 from tests.fakes.clock import FakeClock

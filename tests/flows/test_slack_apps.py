@@ -11,12 +11,12 @@ from agent.memory.forgetting_plans import Gone
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import Until
 from bot.budgets.budgets import TOTALS_FRESH_S, Budget, Budgets
-from bot.chat.secret import Secret
 from bot.forgetting.retention import GONE
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.revocation import CONFIRM_S
 from bot.platforms.slack.run import SERVED_LATELY
+from bot.settings.secret import Secret
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

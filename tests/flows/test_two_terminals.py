@@ -9,10 +9,10 @@ from pathlib import Path
 from agent.incoming import Person
 from agent.machine import CLOCK
 from bot.app.platforms import open_terminal
+from bot.app.settings import Settings, load_settings
 from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
 from bot.platforms.terminal.bot import TerminalBot
 from bot.platforms.terminal.surface import UnfinishedTurn
-from bot.settings.settings import Settings, load_settings
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.surface import FakeSurface
 from tests.fakes.terminal import FakeTerminal

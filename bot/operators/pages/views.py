@@ -53,7 +53,7 @@ from bot.chat.telemetry import (
 from bot.chat.texts.formatting import counted, platform_name, shortened
 from bot.operators import texts as operator_texts
 from bot.operators.pages.frame import OperatorView, ViewAnswer
-from bot.settings.settings import SettingOrigin, Settings, ShownSetting
+from bot.settings.declaration import SettingOrigin, ShownSetting
 
 HOUR: Final = timedelta(hours=1)
 MAX_TURNS: Final = 5_000  # Of the last hour: more than a process answers in that time
@@ -280,7 +280,8 @@ class OperatorSources:
     ledger: Ledger
     audit: ToolAudit
     clock: Clock
-    settings: Settings
+    settings: Sequence[ShownSetting]
+    secrets: Sequence[str]  # Never shown
     about: Callable[[], Mapping[str, str]]
     platforms: "ConnectedPlatforms"
     tools: "OfferedTools"
@@ -512,16 +513,15 @@ MAX_DIGITS: Final = 18  # Of an integer that every database accepts
 
 
 async def all_settings(sources: OperatorSources, _: Mapping[str, str]) -> ViewAnswer:
-    secrets = sources.settings.secrets()
     rows = [
         {
             "name": setting.name,
-            "value": _shown_value(setting, secrets),
+            "value": _shown_value(setting, sources.secrets),
             "is_secret": setting.value is None,
             "origin": operator_texts.ORIGINS[setting.origin.value].format(name=setting.name),
             "is_set": setting.origin is not SettingOrigin.DEFAULT,
         }
-        for setting in sources.settings.shown
+        for setting in sources.settings
     ]
     return ViewAnswer("settings.html", {"chosen": [row for row in rows if row["is_set"]], "rows": rows})
 

@@ -16,7 +16,7 @@ from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts.formatting import counted
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.options import PERMISSIONS, DiscordOptions, server_link
-from bot.settings.parsers import OtherServers
+from bot.platforms.discord.settings import OtherServers
 
 WHERE: Final = "Discord"
 problem = partial(Finding, Level.PROBLEM, WHERE)

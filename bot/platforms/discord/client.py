@@ -31,8 +31,8 @@ from bot.platforms.discord.occurrences import DiscordSchedules
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
 from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.settings import OtherServers
 from bot.platforms.discord.surroundings import Surroundings
-from bot.settings.parsers import OtherServers
 
 # The shards (connections to Discord's gateway, among which the bot's servers are divided), and their state.
 #

@@ -25,7 +25,7 @@ from bot.platforms.discord.interactions import DiscordCaller, discord_caller, is
 from bot.platforms.discord.members import ZONE, zone_chosen
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, known_as
-from bot.settings.parsers import ReplyMode
+from bot.platforms.discord.settings import ReplyMode
 
 # `/settings`: users choose about their answers, and managers about a channel or a server.
 #

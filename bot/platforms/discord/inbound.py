@@ -26,7 +26,7 @@ from agent.shown_replies import EPHEMERAL_PAGE
 from bot.chat.texts.formatting import shortened
 from bot.platforms.discord.markup import DiscordNames, readable, without_mention
 from bot.platforms.discord.places import SOURCE, known_as, private_place
-from bot.settings.parsers import ReplyMode
+from bot.platforms.discord.settings import ReplyMode
 
 NO_TEXT = "(no text)"  # The text of a message without any: a bare mention, a picture
 

@@ -40,9 +40,9 @@ from bot.platforms.discord.inbound import DiscordBot, DiscordPost, decode_addres
 from bot.platforms.discord.members import DiscordMemberUnknown, Members, Servers, refusal
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.slash_commands import command_in, help_text
 from bot.platforms.discord.surroundings import ChannelUnknown, Surroundings
-from bot.settings.parsers import ReplyMode
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStandin
 from bot.platforms.discord.objects import standing_of
 from bot.platforms.discord.options import DiscordOptions, Ranks
 from bot.platforms.discord.places import UNREADABLE
-from bot.settings.parsers import OtherServers
+from bot.platforms.discord.settings import OtherServers
 
 # The operator's mapping of roles to authorities. Pure.
 #

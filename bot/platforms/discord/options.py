@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
 
-from bot.chat.secret import Secret
 from bot.platforms import texts as platforms_texts
-from bot.settings.parsers import OtherServers, ReplyMode
+from bot.platforms.discord.settings import OtherServers, ReplyMode
+from bot.settings.secret import Secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,12 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
 from bot.chat.rates import MINUTE, MethodQueue, MethodRate
 from bot.chat.replicas import Replicas
-from bot.chat.secret import Secret
 from bot.chat.telemetry import SILENT, RateLimited, Telemetry
 from bot.chat.texts import operating as operating_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.markup import NeutralText, neutral
 from bot.platforms.slack.options import PLATFORM, Method, RotatingToken
+from bot.settings.secret import Secret
 
 # Makes what is sent to Slack harmless: no text mentions a user, and no link unfurls. Pure.
 #

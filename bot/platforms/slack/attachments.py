@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from agent.messages import Json
 from bot.chat.reply.surface import OutFile
-from bot.chat.secret import Secret
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, fields, items, number, text
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, is_ours, url_of_file
 from bot.platforms.slack.options import Method
+from bot.settings.secret import Secret
 
 
 class SlackFiles:

@@ -14,7 +14,6 @@ from aiohttp import ClientSession, ClientTimeout
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from bot.chat.findings import Finding, Level, clock_finding
-from bot.chat.secret import Secret
 from bot.chat.texts.formatting import counted
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
@@ -35,6 +34,7 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
+from bot.settings.secret import Secret
 
 T = TypeVar("T")
 Answer: TypeAlias = T | SlackError

@@ -31,8 +31,8 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import HttpEvents, SlackApp
+from bot.platforms.slack.settings import APP_NAME
 from bot.platforms.slack.sockets import EVENTS, ConnectionListener
-from bot.settings.parsers import APP_NAME
 
 # For events, commands and clicks. With several apps, each has its own path below it.
 EVENTS_PATH: Final = "/slack/events"

@@ -8,8 +8,8 @@ from typing import Final, Self, TypeAlias, TypeVar
 
 from agent.errors import CogencyError
 from bot.budgets.budgets import Budget
-from bot.chat.secret import Secret
-from bot.settings.parsers import Streaming
+from bot.platforms.slack.settings import Streaming
+from bot.settings.secret import Secret
 
 PLATFORM: Final = "slack"  # Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"
 

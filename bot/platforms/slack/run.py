@@ -32,7 +32,6 @@ from bot.chat.commands.talking import SUMMARISE
 from bot.chat.host import Host, PlatformUnavailable
 from bot.chat.logs import severity
 from bot.chat.reply.surface import ReplyAction
-from bot.chat.secret import Secret
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.watermark import Watermark
 from bot.platforms import texts as platforms_texts
@@ -86,6 +85,7 @@ from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
 from bot.platforms.slack.sockets import Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
+from bot.settings.secret import Secret
 
 log = logging.getLogger(__name__)
 

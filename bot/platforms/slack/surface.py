@@ -41,9 +41,9 @@ from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
 from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
+from bot.platforms.slack.settings import Streaming
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.surroundings import message_at
-from bot.settings.parsers import Streaming
 from bot.tools import commands as tools
 from bot.tools.commands import WaitingPanel
 

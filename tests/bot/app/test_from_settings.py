@@ -6,8 +6,8 @@ import pytest
 
 from agent.errors import SettingsError
 from bot.app.from_settings import no_traces, operator_address, sends_traces, slack_settings
-from bot.settings.parsers import Streaming
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
+from bot.platforms.slack.settings import Streaming
 
 TOKENS = {"SLACK_BOT_TOKEN": "xoxb-1234567890", "SLACK_APP_TOKEN": "xapp-1234567890"}
 

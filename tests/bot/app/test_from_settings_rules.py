@@ -5,9 +5,9 @@ from datetime import timedelta
 from agent.admission_terms import Authority, Rate, Whose
 from agent.spending import NANO, Money
 from bot.app.from_settings import access_rules, budgets, gate_rules
+from bot.app.settings import load_settings
 from bot.budgets.budgets import UNLIMITED, Budget
 from bot.chat.access.acl import AccessEntry, AccessKind
-from bot.settings.settings import load_settings
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 

@@ -8,10 +8,10 @@ import pytest
 from agent.errors import SettingsError
 from agent.spending import NANO, Money
 from bot.app.from_settings import budgets, manifest_text, slack_apps
+from bot.app.settings import Settings, load_settings
 from bot.budgets.budgets import Budget
-from bot.chat.secret import Secret
 from bot.platforms.slack.options import EVERYTHING, HttpEvents, SocketMode
-from bot.settings.settings import Settings, load_settings
+from bot.settings.secret import Secret
 from bot.setup.diagnosis import kept_files
 
 TWO = """

@@ -17,6 +17,7 @@ from agent.events import Outcome
 from agent.memory.audience import NOWHERE, GroupAudience, Place, TeamAudience
 from agent.memory.forgetting_plans import OPERATOR_ERASE, Everything
 from agent.turn_records import Closing
+from bot.app.settings import Settings, load_settings
 from bot.app.subject_requests import (
     CONFIRM_WITHIN,
     TAKEN_S,
@@ -38,8 +39,7 @@ from bot.app.subject_requests import (
 from bot.chat.audit import as_line, change_words, home_text, pages
 from bot.chat.jobs import JobLimits, JobWorker
 from bot.chat.output import OutputError
-from bot.settings.parsers import OperatorAct
-from bot.settings.settings import Settings, load_settings
+from bot.operators.settings import OperatorAct
 from store.engine import Store, open_store
 from store.message_tables import message
 from tests.contracts.steps import answered, claimed

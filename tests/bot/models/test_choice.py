@@ -15,7 +15,6 @@ from agent.errors import ProviderUnavailable, SettingsError
 from agent.messages import Message, Role
 from agent.ports.model import TokensArrived
 from agent.providers.catalog import ENDPOINTS, Endpoint
-from bot.chat.secret import Secret
 from bot.models.choice import (
     AskServer,
     ModelChoice,
@@ -27,6 +26,7 @@ from bot.models.choice import (
     read_context_size,
     read_models,
 )
+from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CUT, DONE, ModelServer, Step, Wait, head, text, whole
 from tests.patience import PATIENCE_S

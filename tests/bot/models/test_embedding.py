@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from bot.chat.secret import Secret
+from bot.app.settings import load_settings
 from bot.models.choice import ModelSettings
 from bot.models.embedding import open_embedder
-from bot.settings.settings import load_settings
+from bot.settings.secret import Secret
 
 
 async def test_any_service_with_openais_embeddings_can_be_named() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from bot.chat.secret import Secret
+from bot.app.settings import load_settings
 from bot.models.choice import ModelSettings
 from bot.models.speech import open_transcriber
-from bot.settings.settings import load_settings
+from bot.settings.secret import Secret
 
 
 @pytest.mark.parametrize("named", ["rehearsal", "anthropic:m", "gemini:m", "nobody:m", "openai:", "openai:m"])

@@ -6,10 +6,10 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.ports.model import Provider
-from bot.chat.secret import Secret
 from bot.models import texts as models_texts
 from bot.models.choice import ModelSettings
 from bot.models.switch import ModelSwitch, check_allowed
+from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 
 ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"

@@ -21,8 +21,8 @@ from bot.chat.telemetry import (
     TurnUnended,
     WriteEnd,
 )
+from bot.operators.settings import header_values
 from bot.operators.tracing import Traces
-from bot.settings.parsers import header_values
 from tests.fakes.clock import FakeClock
 
 BEGAN = TurnBegan(1, "slack", "C1:2", 0.5, resumed=False)

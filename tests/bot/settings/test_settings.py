@@ -18,10 +18,11 @@ from keyring.backend import KeyringBackend
 
 from agent.errors import SettingsError
 from agent.spending import NANO
-from bot.chat.secret import Secret
+from bot.app.settings import Settings, load_settings, moved_addresses, setting_names
+from bot.chat.logs import LogLevel
 from bot.models.choice import ModelSettings
-from bot.settings.parsers import LogLevel
-from bot.settings.settings import SOURCE, Settings, load_settings, moved_addresses, needed, setting_names
+from bot.settings.declaration import SOURCE, needed
+from bot.settings.secret import Secret
 
 HIDDEN = "hunter2hunter2"
 

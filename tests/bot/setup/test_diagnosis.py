@@ -14,8 +14,8 @@ from aiohttp import web
 
 from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import ENDPOINTS, GEMINI, OLLAMA, Endpoint
+from bot.app.settings import Settings, load_settings
 from bot.chat.findings import Finding, Level
-from bot.settings.settings import Settings, load_settings
 from bot.setup import diagnosis
 from bot.setup.diagnosis import (
     SPARE_BYTES,

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import update
 
 from agent.machine import CLOCK
+from bot.app.settings import Settings, load_settings
 from bot.chat.attachments.reader import missing
 from bot.chat.findings import SKEW, Finding, Level, clock_finding, finding_lines, healthy, one_clock
-from bot.settings.settings import Settings, load_settings
 from bot.setup.diagnosis import Check, run_checks
 from bot.setup.operator import SERVERS_S, checks, examine, file_findings, migrate
 from store.engine import open_store

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
 from bot.settings.sources import read_dotenv
 from bot.setup.wizard import set_up, set_up_from, with_changes, write
 from tests.fakes.discord_gateway import running_discord

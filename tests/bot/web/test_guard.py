@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
 from bot.web import fetching, guard
 from bot.web.fetching import Fetcher
 from bot.web.guard import IPAddress, Networks, Target, WebGuard, WebRefused, parse_networks, parse_target, special_kind

@@ -17,7 +17,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.messages import Reference
 from agent.ports.tools import ToolContext
 from bot.app.parts import search_engine, web_tools
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
 from bot.setup.operator import examine
 from bot.web.guard import WebRefused
 from bot.web.web_tools import (

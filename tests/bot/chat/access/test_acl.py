@@ -19,8 +19,8 @@ from bot.chat.access.acl import (
     parse_openness,
     refusal,
 )
+from bot.chat.access.settings import people
 from bot.chat.askers import Requester
-from bot.settings.parsers import people
 from tests.examples import examples
 from tests.fakes.incoming import said
 

@@ -13,10 +13,10 @@ from agent.ports.shard_leases import SHARD_LEASE, ShardSession
 from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import ToolEffect
 from agent.tool_policy import PolicyAnswer, PolicyRow
+from bot.app.settings import load_settings
 from bot.chat.audit import WAITS, operator_act, policy_change
 from bot.operators.pages.frame import ViewAnswer
 from bot.operators.pages.views import PAGE, OperatorSources, Recent, byte_size, operator_views, seconds, span
-from bot.settings.settings import load_settings
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.chat.findings import Level, healthy
-from bot.chat.secret import Secret
 from bot.platforms.discord.checks import MAX_GUILDS, NEAR_REVIEW, REVIEWED_FROM, DiscordFacts, findings
 from bot.platforms.discord.options import (
     EVERYTHING,
@@ -17,7 +16,8 @@ from bot.platforms.discord.options import (
     person_link,
     server_link,
 )
-from bot.settings.parsers import OtherServers
+from bot.platforms.discord.settings import OtherServers
+from bot.settings.secret import Secret
 
 SETTINGS = DiscordOptions(Secret("any"), servers=frozenset({"10"}))
 APPLICATION: dict[str, object] = {

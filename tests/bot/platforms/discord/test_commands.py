@@ -5,13 +5,13 @@ fail.
 import discord
 import pytest
 
-from bot.chat.secret import Secret
 from bot.platforms.discord.commands import CommandHandler, CommandTree
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.members import Members, Servers
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.surroundings import Surroundings
+from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_spec import problems
 from tests.fakes.host import FakeHost

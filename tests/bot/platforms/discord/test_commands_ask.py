@@ -8,7 +8,6 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.chat.secret import Secret
 from bot.platforms.discord.commands import CommandHandler
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
@@ -17,6 +16,7 @@ from bot.platforms.discord.members import Members, Servers
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.slash_commands import same
 from bot.platforms.discord.surroundings import Surroundings
+from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
 

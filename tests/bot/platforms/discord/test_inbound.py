@@ -24,7 +24,7 @@ from bot.platforms.discord.inbound import (
     thread_name,
 )
 from bot.platforms.discord.places import private_place
-from bot.settings.parsers import ReplyMode
+from bot.platforms.discord.settings import ReplyMode
 from tests.fakes.clock import NOON
 
 ANN = DiscordAuthor(41, "Ann")

@@ -6,8 +6,8 @@ import pytest
 
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import ChannelFactsForConversation, DiscordBot, DiscordPost, read_post
+from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.slash_commands import command_in
-from bot.settings.parsers import ReplyMode
 from tests.bot.platforms.discord.test_inbound import CHANNEL, DM, ME, POST
 
 

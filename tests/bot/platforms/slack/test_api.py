@@ -8,9 +8,9 @@ from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.secret import Secret
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackRefused, file_url, web_client
 from bot.platforms.slack.options import Method
+from bot.settings.secret import Secret
 
 SLACK = "https://slack.com/api"
 OWN = "http://127.0.0.1:8080/api/"

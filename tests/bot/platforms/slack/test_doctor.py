@@ -9,10 +9,10 @@ import pytest
 
 from agent.machine import CLOCK
 from bot.chat.findings import Finding, Level, finding_lines, healthy
-from bot.chat.secret import Secret
 from bot.platforms.slack.doctor import examine
 from bot.platforms.slack.manifest import manifest
 from bot.platforms.slack.options import EVERYTHING, SlackApp, SlackOptions, SocketMode, optional_scopes, scopes
+from bot.settings.secret import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, http_events, settings

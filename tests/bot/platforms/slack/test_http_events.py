@@ -11,7 +11,6 @@ import pytest
 from aiohttp import ClientConnectionError, ClientSession
 
 from agent.errors import SettingsError
-from bot.chat.secret import Secret
 from bot.platforms.slack.http_events import (
     BODY_BYTES,
     EVENTS_PATH,
@@ -24,6 +23,7 @@ from bot.platforms.slack.http_events import (
     starting,
 )
 from bot.platforms.slack.run import serve
+from bot.settings.secret import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

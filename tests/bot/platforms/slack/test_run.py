@@ -9,10 +9,10 @@ import pytest
 from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
-from bot.chat.secret import Secret
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import SlackUnreachable, serve
+from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost

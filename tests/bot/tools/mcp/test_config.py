@@ -9,7 +9,7 @@ import pytest
 from agent.errors import SettingsError
 from agent.ports.tools import ToolEffect
 from benchmarks.house_code import ROOT
-from bot.settings.settings import Settings, load_settings, mcp_file
+from bot.app.settings import Settings, load_settings, mcp_file
 from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig, OAuthClientConfig, StdioReach, parse_file
 
 HIDDEN = "hunter2hunter2"

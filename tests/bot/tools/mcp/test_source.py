@@ -13,8 +13,8 @@ from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.ports.tools import Tool
 from bot.app.platforms import open_terminal
+from bot.app.settings import load_settings
 from bot.chat.findings import Finding
-from bot.settings.settings import load_settings
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import McpServerConfig
 from bot.tools.mcp.source import McpSource

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from agent.ports.tools import ToolEffect
-from bot.settings.settings import load_settings
+from bot.app.settings import load_settings
 from bot.tools.mcp.config import MAX_NAME, HttpReach, McpFile, StdioReach, parse_file
 from bot.tools.plugins.plugins import (
     PluginList,

@@ -4,9 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, get_args
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
@@ -19,14 +18,27 @@ from agent.memory.audience import AudienceKind
 from agent.providers import static_embeddings
 from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from agent.spending import NANO, Money
+from bot.app import storage
+from bot.budgets import settings as budget_settings
 from bot.budgets.report import FooterStyle
+from bot.chat import settings as chat_settings
 from bot.chat.access import acl
+from bot.chat.access import settings as access_settings
 from bot.chat.attachments.kinds import TEXT_TOKENS
-from bot.chat.logs import LogForm
-from bot.chat.secret import Secret
+from bot.chat.logs import LogForm, LogLevel
+from bot.chat.turns.settings import WhileBusy
+from bot.forgetting import settings as forgetting_settings
+from bot.models import settings as model_settings
+from bot.operators import settings as operator_settings
+from bot.operators.settings import OperatorAct
+from bot.platforms.discord import settings as discord
+from bot.platforms.discord.settings import OtherServers, ReplyMode
+from bot.platforms.slack import settings as slack
+from bot.platforms.slack.settings import Streaming
 from bot.settings import parsers
 from bot.settings import texts as settings_texts
-from bot.settings.parsers import LogLevel, OperatorAct, OtherServers, ReplyMode, Streaming, WhileBusy
+from bot.settings.declaration import SOURCE, From, SettingOrigin, ShownSetting, setting
+from bot.settings.secret import Secret
 from bot.settings.sources import (
     IN_FILE,
     Keychain,
@@ -38,13 +50,13 @@ from bot.settings.sources import (
     system_keychain,
     with_files,
 )
+from bot.tools import settings as tool_settings
 from bot.tools.mcp.config import ENVIRONMENT, McpFile, parse_file
+from bot.tools.plugins import settings as plugin_settings
+from bot.web import settings as web_settings
 from bot.web.guard import Networks, parse_networks
 
-T = TypeVar("T")
-
 OURS = "COGENCY_"
-SOURCE: Final = "source"
 TOOLS: Final = "COGENCY_TOOLS"
 MCP: Final = "COGENCY_MCP"
 TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
@@ -58,43 +70,6 @@ PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
 RUN_COMMANDS = (MCP, "COGENCY_PLUGINS")
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
-
-
-@dataclass(frozen=True, slots=True)
-class From:
-    """Where a field of `Settings` gets its value: the name of its setting, and the function that parses its text.
-
-    `keys`: for an address, the settings whose values are sent there.
-    """
-
-    name: str
-    read: Callable[[str], object]
-    default: object
-    keys: tuple[str, ...] = ()
-
-
-class SettingOrigin(StrEnum):
-    """Where a setting's value was read."""
-
-    DEFAULT = "default"
-    ENVIRONMENT = "environment"
-    DOTENV = ".env"
-    FILE = "file"
-    KEYCHAIN = "keychain"
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSetting:
-    """A setting as shown to operators. `value`: as written; None for a secret that is set."""
-
-    name: str
-    value: str | None
-    origin: SettingOrigin
-
-
-def setting(name: str, read: Callable[[str], T], default: T, *, keys: tuple[str, ...] = (), shown: bool = True) -> T:
-    """Declare a field of `Settings`."""
-    return field(default_factory=lambda: default, repr=shown, metadata={SOURCE: From(name, read, default, keys)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,32 +89,34 @@ class Settings:
 
     model: str | None = setting("COGENCY_MODEL", parsers.text, None)
     """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""
-    fallback_models: tuple[str, ...] = setting("COGENCY_FALLBACK_MODELS", parsers.models, ())
+    fallback_models: tuple[str, ...] = setting("COGENCY_FALLBACK_MODELS", model_settings.models, ())
     """Tried in this order while the chosen model is down."""
     learning_model: str | None = setting("COGENCY_LEARNING_MODEL", parsers.text, None)
     """For background work, where no person waits: a cheap model is enough. None: the model that answers."""
-    embeddings: str | None = setting("COGENCY_EMBEDDINGS", parsers.embeddings, None)
+    embeddings: str | None = setting("COGENCY_EMBEDDINGS", model_settings.embeddings, None)
     """"provider:name" of a model for semantic recall; None: recall searches for words only. By default the one inside
     the program, where its extra is installed."""
-    transcription: str | None = setting("COGENCY_TRANSCRIPTION", parsers.transcription, None)
+    transcription: str | None = setting("COGENCY_TRANSCRIPTION", model_settings.transcription, None)
     """"provider:name" of a model that transcribes voice messages; None: people are asked to write instead."""
-    allowed_models: tuple[str, ...] = setting("COGENCY_ALLOWED_MODELS", parsers.models, ())
+    allowed_models: tuple[str, ...] = setting("COGENCY_ALLOWED_MODELS", model_settings.models, ())
     """The models that people may choose with /model, besides the default."""
-    channel_models: Mapping[str, str] = setting("COGENCY_CHANNEL_MODELS", parsers.models_by_channel, {})
+    channel_models: Mapping[str, str] = setting("COGENCY_CHANNEL_MODELS", model_settings.models_by_channel, {})
     """By the platform's channel id."""
-    person_models: Mapping[str, str] = setting("COGENCY_PERSON_MODELS", parsers.models_by_person, {})
+    person_models: Mapping[str, str] = setting("COGENCY_PERSON_MODELS", model_settings.models_by_person, {})
     """By the platform's user id; overrides the channel's."""
     mode: Mode = setting("COGENCY_MODE", parsers.one_of(Mode), Mode.AUTO)
     tools_form: ToolsForm = setting("COGENCY_TOOLS_FORM", parsers.one_of(ToolsForm), ToolsForm.AUTO)
-    tools: tuple[str, ...] = setting(TOOLS, parsers.modules, ())
+    tools: tuple[str, ...] = setting(TOOLS, tool_settings.modules, ())
     """Modules and entry points with the operator's own tools, loaded at start."""
-    database_url: str = setting("COGENCY_DATABASE_URL", parsers.database_url, "", shown=False)
+    database_url: str = setting("COGENCY_DATABASE_URL", storage.database_url, "", shown=False)
     """The default is set by `load_settings`: a file in the user's data folder."""
-    database_replica_url: str = setting("COGENCY_DATABASE_REPLICA_URL", parsers.database_url, "", shown=False)
+    database_replica_url: str = setting("COGENCY_DATABASE_REPLICA_URL", storage.database_url, "", shown=False)
     """A streaming replica of a PostgreSQL database, on which past threads are searched; none if empty."""
     persona: str = setting("COGENCY_PERSONA", parsers.text, PERSONA)
     language: str = setting("COGENCY_LANGUAGE", parsers.text, LANGUAGE)
-    channel_instructions: Mapping[str, str] = setting("COGENCY_CHANNEL_INSTRUCTIONS", parsers.texts_by_channel, {})
+    channel_instructions: Mapping[str, str] = setting(
+        "COGENCY_CHANNEL_INSTRUCTIONS", chat_settings.texts_by_channel, {}
+    )
     """By the platform's channel id."""
     log_level: LogLevel | None = setting("COGENCY_LOG_LEVEL", parsers.one_of(LogLevel), None)
     """None: INFO for a service, whose log shows what each turn did; WARNING in a terminal."""
@@ -152,7 +129,7 @@ class Settings:
     """Where the operators' page listens; None: it is off."""
     operator_address: str = setting("COGENCY_OPERATOR_ADDRESS", parsers.url("https", "http"), "")
     """The address of a proxy with TLS in front of it; "": the page is for this machine only."""
-    allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", parsers.ids, frozenset())
+    allowed_bots: frozenset[str] = setting("COGENCY_ALLOWED_BOTS", access_settings.ids, frozenset())
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
     discord_replies: ReplyMode = setting("COGENCY_DISCORD_REPLIES", parsers.one_of(ReplyMode), ReplyMode.THREAD)
     while_busy: WhileBusy = setting("COGENCY_WHILE_BUSY", parsers.one_of(WhileBusy), WhileBusy.WAIT)
@@ -167,7 +144,7 @@ class Settings:
     """Who may choose a model; one that is not listed is open to everyone."""
     ambient_per_day: int = setting("COGENCY_AMBIENT_PER_DAY", parsers.whole(0, 10_000), 20)
     """Per channel, if its managers want ambient answers. A small model examines each candidate first."""
-    operators: frozenset[str] = setting("COGENCY_OPERATORS", parsers.people, frozenset())
+    operators: frozenset[str] = setting("COGENCY_OPERATORS", access_settings.people, frozenset())
     """Ids of people who have no limits, and may change those of others."""
     person_per_minute: int | None = setting("COGENCY_PERSON_PER_MINUTE", parsers.limit(100_000), 20)
     """Faster than a person asks, and slower than a loop."""
@@ -183,16 +160,18 @@ class Settings:
     """Answers of one person that run at once: a few parallel threads, a quarter of one process's slots."""
     person_tokens: int | None = setting("COGENCY_PERSON_TOKENS_PER_DAY", parsers.limit(10**12), 2_000_000)
     """About a hundred questions that each fill the context."""
-    person_dollars: Money | None = setting("COGENCY_PERSON_DOLLARS_PER_DAY", parsers.dollars, FIVE_DOLLARS)
+    person_dollars: Money | None = setting("COGENCY_PERSON_DOLLARS_PER_DAY", budget_settings.dollars, FIVE_DOLLARS)
     """What those cost with a vendor's middle model, most of the input read from its cache."""
     channel_tokens: int | None = setting("COGENCY_CHANNEL_TOKENS_PER_DAY", parsers.limit(10**12), None)
     """Channels differ too much in size for one number."""
-    channel_dollars: Money | None = setting("COGENCY_CHANNEL_DOLLARS_PER_DAY", parsers.dollars, None)
+    channel_dollars: Money | None = setting("COGENCY_CHANNEL_DOLLARS_PER_DAY", budget_settings.dollars, None)
     workspace_tokens: int | None = setting("COGENCY_WORKSPACE_TOKENS_PER_DAY", parsers.limit(10**12), None)
     """For each Slack workspace whose app has no budget of its own in COGENCY_SLACK_APPS."""
-    workspace_dollars: Money | None = setting("COGENCY_WORKSPACE_DOLLARS_PER_DAY", parsers.dollars, None)
+    workspace_dollars: Money | None = setting("COGENCY_WORKSPACE_DOLLARS_PER_DAY", budget_settings.dollars, None)
     everyone_tokens: int | None = setting("COGENCY_EVERYONE_TOKENS_PER_DAY", parsers.limit(10**12), None)
-    everyone_dollars: Money | None = setting("COGENCY_EVERYONE_DOLLARS_PER_DAY", parsers.dollars, HUNDRED_DOLLARS)
+    everyone_dollars: Money | None = setting(
+        "COGENCY_EVERYONE_DOLLARS_PER_DAY", budget_settings.dollars, HUNDRED_DOLLARS
+    )
     """A mistake costs no more than this before an operator looks at it."""
 
     max_iterations: int = setting("COGENCY_MAX_ITERATIONS", parsers.whole(1, 100), 10)
@@ -218,7 +197,7 @@ class Settings:
     """Whether the bot learns about people from their questions."""
     first_notice: bool = setting("COGENCY_FIRST_NOTICE", parsers.switch, default=True)
     """Whether the first reply to a person says what is remembered, and how to stop it."""
-    retention: Mapping[AudienceKind, int] = setting("COGENCY_RETENTION", parsers.retention, {})
+    retention: Mapping[AudienceKind, int] = setting("COGENCY_RETENTION", forgetting_settings.retention, {})
     """For how many days messages in direct messages, private and public places are stored; without, forever."""
     removal_grace_days: int = setting("COGENCY_REMOVAL_GRACE_DAYS", parsers.whole(0, 3650), 30)
     """How long after a server has removed the bot what was said there is erased, unless it is invited back."""
@@ -245,16 +224,16 @@ class Settings:
     sign_in_http: tuple[str, int] | None = setting("COGENCY_SIGN_IN_HTTP", parsers.listen_address, None)
     """Where those pages are served."""
 
-    plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", parsers.folders, ())
+    plugins: tuple[Path, ...] = setting("COGENCY_PLUGINS", plugin_settings.folders, ())
     """Folders with skills and MCP servers, besides those listed by `cogency plugins add`."""
 
     web: bool = setting("COGENCY_WEB", parsers.switch, default=False)
     """Whether web pages can be read. Off by default: requests to other people's servers are the operator's decision."""
-    web_agent: str = setting("COGENCY_WEB_AGENT", parsers.header, "")
+    web_agent: str = setting("COGENCY_WEB_AGENT", web_settings.header, "")
     """The user agent; "": the bot's name, version and kind."""
     web_robots: bool = setting("COGENCY_WEB_ROBOTS", parsers.switch, default=True)
     """Whether only pages that a site's robots.txt allows are read."""
-    web_search: tuple[str, str] | None = setting("COGENCY_WEB_SEARCH", parsers.web_search, None)
+    web_search: tuple[str, str] | None = setting("COGENCY_WEB_SEARCH", web_settings.web_search, None)
     """The search engine; None: no web search. There is no default, because the engine learns the questions."""
     brave_api_key: Secret | None = setting("BRAVE_API_KEY", parsers.key, None)
     tavily_api_key: Secret | None = setting("TAVILY_API_KEY", parsers.key, None)
@@ -291,43 +270,43 @@ class Settings:
     """Only for `cogency doctor`, which inspects the app's configuration with it."""
     slack_apps: str | None = setting("COGENCY_SLACK_APPS", parsers.text, None)
     """The file that describes several apps, in place of the one app of the tokens above."""
-    slack_serve: tuple[str, ...] = setting("COGENCY_SLACK_SERVE", parsers.slack_apps, ())
+    slack_serve: tuple[str, ...] = setting("COGENCY_SLACK_SERVE", slack.slack_apps, ())
     """The apps that this process serves; empty for all."""
     slack_connections: int = setting("COGENCY_SLACK_CONNECTIONS", parsers.whole(1, 10), 2)
     """One stays open while the other is replaced; Slack's limit is ten, for all processes together."""
     slack_http: tuple[str, int] | None = setting("COGENCY_SLACK_HTTP", parsers.listen_address, None)
     """Where to listen for Slack's requests; None: Socket Mode."""
-    slack_client_id: str = setting("SLACK_CLIENT_ID", parsers.slack_client, "")
+    slack_client_id: str = setting("SLACK_CLIENT_ID", slack.slack_client, "")
     """If set, other workspaces may install the app, on a page of the bot's."""
     slack_client_secret: Secret | None = setting("SLACK_CLIENT_SECRET", parsers.key, None)
     slack_address: str = setting("COGENCY_SLACK_ADDRESS", parsers.url("https", "http"), "")
     """The address at which Slack and browsers reach COGENCY_SLACK_HTTP."""
-    slack_installers: frozenset[str] = setting("COGENCY_SLACK_INSTALLERS", parsers.slack_installers, frozenset())
+    slack_installers: frozenset[str] = setting("COGENCY_SLACK_INSTALLERS", slack.slack_installers, frozenset())
     """The workspaces and organizations that may install it; empty for none."""
-    slack_managers: frozenset[str] = setting("COGENCY_SLACK_MANAGERS", parsers.slack_groups, frozenset())
+    slack_managers: frozenset[str] = setting("COGENCY_SLACK_MANAGERS", slack.slack_groups, frozenset())
     """User groups whose members are managers."""
-    slack_command_prefix: str = setting("COGENCY_SLACK_COMMAND_PREFIX", parsers.command_prefix, "")
+    slack_command_prefix: str = setting("COGENCY_SLACK_COMMAND_PREFIX", slack.command_prefix, "")
     """The beginning of all slash commands' names."""
     slack_stream: Streaming = setting("COGENCY_SLACK_STREAM", parsers.one_of(Streaming), Streaming.DIRECT)
     """Where replies are native streams, which only the asker sees grow; elsewhere messages are edited."""
     discord_token: Secret | None = setting("DISCORD_TOKEN", parsers.key, None)
-    discord_servers: frozenset[str] = setting("COGENCY_DISCORD_SERVERS", parsers.discord_servers, frozenset())
+    discord_servers: frozenset[str] = setting("COGENCY_DISCORD_SERVERS", discord.discord_servers, frozenset())
     """The operator's own servers; empty for those of the application's owner."""
     discord_other_servers: OtherServers = setting(
         "COGENCY_DISCORD_OTHER_SERVERS", parsers.one_of(OtherServers), OtherServers.REFUSE
     )
     """Any server can add a public bot, and ask at the operator's expense."""
-    discord_admins: frozenset[str] = setting("COGENCY_DISCORD_ADMINS", parsers.discord_roles, frozenset())
+    discord_admins: frozenset[str] = setting("COGENCY_DISCORD_ADMINS", discord.discord_roles, frozenset())
     """Roles that count as an administrator's."""
-    discord_managers: frozenset[str] = setting("COGENCY_DISCORD_MANAGERS", parsers.discord_roles, frozenset())
+    discord_managers: frozenset[str] = setting("COGENCY_DISCORD_MANAGERS", discord.discord_roles, frozenset())
     """Roles that make managers; empty for those who may manage the server."""
-    discord_employees: frozenset[str] = setting("COGENCY_DISCORD_EMPLOYEES", parsers.discord_roles, frozenset())
+    discord_employees: frozenset[str] = setting("COGENCY_DISCORD_EMPLOYEES", discord.discord_roles, frozenset())
     """Roles without which a member is a guest; empty for every member."""
     discord_dm_idle_minutes: int = setting("COGENCY_DISCORD_DM_IDLE_MINUTES", parsers.whole(1, 525_600), 360)
     """After this much silence, a direct message begins a new conversation."""
     discord_message_content: bool = setting("COGENCY_DISCORD_MESSAGE_CONTENT", parsers.switch, default=True)
     """Whether to ask for the message content intent."""
-    discord_shards: int | None = setting("COGENCY_DISCORD_SHARDS", parsers.shards, 1)
+    discord_shards: int | None = setting("COGENCY_DISCORD_SHARDS", discord.shards, 1)
     """None: as many as Discord recommends."""
     slack_api_base_url: str = setting(
         "SLACK_API_BASE_URL", parsers.web_address, "https://slack.com/api", keys=SLACK_TOKENS
@@ -372,9 +351,9 @@ class Settings:
         others: list[str] = []
         with suppress(SettingsError):  # it is reported where the servers are needed
             others = [secret for server in mcp_file(self).servers for secret in server.secrets]
-        headers = parsers.header_values(self.opentelemetry.items())
+        headers = operator_settings.header_values(self.opentelemetry.items())
         for url in (self.database_url, self.database_replica_url):
-            others += parsers.passwords_of(url)
+            others += storage.passwords_of(url)
         return tuple(filter(None, [*secrets, *others, *headers]))
 
 
@@ -478,7 +457,7 @@ def _default_text(source: From) -> str:
         return "on" if source.default else "off"
     if source.default is None or source.default in ("", (), {}, frozenset(), Networks()):
         return ""
-    if source.read is parsers.dollars:
+    if source.read is budget_settings.dollars:
         return f"{int(str(source.default)) / NANO:g}"
     return str(source.default)
 
@@ -532,7 +511,7 @@ def _exposure_sentence(name: str, dotenv: Path | None, exposed: Collection[str])
 def _remote_databases(settings: Settings) -> dict[str, list[str]]:
     """The other machines that store data, by the setting that names them."""
     urls = {"URL": settings.database_url, "REPLICA_URL": settings.database_replica_url}
-    hosts = {f"COGENCY_DATABASE_{name}": parsers.database_hosts(url) for name, url in urls.items() if url}
+    hosts = {f"COGENCY_DATABASE_{name}": storage.database_hosts(url) for name, url in urls.items() if url}
     return {
         name: remote for name, names in hosts.items() if (remote := [host for host in names if not is_loopback(host)])
     }
@@ -541,13 +520,6 @@ def _remote_databases(settings: Settings) -> dict[str, list[str]]:
 def setting_names() -> tuple[str, ...]:
     """Return the name of every setting, in the order of `Settings`."""
     return tuple(source.name for source in _sources().values())
-
-
-def needed(value: T | None, name: str) -> T:
-    """Return the value of a setting that is required; raises SettingsError if it is missing."""
-    if value is None:
-        raise SettingsError(settings_texts.SETTING_MISSING.format(name=name))
-    return value
 
 
 def _sources() -> dict[str, From]:

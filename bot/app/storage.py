@@ -1,0 +1,47 @@
+"""The settings of the database: its address, and that of a replica."""
+
+from urllib.parse import parse_qs, unquote, urlsplit
+
+
+def database_url(value: str) -> str:
+    """Parse the URL of an SQLite file or of a PostgreSQL database."""
+    scheme, _, path = value.partition(":///")
+    if scheme in {"sqlite", "sqlite+aiosqlite"} and path and not path.startswith(":memory:"):
+        return value
+    if value.partition("://")[0] in {"postgresql", "postgres", "postgresql+asyncpg"}:
+        return _postgresql_url(value)
+    raise ValueError(
+        "must name an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
+        "or a PostgreSQL database, as in postgresql://user:password@host/database"
+    )
+
+
+def _postgresql_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # an invalid port is only noticed when it is read
+    except ValueError:
+        parts = urlsplit("")
+    has_host = parts.hostname or "host" in parse_qs(parts.query)
+    if not has_host or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
+        raise ValueError(
+            "must have the form postgresql://user:password@host/database; "
+            'in the password, write "@", "/", ":", "#", "%" and blanks as %40, %2F, %3A, %23, %25 and %20'
+        )
+    return value
+
+
+def passwords_of(url: str) -> tuple[str, ...]:
+    """Return the passwords in a URL: before the host, or among its parameters."""
+    parts = urlsplit(url)
+    parameters = [value for name, values in parse_qs(parts.query).items() if "password" in name for value in values]
+    return tuple(filter(None, [unquote(parts.password or ""), *parameters]))
+
+
+def database_hosts(url: str) -> list[str]:
+    """Return the hosts in a database's URL; none for a file, or for a socket on this machine."""
+    if url.partition(":")[0].startswith("sqlite"):
+        return []
+    parts = urlsplit(url)
+    hosts = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
+    return [host for host in hosts.split(",") if not host.startswith("/")]
