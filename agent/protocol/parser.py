@@ -134,7 +134,12 @@ class Parser:
                 return events
         if self.halted:
             return []
-        self._receive(self._channels.feed(self._sanitizer.feed(chunk)))
+        text = self._sanitizer.feed(chunk)
+        if self._channels.passes:  # Most of a stream: nothing is taken out of it any more
+            self._run(self._held_back + text)
+        else:
+            self._receive(self._channels.feed(text))
+            self._shortcut = None
         return self._output.take_events()
 
     def close(self) -> list[ProtocolEvent]:
@@ -176,7 +181,7 @@ class Parser:
             position = used
         self._held_back = text[position:]
         # Most pieces of a stream are plain words: where nothing is held back they go straight to their destination.
-        if self._held_back or self._trial or self.halted or self._sanitizer.half or not self._channels.passes:
+        if self._held_back or self._trial or self.halted or self._sanitizer.half:
             self._shortcut = None
         elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
             self._shortcut = self._output.feed_plain
