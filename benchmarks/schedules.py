@@ -47,6 +47,7 @@ from agent.turn_records import Claiming, Closing
 from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
+from bot.chat.reply.surface import ReplyEnd
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
@@ -454,8 +455,8 @@ class _Told(FakeSurface):
         super().__init__(minute.clock)
         self._minute, self._schedule = minute, schedule
 
-    def finish(self, *, ended: bool) -> None:
-        super().finish(ended=ended)
+    def finish(self, end: ReplyEnd) -> None:
+        super().finish(end)
         minute = self._minute
         minute.shown.setdefault(self._schedule, minute.clock.now())
         if len(minute.shown) == minute.wanted:

@@ -28,7 +28,7 @@ from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCa
 from bot.chat.host import ForgetAnswer, ForgetProgress, TellProgress, untold
 from bot.chat.panels import Panel
 from bot.chat.ports import ModelMenu
-from bot.chat.reply.surface import PageContent, PageKey, Surface
+from bot.chat.reply.surface import PageContent, PageKey, ReplyEnd, Surface
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.memory import commands as memory
@@ -109,7 +109,7 @@ class FakeChatBot:
             raise AssertionError("nobody writes")
         surface = self.due_on(UnfinishedTurn(words, "of its own", [], scheduled=True))
         await self._reply(surface, words)
-        surface.finish(ended=True)
+        surface.finish(ReplyEnd.DONE)
 
     async def has_pending(self) -> bool:
         return bool(self._left)

@@ -15,6 +15,7 @@ from bot.chat.reply.surface import (
     PageLocked,
     PageRef,
     ReplyAction,
+    ReplyEnd,
     ShownStep,
     SurfaceError,
 )
@@ -53,7 +54,8 @@ class FakeSurface:
         self.calls: list[str] = []
         self.sought: list[PageKey] = []
         self.statuses: list[str] = []
-        self.left: list[bool] = []
+        self.begun: list[bool] = []
+        self.endings: list[ReplyEnd] = []
         self.asides: list[str] = []
         self.waiting_shown: list[int] = []
         self.fail_waiting: list[SurfaceError] = []
@@ -117,8 +119,11 @@ class FakeSurface:
     async def status(self, text: str) -> None:
         self.statuses.append(text)
 
-    def finish(self, *, ended: bool) -> None:
-        self.left.append(ended)
+    def begin(self, *, resumed: bool) -> None:
+        self.begun.append(resumed)
+
+    def finish(self, end: ReplyEnd) -> None:
+        self.endings.append(end)
 
     @property
     def shown(self) -> list[str]:

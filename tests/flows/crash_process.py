@@ -28,7 +28,7 @@ from agent.providers.scripted import Answer, ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.turn import JUST_ARRIVED
 from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
-from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef
+from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyEnd
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
@@ -235,7 +235,10 @@ class DyingSurface:
     async def status(self, text: str) -> None:
         pass
 
-    def finish(self, *, ended: bool) -> None:
+    def begin(self, *, resumed: bool) -> None:
+        pass
+
+    def finish(self, end: ReplyEnd) -> None:
         pass
 
 

@@ -54,6 +54,24 @@ class MarkdownReader(StrEnum):
     """Code goes by backticks alone, over lines and paragraphs, as on Discord."""
 
 
+class ReplyEnd(StrEnum):
+    """How a process leaves a reply. A closed set: an ornament of a platform may show each in its own way."""
+
+    DONE = "done"
+    FAILED = "failed"
+    """It was cut off, ended without an answer, or may not be shown; its text or a private message says why."""
+    STOPPED = "stopped"
+    """A person stopped it, or deleted it while it grew."""
+    SILENT = "silent"
+    """There was nothing to say, so nothing was shown."""
+    TAKEN_BACK = "taken_back"
+    """Its question was edited or deleted, so it was deleted, too. The answer to an edited question is another reply."""
+    WAITS = "waits"
+    """For its asker: a call needs their approval, or a tool their answer. Then it is begun again."""
+    CONTINUES = "continues"
+    """In another process, or later in this one. There it is begun again."""
+
+
 WORK_STEPS: Final = 5  # In the message of long work: what is being done, and the latest steps
 WORK_EDIT_S: Final = 2.0  # Between two edits of that message: it takes minutes, beside answers that people wait for
 
@@ -282,9 +300,19 @@ class Surface(Protocol):
         """Show what the bot is doing, outside of the reply's text ("Searching past threads…"); "" removes it."""
         ...
 
-    def finish(self, *, ended: bool) -> None:
-        """This process is done here: the turn has `ended`, or continues elsewhere or later. A sign that the bot is
-        working is removed if the turn has ended, and else left to its next process.
+    def begin(self, *, resumed: bool) -> None:
+        """The question is taken up: the first call of each process that answers it, before anything is shown.
+
+        `resumed`: an earlier process, or this one before it waited, has begun it already. Returns at once; what it
+        shows is best effort. Not called for a reply whose question was edited or deleted before.
+        """
+        ...
+
+    def finish(self, end: ReplyEnd) -> None:
+        """The last call of each process; after DONE, FAILED, STOPPED and SILENT the reply is stored. Returns at once.
+
+        A sign that the bot is working is removed, unless the reply CONTINUES: then it is left to the next process. One
+        that dies calls nothing; the next one begins and finishes in its place.
         """
         ...
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from agent.consents import PutAside
 from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
@@ -38,6 +38,7 @@ from bot.chat.reply.surface import (
     PageRef,
     PageRefused,
     PageUnsent,
+    ReplyEnd,
     Surface,
     SurfaceError,
 )
@@ -129,6 +130,8 @@ class RunningTurn:
     """It ended because the ledger could not be asked, and continues once it can."""
     put_aside: bool = False
     """It waits for its asker."""
+    unshown: bool = False
+    """The platform allows its reply nowhere."""
 
     def __post_init__(self) -> None:
         self.taken_back = self.claim.withdrawn
@@ -212,21 +215,24 @@ class Answering:
         """Think, show the reply and store it. Return None if the turn waits for its asker. While the store is
         unavailable, a status says so.
         """
-        surface = self.surface_for(running.claim.incoming)
-        ended = False
+        surface, resumed = self.surface_for(running.claim.incoming), running.claim.epoch > FIRST_EPOCH
+        end = ReplyEnd.CONTINUES
         try:
-            if running.claim.epoch > FIRST_EPOCH:
+            if not running.taken_back:
+                surface.begin(resumed=resumed)
+            if resumed:
                 await _show_status(surface, reply_texts.CONTINUING)
-            outcome = await self._answer_on(surface, running, stopped)
-            ended = True
+            closing = await self._answer_on(surface, running, stopped)
+            end = _end_of(running, closing)
         except StoreUnavailable:
             await _show_status(surface, reply_texts.UNSTORED)
             raise
         finally:
-            surface.finish(ended=ended)
-        return outcome
+            surface.finish(end)
+        return None if closing is None else closing.outcome
 
-    async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+    async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Closing | None:
+        """Return the end of the turn; None if it waits for its asker."""
         claim = running.claim
 
         async def store_pages(pages: tuple[str, ...]) -> None:
@@ -269,6 +275,7 @@ class Answering:
                 log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
             with suppress(SurfaceError):  # best effort: the user may not be reachable at all
                 await surface.send_ephemeral(reply_texts.NOT_SHOWN.format(why=refused.remedy).rstrip())
+            running.unshown = True
             ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
@@ -280,9 +287,14 @@ class Answering:
             if live.stray_page is not None and (running.lost or isinstance(error, LeaseLost)):
                 await self._delete_stray(live.stray_page, surface, running)
             raise
+        await self._store(running, ended, surface)
+        return ended.closing
+
+    async def _store(self, running: RunningTurn, ended: EndedTurn, surface: Surface) -> None:
+        """Store the end of a turn whose reply is shown, and what follows from it."""
+        claim, closing, telemetry = running.claim, ended.closing, self.runner.telemetry
         if not running.taken_back and (message := await self.runner.final_message(ended)) is not None:
             await self.ledger.accept(message)
-        closing = ended.closing
         telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
@@ -290,7 +302,6 @@ class Answering:
             with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(line)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
-        return closing.outcome
 
     async def _show_waiting(self, surface: Surface, turn: int) -> None:
         """Show the asker what the turn waits for. Best effort: the button below the reply shows it, too."""
@@ -352,6 +363,25 @@ class Answering:
 
 def _closing(ended: EndedTurn, **changes: Any) -> EndedTurn:  # noqa: ANN401 -- fields of Closing, as of `replace`
     return replace(ended, closing=replace(ended.closing, **changes))
+
+
+def _end_of(running: RunningTurn, closing: Closing | None) -> ReplyEnd:
+    """Return what the surface is told of the end of a turn. `closing`: None if it waits for its asker."""
+    if running.taken_back:
+        return ReplyEnd.TAKEN_BACK
+    if closing is None:
+        return ReplyEnd.WAITS
+    if running.unshown:
+        return ReplyEnd.FAILED
+    match closing.outcome:
+        case Outcome.ANSWERED:
+            return ReplyEnd.DONE if closing.reply else ReplyEnd.SILENT
+        case Outcome.STOPPED:
+            return ReplyEnd.STOPPED
+        case Outcome.CUT | Outcome.EXHAUSTED | Outcome.REFUSED:
+            return ReplyEnd.FAILED
+        case _:
+            assert_never(closing.outcome)
 
 
 async def _show_status(surface: Surface, status: str) -> None:

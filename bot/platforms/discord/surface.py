@@ -251,7 +251,10 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
-    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- a process that continues the turn types by itself
+    def begin(self, *, resumed: bool) -> None:
+        """It types once there is a status."""
+
+    def finish(self, end: reply_surface.ReplyEnd) -> None:  # noqa: ARG002 -- a process that continues types by itself
         self._typing = None
 
     def _text(self, look: reply_surface.PageContent) -> str:

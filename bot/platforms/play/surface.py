@@ -25,7 +25,17 @@ from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.shown_replies import ShownPage, ShownReply
-from bot.chat.reply.surface import Limits, OutFile, PageContent, PageFound, PageGone, PageKey, PageRef, ReplyAction
+from bot.chat.reply.surface import (
+    Limits,
+    OutFile,
+    PageContent,
+    PageFound,
+    PageGone,
+    PageKey,
+    PageRef,
+    ReplyAction,
+    ReplyEnd,
+)
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import (
     BOT,
@@ -363,7 +373,10 @@ class PlaySurface:
     async def status(self, text: str) -> None:
         self._log.status(self._asked.event_id, self._address.channel, self._address.thread, text)
 
-    def finish(self, *, ended: bool) -> None:  # noqa: ARG002 -- a process that continues the turn shows its own status
+    def begin(self, *, resumed: bool) -> None:
+        """Nothing is shown before the first status."""
+
+    def finish(self, end: ReplyEnd) -> None:  # noqa: ARG002 -- a process that continues the turn shows its own status
         self._log.status(self._asked.event_id, self._address.channel, self._address.thread, "")
 
     def _add(self, **fields: Any) -> PlayMessage:  # noqa: ANN401 -- fields of the message

@@ -84,12 +84,18 @@ class BestEffortCalls:
     clock: Clock
     support: FeatureSupport = field(default_factory=FeatureSupport)
 
-    async def call(self, method: Method, channel: str, **args: Json) -> JsonObject | None:
-        """Call a method with `channel` as its `channel_id`. Return its answer; None if it failed, or was not tried."""
+    async def call(
+        self, method: Method, channel: str, *, channel_key: str = "channel_id", **args: Json
+    ) -> JsonObject | None:
+        """Call a method in a channel. Return its answer; None if it failed, or was not tried.
+
+        `channel_key`: how the method calls its argument for the channel. Slack's methods for messages, such as
+        reactions.add, say "channel".
+        """
         if self.is_suspended(method, channel):
             return None
         try:
-            return await self.api.call(method, channel_id=channel, **args)
+            return await self.api.call(method, **{channel_key: channel}, **args)
         except SlackRefused as refused:
             log.info("%s It is left out for a while: an ornament, without which answers are shown.", refused)
             self.support.mark_refused(method, channel, refused.code, self.clock.monotonic())

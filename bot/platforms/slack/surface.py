@@ -29,6 +29,7 @@ from bot.chat.reply.surface import (
     PageRef,
     PageRefused,
     ReplyAction,
+    ReplyEnd,
     Surface,
 )
 from bot.platforms import texts as platforms_texts
@@ -260,8 +261,11 @@ class SlackSurface:
         if not self._to.scheduled:  # else no user waits, and there is no thread to show it in
             self._session.set_status(text)
 
-    def finish(self, *, ended: bool) -> None:
-        self._session.finish(ended=ended)
+    def begin(self, *, resumed: bool) -> None:
+        """The session begins with the first status."""
+
+    def finish(self, end: ReplyEnd) -> None:
+        self._session.finish(ended=end is not ReplyEnd.CONTINUES)
 
     def _is_held(self) -> bool:
         """Whether a message that needs later edits is held back, because edits are scarce."""
@@ -477,7 +481,10 @@ class PrivateSurface:
     async def status(self, text: str) -> None:
         """There is no private status line."""
 
-    def finish(self, *, ended: bool) -> None:
+    def begin(self, *, resumed: bool) -> None:
+        """There is no session to begin."""
+
+    def finish(self, end: ReplyEnd) -> None:
         """There is no session to end."""
 
 

@@ -23,7 +23,7 @@ from agent.messages import Depth
 from agent.stored_messages import StoredMessage, Thread
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.output import write_out
-from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
+from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.memory.requests import undo_turn_words
 from bot.platforms import texts as platforms_texts
@@ -326,7 +326,10 @@ class TerminalSurface:
     async def status(self, text: str) -> None:
         self._display.status(text)
 
-    def finish(self, *, ended: bool) -> None:
+    def begin(self, *, resumed: bool) -> None:
+        """Nothing is shown before the first status."""
+
+    def finish(self, end: ReplyEnd) -> None:
         """The last frame has removed the status."""
 
     def _show(self) -> None:
@@ -336,8 +339,8 @@ class TerminalSurface:
 class InterjectedSurface(TerminalSurface):
     """A reply that is shown once it is complete, while the user writes."""
 
-    def finish(self, *, ended: bool) -> None:
-        super().finish(ended=ended)
+    def finish(self, end: ReplyEnd) -> None:
+        super().finish(end)
         self._display.close()
 
 

@@ -26,7 +26,7 @@ from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
 from bot.chat.ports import NO_BUDGETS, BudgetChecks
-from bot.chat.reply.surface import Limits, Surface
+from bot.chat.reply.surface import Limits, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
@@ -97,7 +97,7 @@ async def test_a_question_is_answered_shown_and_stored() -> None:
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
     assert world.shown() == ["Hello."]
-    assert world.surfaces["thread"].left == [True]
+    assert (world.surfaces["thread"].begun, world.surfaces["thread"].endings) == ([False], [ReplyEnd.DONE])
     assert world.stored() == ["Hello?", "Hello."]
     assert world.store.turns[0].pages == ("page-1-0",)
 

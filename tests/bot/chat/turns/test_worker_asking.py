@@ -12,6 +12,7 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.providers.scripted import Until
 from agent.turn_records import Accepted, Claim, Claiming, Closing
+from bot.chat.reply.surface import ReplyEnd
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.worker import AnsweredElsewhere, TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
@@ -142,7 +143,8 @@ async def test_an_answer_goes_on_as_soon_as_the_ledger_can_be_asked_again_and_it
     assert world.clock.monotonic() < LEASE.total_seconds()
     assert reply_texts.UNSTORED in world.surfaces["thread"].statuses
     assert world.surfaces["thread"].statuses[-1] == ""
-    assert world.surfaces["thread"].left == [False, True]
+    surface = world.surfaces["thread"]
+    assert (surface.begun, surface.endings) == ([False, True], [ReplyEnd.CONTINUES, ReplyEnd.DONE])
     assert world.shown() == ["Hello."]
 
 
@@ -168,6 +170,7 @@ async def test_a_deleted_question_takes_its_growing_answer_along_whatever_proces
             assert await where.withdraw(asked.channel, asked.message_id)
             assert await running is Outcome.STOPPED
         assert world.shown() == []
+        assert world.surfaces["thread"].endings == [ReplyEnd.TAKEN_BACK]
         assert world.stored() == [""]
 
 
@@ -182,6 +185,8 @@ async def test_what_a_process_that_is_gone_had_begun_to_take_back_is_taken_back_
     async with world.serving() as turns:
         await turns.idle()
     assert world.shown() == []
+    surface = world.surfaces["thread"]
+    assert (surface.begun, surface.endings) == ([False], [ReplyEnd.CONTINUES, ReplyEnd.TAKEN_BACK])
     assert len(world.model.requests) == 1
 
 

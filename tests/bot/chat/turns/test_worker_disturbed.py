@@ -9,7 +9,7 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.providers.scripted import ScriptedProvider, ScriptPause, Until
 from agent.turn_records import Claim
-from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused
+from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, PageRefused, ReplyEnd
 from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
@@ -299,6 +299,7 @@ async def test_an_answer_that_the_platform_refuses_is_told_to_its_asker_alone_an
         for number in (1, 2):
             assert await turns.ask(said("Hello?", number=number)) is Outcome.STOPPED
     assert surface.asides == ["I may not show my answer where you asked. Ask elsewhere."] * 2
+    assert surface.endings == [ReplyEnd.FAILED] * 2
     lines = [line for line in caplog.messages if "cannot be shown" in line]
     assert len(lines) == 1
     assert "is_archived. Ask elsewhere." in lines[0]

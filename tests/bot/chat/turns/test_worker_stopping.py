@@ -12,7 +12,7 @@ from agent.ports.ledger import Ledger
 from agent.providers.scripted import Answer, Until
 from agent.toolbox.registry import Toolbox
 from agent.turn_records import Claim
-from bot.chat.reply.surface import PageLimited, PageRefused, PageUnsent, ReplyAction, SurfaceError
+from bot.chat.reply.surface import PageLimited, PageRefused, PageUnsent, ReplyAction, ReplyEnd, SurfaceError
 from bot.chat.turns.answering import SHOW_WAIT_S
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.worker import TurnWorker
@@ -52,6 +52,7 @@ async def test_stopping_a_conversation_ends_its_answer_with_what_was_said_and_a_
         assert await turns.stop_conversation("thread")
         assert await running is Outcome.STOPPED
     assert world.shown() == [f"{HALF}\n\n*Stopped.*"]
+    assert world.surfaces["thread"].endings == [ReplyEnd.STOPPED]
     assert world.stored() == ["Hello?", HALF]
 
 
@@ -91,33 +92,37 @@ async def test_a_question_after_a_stop_is_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "outcome", "offers"),
+    ("answer", "outcome", "end", "offers"),
     [
         (
             ["Whole."],
             Outcome.ANSWERED,
+            ReplyEnd.DONE,
             frozenset({ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.REGENERATE, ReplyAction.DELETE}),
         ),
         (
             [HALF, StreamBroken("The answer broke off.")],
             Outcome.CUT,
+            ReplyEnd.FAILED,
             frozenset({ReplyAction.CONTINUE, ReplyAction.DELETE}),
         ),
         (
             [StreamBroken("The answer broke off.")],
             Outcome.REFUSED,
+            ReplyEnd.FAILED,
             frozenset({ReplyAction.REGENERATE, ReplyAction.DELETE}),
         ),
     ],
 )
 async def test_only_an_answer_that_was_cut_offers_to_go_on_and_only_a_whole_one_to_be_judged(
-    answer: Answer, outcome: Outcome, offers: frozenset[ReplyAction]
+    answer: Answer, outcome: Outcome, end: ReplyEnd, offers: frozenset[ReplyAction]
 ) -> None:
     world = World([answer])
     world.surfaces["thread"] = FakeSurface(world.clock, BUTTONED)
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is outcome
     assert world.surfaces["thread"].offers == {"page-1-0": offers}
+    assert world.surfaces["thread"].endings == [end]
 
 
 async def test_a_turn_that_was_put_off_while_it_was_stopped_stays_stopped() -> None:
@@ -201,7 +206,9 @@ async def test_its_asker_is_shown_what_waits_once_it_is_put_aside_and_it_waits_a
     async with asyncio.timeout(PATIENCE_S), turns.serving():
         assert await turns.ask(said("tell Ben")) is None
         await until(lambda: len(surface.waiting_shown) == shown)
+        await until(lambda: ReplyEnd.WAITS in surface.endings)
     assert surface.waiting_shown == [1] * shown
+    assert (surface.begun, surface.endings) == ([False, True], [ReplyEnd.CONTINUES, ReplyEnd.WAITS])
     assert len(await world.store.consents.undecided("ann")) == 1
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.shown_replies import ShownPage, ShownReply
-from bot.chat.reply.surface import OutFile, PageContent, PageFound, PageGone, PageKey, ReplyAction
+from bot.chat.reply.surface import OutFile, PageContent, PageFound, PageGone, PageKey, ReplyAction, ReplyEnd
 from bot.platforms.play.inbound import CHANNELS, PEOPLE, read_message
 from bot.platforms.play.surface import MessageFile, MessageLog, PlayMessage, PlaySurface, clear, html_of, render_message
 from tests.examples import examples
@@ -120,7 +120,7 @@ async def test_a_reply_grows_in_one_message_below_its_question_with_its_status_a
         await reply.post(KEY, PageContent("He"))
     assert await reply.find(KEY) == page
     await reply.edit(page, PageContent("Hello", final=True, offers=frozenset({ReplyAction.GOOD}), turn=3))
-    reply.finish(ended=True)
+    reply.finish(ReplyEnd.DONE)
     found = {one.id: one for one in log.since(0, "ben")[1] if not one.gone}
     assert [one.text for one in found.values()] == ["@Cogency hi", "Hello"]
     assert (found[page.id].turn, found[page.id].offers, found[page.id].grows) == (3, ("good",), False)

@@ -15,6 +15,7 @@ from bot.chat.reply.surface import (
     PageRef,
     PageRefused,
     PageUnsent,
+    ReplyEnd,
 )
 from bot.platforms.slack.agent_view import AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import SlackApi
@@ -164,7 +165,7 @@ async def test_the_status_is_taken_away_by_the_message_itself(
     await slack.until(lambda: slack.state.statuses)
     await surface.post(KEY, PageContent("Hello.", final=True))
     await surface.status("")
-    surface.finish(ended=True)
+    surface.finish(ReplyEnd.DONE)
     await sessions.close()
     assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
 
