@@ -54,8 +54,9 @@ from bot.chat.attachments.kinds import cut_text
 from bot.chat.attachments.kinds import found as kind_of
 from bot.chat.attachments.text_encoding import decode
 from bot.chat.logs import redactor
+from bot.chat.reply.attached_files import attached_files
 from bot.chat.reply.pages import Draft, Frames
-from bot.chat.reply.split import attached_files, pages
+from bot.chat.reply.split import pages
 from bot.chat.reply.surface import Limits
 from bot.forgetting.service import is_request, read_forget_request
 from bot.platforms.discord import markup as discord

@@ -37,7 +37,7 @@ from benchmarks.talks import Talk, read_talks
 from bot.memory.meanings import MeaningfulMemories, MeaningLimits
 from store.engine import Store, open_store
 from store.message_tables import embedding, message, participant
-from store.search.text import SearchQuery
+from store.search.query import SearchQuery
 from store.search.vectors import nearness_of, pack_vector, sign_bits
 
 BATCH: Final = 64

@@ -38,7 +38,7 @@ from store.databases.database import Database
 from store.engine import open_store
 from store.message_tables import conversation, embedding, message, participant, person
 from store.search import hnsw
-from store.search.text import SearchQuery
+from store.search.query import SearchQuery
 from store.search.vectors import nearness_of, pack_vector, sign_bits, visible_to
 from store.turn_tables import turn
 from tests.fakes.postgresql import running_postgres

@@ -41,7 +41,8 @@ from agent.protocol.grammar import (
     read_tag,
     skip_blanks,
 )
-from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable, undoubled
+from agent.protocol.json_scanner import JsonScanner, Status
+from agent.protocol.json_text import JsonReader, Unreadable, undoubled
 from agent.state import Workspace
 
 # --------------------------------------------------------------------------------------------------

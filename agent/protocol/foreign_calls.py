@@ -20,7 +20,8 @@ from typing import Final
 
 from agent.messages import Json, is_too_deep
 from agent.protocol.grammar import ParserLimits, bare_name
-from agent.protocol.json_text import JsonReader, JsonScanner, Status, Unreadable, undoubled
+from agent.protocol.json_scanner import JsonScanner, Status
+from agent.protocol.json_text import JsonReader, Unreadable, undoubled
 
 BARS: Final = "|｜‖❘∣￨"
 MAX_CODE_CHARS: Final = 20_000  # Python's parser is asked to read no more

@@ -24,9 +24,9 @@ from agent.messages import Message
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent
 from agent.providers import faults
-from agent.providers.dialect import SocketDialect
 from agent.providers.http_client import Disconnected, TransportError, Unreachable, unreachable
 from agent.providers.replay import AttemptFailed, Question, ServedModel, ServedProvider, UsageCounter, with_timeouts
+from agent.providers.socket_dialect import SocketDialect
 
 CONNECT_TIMEOUT_S = 10.0  # TCP, TLS and the handshake; a host that takes longer is down
 CLOSE_TIMEOUT_S = 2.0  # For the closing handshake: nothing is lost if the peer does not answer

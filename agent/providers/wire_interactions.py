@@ -34,10 +34,11 @@ from agent.ports.model import (
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
 from agent.providers.catalog import reasons
-from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent, ResumeChain, chain_after
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_error
 from agent.providers.http_client import Http, TransportError
 from agent.providers.replay import ReplayProvider, ServedModel, ServedProvider
+from agent.providers.resume_chain import ResumeChain, chain_after
 from agent.providers.wire_gemini import IMAGE_TYPES, refuses_thinking, stopped_inside
 
 DONE = "[DONE]"

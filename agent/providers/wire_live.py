@@ -30,8 +30,10 @@ from agent.ports.model import (
 )
 from agent.protocol.grammar import WORKSPACE_FIELDS
 from agent.providers import wire
-from agent.providers.dialect import ChainLink, ReaderEvent, ResumeChain, SocketExchange, chain_after
+from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_error
+from agent.providers.resume_chain import ChainLink, ResumeChain, chain_after
+from agent.providers.socket_dialect import SocketExchange
 from agent.providers.wire_gemini import USAGE, parts_of
 
 TOOL = "execute"

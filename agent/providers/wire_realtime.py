@@ -18,8 +18,10 @@ from agent.messages import Json, JsonObject, Message, NativeContent, Role
 from agent.ports.model import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers import wire
-from agent.providers.dialect import ReaderEvent, ResumeChain, SocketExchange, chain_after
+from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_error
+from agent.providers.resume_chain import ResumeChain, chain_after
+from agent.providers.socket_dialect import SocketExchange
 
 # Pictures and text are counted alike.
 USAGE = wire.UsageFields(input="input_tokens", cached="input_token_details.cached_tokens", output="output_tokens")

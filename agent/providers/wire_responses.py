@@ -33,8 +33,9 @@ from agent.ports.model import (
 )
 from agent.providers import replay, wire
 from agent.providers.catalog import reasons
-from agent.providers.dialect import AnswerReader, ChainLink, ModelRequest, ReaderEvent, ResumeChain, chain_after
+from agent.providers.dialect import AnswerReader, ModelRequest, ReaderEvent
 from agent.providers.faults import Fault, FaultKind, asked_wait_s, read_error, should_retry
+from agent.providers.resume_chain import ChainLink, ResumeChain, chain_after
 from agent.providers.socket_session import PooledSocket, SocketClosed, SocketLimits, SocketPool, socket_url
 
 TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})

@@ -44,8 +44,9 @@ from bot.budgets.budgets import BudgetAllowances, ModelNote
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
-from bot.chat.access.admission import AdmissionControl, Readers
+from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.place_rules import PlaceRule, rules_at
+from bot.chat.access.readers import Readers
 from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
@@ -89,7 +90,7 @@ if TYPE_CHECKING:
     from bot.tools.accounts.sealing import SealingKeys
 
 if TYPE_CHECKING:
-    from bot.web.web_tools import SearchEngine
+    from bot.web.search_engines import SearchEngine
 
 log = logging.getLogger(__name__)
 
@@ -455,7 +456,8 @@ def web_tools(settings: Settings) -> tuple[Tool, ...]:
         raise SettingsError(app_texts.WEB_MISSING)
     if not (settings.web or engine):
         return ()
-    from bot.web.web_tools import WebSearchTool, open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
+    from bot.web.fetch_tool import open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
+    from bot.web.search_tool import WebSearchTool  # noqa: PLC0415 -- only who uses the web loads it
 
     if engine is not None:
         tools.append(WebSearchTool(engine, settings.tool_timeout_s))
@@ -470,7 +472,7 @@ def page_reader(settings: Settings) -> ReadPage | None:
     """Return what reads web pages as documents of places; None if the web is switched off."""
     if not settings.web or missing("web"):
         return None
-    from bot.web.web_tools import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
+    from bot.web.link_reader import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
 
     networks, robots = settings.networks_allowed, settings.web_robots
     return open_link_reader(networks, web_agent(settings), CLOCK, robots=robots).read
@@ -484,7 +486,7 @@ def search_engine(settings: Settings) -> "SearchEngine | None":
     """Return the search engine of the settings. Raises SettingsError if its key or library is missing."""
     if settings.web_search is None:
         return None
-    from bot.web.web_tools import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- only who uses the web loads it
+    from bot.web.search_engines import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- only who uses the web loads it
 
     keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
     match settings.web_search:

@@ -41,7 +41,8 @@ from bot.app.host import BotHost
 from bot.app.settings import Settings
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
-from bot.chat.access.admission import AdmissionControl, RateCounter, Readers
+from bot.chat.access.admission import AdmissionControl, RateCounter
+from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.connections import PlatformConnections, serve_all
 from bot.chat.dedupe import Deduplicator
@@ -67,8 +68,8 @@ from bot.platforms.slack.options import Distribution, HttpEvents, SlackApp, Slac
 from bot.platforms.terminal.attachments import fetch, files_now
 from bot.platforms.terminal.bot import TerminalBot, TerminalModels, TerminalSchedules, TerminalSurfaces
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
+from bot.schedules.checks import CheckRunner
 from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import FirstLook
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, ApprovalService
 from bot.tools.commands import ToolsService
@@ -137,7 +138,7 @@ async def serve_platforms(
                 host.turns.wake,
                 host.admission.refusal,
                 host.admission.budget_left,
-                FirstLook(service.toolbox, parts.CLOCK, service.policy.rows).digest,
+                CheckRunner(service.toolbox, parts.CLOCK, service.policy.rows).digest,
             )
             pages = _operator_page(
                 settings, store, recent, connections, models, service, sorted(served), connections.replicas
@@ -539,7 +540,7 @@ async def open_terminal(
         limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         tool_service = ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake)
-        look = FirstLook(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest
+        look = CheckRunner(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest
         scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         deleted = set[str]()
         memories = replace(parts.memory_service(store), operates=person.id.__eq__, deleted=deleted.add)

@@ -11,7 +11,7 @@ from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.ports.tools import Asker, Tool
 from agent.schedules.port import SchedulePlatform
-from bot.chat.access.admission import Readers
+from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
 from bot.chat.host import PlatformUnavailable

@@ -21,7 +21,7 @@ from agent.ports.tools import ToolContext
 from agent.state import ActionRecord
 from agent.tools.recall import query_of
 from agent.turn_setup import ANSWERED
-from bot.chat.access.admission import Readers
+from bot.chat.access.readers import Readers
 from bot.chat.notes import NO_LINE, EndedTurn, NoteLine
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts

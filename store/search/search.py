@@ -47,20 +47,8 @@ from store.message_tables import message, participant, person, place
 from store.rows import ids_in_parameter, json_rows
 from store.search import word_matching
 from store.search.index import PLACES
-from store.search.text import (
-    EVER,
-    OF_SHARED,
-    SHARED,
-    Range,
-    SearchQuery,
-    entry_terms,
-    index_words,
-    keywords,
-    normalised,
-    stem,
-    telling_words,
-    wanted_terms,
-)
+from store.search.query import EVER, OF_SHARED, SHARED, Range, SearchQuery
+from store.search.text import entry_terms, index_words, keywords, normalised, stem, telling_words, wanted_terms
 from store.search.vectors import nearness_of
 from store.search.word_matching import MATCH_LIMIT, Match
 

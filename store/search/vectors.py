@@ -39,7 +39,8 @@ from agent.stored_messages import Author
 from store.databases.database import BitString, SqlStore, is_postgresql, reads, writes
 from store.message_tables import embedding, message, participant, person
 from store.rows import ids_in_parameter
-from store.search.text import SearchQuery, index_words
+from store.search.query import SearchQuery
+from store.search.text import index_words
 
 
 def pack_vector(vector: Sequence[float]) -> bytes:

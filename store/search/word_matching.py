@@ -27,7 +27,8 @@ from agent.memory.audience import NOWHERE
 from store.databases.database import StorableText, is_postgresql
 from store.message_tables import person
 from store.search.index import MESSAGES, Fts5Words, MessageWords
-from store.search.text import OF_SHARED, PARAMETERS, SHARED, Range, SearchQuery, wanted_terms
+from store.search.query import OF_SHARED, PARAMETERS, SHARED, Range, SearchQuery
+from store.search.text import wanted_terms
 
 # The newest matches of one keyword that are read. More common words say little; all matches of rarer words count.
 MATCH_LIMIT: Final = 500

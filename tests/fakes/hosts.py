@@ -26,7 +26,8 @@ from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
 from bot.channels.service import PlaceService
-from bot.chat.access.admission import AdmissionControl, AdmissionRules, Readers
+from bot.chat.access.admission import AdmissionControl, AdmissionRules
+from bot.chat.access.readers import Readers
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.connections import PlatformConnections

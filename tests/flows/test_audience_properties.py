@@ -46,7 +46,7 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claiming
-from bot.chat.access.admission import Readers
+from bot.chat.access.readers import Readers
 from bot.chat.caches import MAX_AGE_S
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel

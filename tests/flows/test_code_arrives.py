@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.chat.reply.split import LONG_LINES
+from bot.chat.reply.attached_files import LONG_LINES
 from bot.platforms.slack.surface import LIMITS, STREAM_LIMITS
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_bot import on_discord, pings

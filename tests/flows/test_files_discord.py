@@ -13,7 +13,7 @@ from agent.ports.transcription import Transcript
 from agent.providers.scripted import ScriptedProvider
 from bot.chat.attachments import kinds
 from bot.chat.attachments.read_again import CHANGED, HIDDEN
-from bot.chat.reply.split import LONG_LINES
+from bot.chat.reply.attached_files import LONG_LINES
 from bot.chat.reply.surface import FILES, OutFile, PageKey
 from bot.chat.texts import replies as reply_texts
 from tests.fakes import documents, pdfs

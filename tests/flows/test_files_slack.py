@@ -15,7 +15,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.app.host import BotHost
 from bot.chat.attachments import kinds
 from bot.chat.attachments.read_again import CHANGED, HIDDEN, NO_FILE, SEVERAL
-from bot.chat.reply.split import LONG_LINES
+from bot.chat.reply.attached_files import LONG_LINES
 from bot.chat.reply.surface import FILES, OutFile, PageKey
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts

@@ -20,8 +20,8 @@ from bot.knowledge.service import KnowledgeService
 from bot.memory import texts as memory_texts
 from bot.web.fetching import Fetcher
 from bot.web.guard import WebGuard
+from bot.web.link_reader import LinkReader
 from bot.web.page_text import PageReader
-from bot.web.web_tools import LinkReader
 from tests.fakes import pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot

@@ -11,10 +11,12 @@ from agent.providers.scripted import ScriptedProvider
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
+from bot.web.fetch_tool import WebFetchTool, page_cache
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
-from bot.web.web_tools import Searxng, WebFetchTool, WebSearchTool, page_cache
+from bot.web.search_engines import Searxng
+from bot.web.search_tool import WebSearchTool
 from tests.fakes.answering_host import answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import running_discord

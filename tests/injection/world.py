@@ -43,10 +43,10 @@ from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
+from bot.web.fetch_tool import WebFetchTool, page_cache
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
-from bot.web.web_tools import WebFetchTool, page_cache
 from store.databases.database import LocalNotifier
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.hosts import connections_of, host_on, patient_reader

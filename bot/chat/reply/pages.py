@@ -15,7 +15,8 @@ from agent.addresses import AddressesRead
 from agent.citations import Citations
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
-from bot.chat.reply.markdown import close_markdown, show_addresses
+from bot.chat.reply.link_addresses import show_addresses
+from bot.chat.reply.markdown import close_markdown
 from bot.chat.reply.split import Page, Pager
 from bot.chat.reply.surface import Limits, PageContent, PageKey, PageRef, ReplyAction, ShownStep, StepState
 from bot.chat.reply.tables import show_tables

@@ -28,8 +28,8 @@ from agent.turn_setup import ANSWERED
 from bot.chat.backoff import OncePerMinute
 from bot.chat.logs import bound, severity
 from bot.chat.notes import NO_ACTIONS, EndedTurn
+from bot.chat.reply.attached_files import attached_files
 from bot.chat.reply.live import WAITING_OFFERS, LiveReply, final_text, offered_actions
-from bot.chat.reply.split import attached_files
 from bot.chat.reply.surface import (
     FILES,
     PageGone,

@@ -29,7 +29,8 @@ from yarl import URL
 from agent.certificates import certificate_problem
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
-from bot.chat.rates import MINUTE, MethodQueue, MethodRate
+from bot.chat.method_queue import MethodQueue
+from bot.chat.rates import MINUTE, MethodRate
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, RateLimited, Telemetry
 from bot.chat.texts import operating as operating_texts

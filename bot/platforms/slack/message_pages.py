@@ -15,7 +15,8 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.protocol.render import joined
-from bot.chat.rates import MethodQueue, MethodRate
+from bot.chat.method_queue import MethodQueue
+from bot.chat.rates import MethodRate
 from bot.chat.reply import surface as reply_surface
 from bot.chat.reply.surface import PageContent, PageFull, PageQueued, PageUnsent, ShownStep, StepState
 from bot.platforms import texts as platforms_texts

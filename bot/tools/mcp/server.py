@@ -41,10 +41,10 @@ from bot.chat.logs import redactor
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import long_time
 from bot.tools import texts as tool_texts
-from bot.tools.mcp import calls as mcp_calls
-from bot.tools.mcp.calls import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
+from bot.tools.mcp.call_questions import NEEDS_INPUT, CallQuestions, GivenUp, Required, pages_first, questions_of
 from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp.listing import MAX_TOOLS, OfferedTool, ToolListing, listing, one_line
+from bot.tools.mcp.result_parts import arguments_of, parts_of, prompt_list, prompt_parts, resource_list, resource_parts
 from bot.tools.mcp.transport import Allowance, ConnectionStatus, ServerBroken, Watchdog, http_streams, stdio_streams
 
 log = logging.getLogger(__name__)
@@ -442,7 +442,7 @@ class McpServer:
             try:
                 while not isinstance(result := await self.ask(do, questions), types.CallToolResult):
                     params = await questions.again(params, result)
-                parts = await asyncio.to_thread(mcp_calls.parts_of, result)
+                parts = await asyncio.to_thread(parts_of, result)
             except ToolError as error:
                 raise ToolError(str(error), ours=error.ours, for_turn=questions.has_answers) from None
             finally:
@@ -456,21 +456,21 @@ class McpServer:
             resources = await client.list_resources()
             with suppress(MCPError):  # not every server has templates
                 templates = await client.list_resource_templates()
-                return mcp_calls.resource_list(resources.resources, templates.resource_templates)
-            return mcp_calls.resource_list(resources.resources, ())
+                return resource_list(resources.resources, templates.resource_templates)
+            return resource_list(resources.resources, ())
 
         if not uri:
             return ToolOutput(await self.ask(read_list))
-        return ToolOutput(parts=mcp_calls.resource_parts(await self.ask(lambda client: client.read_resource(uri))))
+        return ToolOutput(parts=resource_parts(await self.ask(lambda client: client.read_resource(uri))))
 
     async def prompts(self, name: str, args: JsonObject) -> ToolOutput:
         """Return the list of prompts, or the one of this name. Raises ToolError."""
         if not name:
             result = await self.ask(lambda client: client.list_prompts())
-            return ToolOutput(mcp_calls.prompt_list(result.prompts))
-        arguments = mcp_calls.arguments_of(args)
+            return ToolOutput(prompt_list(result.prompts))
+        arguments = arguments_of(args)
         prompt = await self.ask(lambda client: client.get_prompt(name, arguments))
-        return ToolOutput(parts=mcp_calls.prompt_parts(prompt))
+        return ToolOutput(parts=prompt_parts(prompt))
 
 
 def _is_end(error: MCPError) -> bool:

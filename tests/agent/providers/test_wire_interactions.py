@@ -11,8 +11,9 @@ from agent.messages import Depth, Image, Message, NativeContent, Role, Usage
 from agent.ports.model import CallOptions, Halt, HandleKept, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import GEMINI
-from agent.providers.dialect import ReaderEvent, ResumeChain, chain_after
+from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind
+from agent.providers.resume_chain import ResumeChain, chain_after
 from agent.providers.wire_interactions import InteractionsDialect, InteractionsReader
 from tests.fakes.vendor_types import knows
 

@@ -12,8 +12,8 @@ from agent.messages import Depth, Image, JsonObject, Message, NativeContent, Rol
 from agent.ports.model import CallOptions, Halt, ReasoningArrived, StopReason, TokensArrived
 from agent.protocol.grammar import teach
 from agent.protocol.parser import Parser
-from agent.providers.dialect import ChainLink, ResumeChain, chain_after
 from agent.providers.faults import Fault, FaultKind
+from agent.providers.resume_chain import ChainLink, ResumeChain, chain_after
 from agent.providers.wire_responses import (
     EXECUTE,
     NO_RESULT,

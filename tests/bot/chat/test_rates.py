@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.chat.rates import MINUTE, TAKEN_S, MethodQueue, MethodRate
+from bot.chat.method_queue import MethodQueue
+from bot.chat.rates import MINUTE, TAKEN_S, MethodRate
 from bot.chat.replicas import ALONE_S, Replicas
 from store.engine import Store
 from tests.examples import examples

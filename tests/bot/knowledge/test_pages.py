@@ -23,8 +23,8 @@ from bot.knowledge.service import LOOKS, MAX_FILES, KnowledgeService
 from bot.web import fetching
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks
+from bot.web.link_reader import LinkReader
 from bot.web.page_text import PageReader
-from bot.web.web_tools import LinkReader
 from tests.fakes import documents, pdfs
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory

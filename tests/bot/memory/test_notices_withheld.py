@@ -6,7 +6,7 @@ from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import ToolCall
 from agent.state import ActionRecord
-from bot.chat.access.admission import Readers
+from bot.chat.access.readers import Readers
 from bot.memory.notices import MAX_SEARCHES, WithheldNotice
 from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock

@@ -37,6 +37,7 @@ from agent.tools.recall import RecallTool
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.chat.feature import Feature
+from bot.chat.reply.surface import ReplyEnd
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
@@ -270,7 +271,7 @@ async def test_an_answer_that_there_is_nothing_to_report_is_never_seen(pieces: l
     async with world.serving() as scheduler:
         await world.pass_(scheduler, HOUR)
     surface = world.surfaces[f"runs of {news.id}"]
-    assert (surface.frames, surface.statuses, surface.left) == ([], [], [True])
+    assert (surface.frames, surface.statuses, surface.endings) == ([], [], [ReplyEnd.SILENT])
     assert [m.text for _, m in world.store.messages] == ["What is new?"]
 
 

@@ -2,36 +2,30 @@
 
 import asyncio
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from agent.admission_terms import Authority
-from agent.incoming import Incoming, Person
+from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
-from agent.messages import JsonObject
-from agent.ports.tools import Asker, ToolContext, ToolEffect, ToolOutput
+from agent.ports.tools import Asker
 from agent.schedules.definitions import (
-    CheckKind,
-    FirstCheck,
     NewSchedule,
     Schedule,
     ScheduleKind,
     ScheduleState,
     Timing,
 )
-from agent.tool_policy import PolicyAnswer, PolicyRow
-from agent.toolbox.registry import Toolbox
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.panels import Panel
 from bot.schedules import commands as remind
 from bot.schedules import texts as schedule_texts
-from bot.schedules.service import CheckFailed, FirstLook, ScheduleService
+from bot.schedules.service import ScheduleService
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
-from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
@@ -331,61 +325,6 @@ async def test_words_too_long_for_a_button_have_to_be_written() -> None:
     assert len(asked.parts[0].select.words) <= 80
     answer = await service.remind(f"{asked.parts[0].select.words} Europe/Berlin", nobody_knows, pressed=True)
     assert answer.text == schedule_texts.REMIND_USAGE
-
-
-# Checks before a question
-
-
-@dataclass
-class Page:
-    """A tool that reads a changing page."""
-
-    says: str = "not yet"
-    name: str = "web_fetch"
-    description: str = "Read a page."
-    effect: ToolEffect = ToolEffect.READS
-    timeout_s: float = 5.0
-    asked: list[tuple[JsonObject, ToolContext]] = field(default_factory=list[tuple[JsonObject, ToolContext]])
-    schema: JsonObject = field(
-        default_factory=lambda: {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
-    )
-
-    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        self.asked.append((args, context))
-        return ToolOutput(self.says)
-
-
-async def test_a_check_has_the_same_digest_until_the_content_changes() -> None:
-    page = Page()
-    look = FirstLook(Toolbox([page]), FakeClock(NOW))
-    check, asked = FirstCheck(CheckKind.PAGE, "https://example.org/build"), replace(dm_of_ann(), text="is it done?")
-    before = await look.digest(check, asked)
-    assert await look.digest(check, asked) == before
-    page.says = "done"
-    assert await look.digest(check, asked) != before
-    args, context = page.asked[0]
-    assert args == {"url": "https://example.org/build"}
-    assert (context.person, context.place, context.own_words) == (asked.person, asked.place, ())
-
-
-async def test_a_check_uses_no_tool_that_acts_is_unknown_or_needs_approval() -> None:
-    acts = Page(name="deploy", effect=ToolEffect.ACTS_OUTWARD)
-    page, clock = Page(), FakeClock(NOW)
-    refuses = (PolicyRow("web_fetch", "*", "*", PolicyAnswer.ASK),)
-    for look, check in (
-        (FirstLook(Toolbox([page, acts]), clock), FirstCheck(CheckKind.TOOL, "deploy", {"url": "x"})),
-        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.TOOL, "unknown")),
-        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.TOOL, "web_fetch", {"link": 7})),
-        (FirstLook(Toolbox([page]), clock), FirstCheck(CheckKind.CHANNEL, "#general")),
-        (FirstLook(Toolbox([page]), clock, refuses), FirstCheck(CheckKind.PAGE, "https://example.org")),
-    ):
-        with pytest.raises(CheckFailed):
-            await look.digest(check, dm_of_ann())
-    assert page.asked == acts.asked == []
-
-
-def dm_of_ann() -> Incoming:
-    return replace(said("look", person=ANN.id), person=ANN, place=Place(PersonAudience(ANN.id)))
 
 
 async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() -> None:

@@ -21,7 +21,8 @@ from agent.turn_records import Closing
 from benchmarks.search_scale import PLACE, fill, made_vocabulary, questions_of
 from store.databases.postgresql import PostgresDatabase
 from store.engine import Store, new_key, open_store, prepare
-from store.search.text import PARAMETERS, Range, SearchQuery, index_words, indexed_text, stem
+from store.search.query import PARAMETERS, Range, SearchQuery
+from store.search.text import index_words, indexed_text, stem
 from store.search.word_matching import Tsvector
 from tests.contracts.steps import answered, claimed, found, texts_found
 from tests.fakes.incoming import LEASE, START, said

@@ -16,7 +16,8 @@ from agent.recall_query import RecallQuery
 from store.engine import DERIVED, Store, renew_some
 from store.migrations.versions.r0004_index_keeps_words import FTS5_INDEX
 from store.search import index, search
-from store.search.text import OF_SHARED, PARAMETERS, SearchQuery, entry_terms, indexed_text, keywords
+from store.search.query import OF_SHARED, PARAMETERS, SearchQuery
+from store.search.text import entry_terms, indexed_text, keywords
 from store.search.word_matching import Fts5
 from tests.contracts.steps import answered, found, texts_found
 from tests.examples import examples

@@ -13,7 +13,7 @@ from agent.memory.forgetting_plans import Everything
 from store.engine import Store, look_at, open_store
 from store.message_tables import embedding, message
 from store.search.hnsw import VectorSupport, index_name, make_index, nearest, pays, support
-from store.search.text import SearchQuery
+from store.search.query import SearchQuery
 from store.search.vectors import NEAREST, cosine, nearness_of, pack_vector, visible_to
 from tests.contracts.steps import answered
 from tests.fakes.incoming import START, dm, said

@@ -12,7 +12,7 @@ from agent.memory.forgetting_plans import Everything
 from agent.recall_query import RecallQuery
 from store.engine import Store
 from store.message_tables import embedding, message
-from store.search.text import SearchQuery
+from store.search.query import SearchQuery
 from store.search.vectors import NEAREST, RESCORED, RESCORED_SHARE, cosine, nearness_of, pack_vector, sign_bits
 from tests.contracts.steps import answered
 from tests.fakes.embedder import meaning_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.chat.reply.code_spans import code_map
-from bot.chat.reply.markdown import show_addresses
+from bot.chat.reply.link_addresses import show_addresses
 from bot.chat.reply.surface import MarkdownReader
 from tests.examples import examples
 from tests.fakes.discord_markdown import CODE, LINK, read_discord

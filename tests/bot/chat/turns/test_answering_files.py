@@ -12,7 +12,7 @@ from agent.incoming import Attachment, Incoming, Quoted
 from agent.messages import Image
 from agent.turn_records import Claim, Closing
 from bot.chat.attachments.reading import Attached
-from bot.chat.reply.split import LONG_LINES
+from bot.chat.reply.attached_files import LONG_LINES
 from bot.chat.reply.surface import PageUnsent
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorkerLimits

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.chat.rates import ACTIVE_S, MethodQueue, MethodRate
+from bot.chat.method_queue import MethodQueue
+from bot.chat.rates import ACTIVE_S, MethodRate
 from bot.platforms.slack.api import MethodRates
 
 

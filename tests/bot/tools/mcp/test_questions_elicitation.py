@@ -18,7 +18,7 @@ from agent.messages import ElicitAction, Elicitation, Elicited, Keep, ResultStat
 from agent.ports.tools import ToolContext, decline_question
 from agent.toolbox.registry import Registry
 from agent.turn import CallPlaced
-from bot.tools.mcp.calls import MAX_GIVEN_UP, CallQuestions, GivenUp
+from bot.tools.mcp.call_questions import MAX_GIVEN_UP, CallQuestions, GivenUp
 from bot.tools.mcp.config import HttpReach
 from bot.tools.mcp.questions import fields_of
 from bot.tools.mcp.server import McpLimits, McpServer

@@ -24,7 +24,7 @@ from agent.ports.tools import Asker, ToolEffect, ToolOutput
 from agent.progress import Progress
 from agent.tool_policy import CallGate, TurnWords
 from agent.toolbox.registry import Registry
-from bot.tools.mcp.calls import NEEDS_INPUT
+from bot.tools.mcp.call_questions import NEEDS_INPUT
 from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig, StdioReach
 from bot.tools.mcp.listing import MAX_TOOLS, NO_NAME, NO_SCHEMA, TAKEN, TOO_MANY, alias
 from bot.tools.mcp.server import McpLimits, reason_of

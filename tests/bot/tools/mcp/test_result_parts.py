@@ -19,10 +19,10 @@ from agent.errors import ToolError
 from agent.messages import UNSEEN, Image, Json, JsonObject, Link, SharedFile, StructuredData, ToolCall
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.toolbox.registry import Registry
-from bot.tools.mcp.calls import parts_of
 from bot.tools.mcp.config import McpServerConfig, StdioReach
 from bot.tools.mcp.listing import MAX_NODES, TAKEN, ToolListing, alias, checked_schema, listing, read_schema
 from bot.tools.mcp.repair import repair
+from bot.tools.mcp.result_parts import parts_of
 from tests.examples import examples
 
 PNG = base64.b64encode(b"\x89PNG...").decode()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from bot.chat.access.admission import MAX_GROUPS, Readers
+from bot.chat.access.readers import MAX_GROUPS, Readers
 from bot.chat.caches import MAX_AGE_S
 from tests.fakes.clock import FakeClock
 from tests.fakes.membership import FakeMembership

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from agent.addresses import MAX_LINKS, AddressesRead
 from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import Reference, ResultStatus, ToolCall, ToolResult
-from bot.chat.reply.markdown import show_addresses
+from bot.chat.reply.link_addresses import show_addresses
 from bot.chat.reply.pages import Draft, Frames
 from bot.chat.reply.surface import Limits
 from tests.examples import examples

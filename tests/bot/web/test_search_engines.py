@@ -20,7 +20,7 @@ from bot.app.parts import search_engine, web_tools
 from bot.app.settings import load_settings
 from bot.setup.operator import examine
 from bot.web.guard import WebRefused
-from bot.web.web_tools import (
+from bot.web.search_engines import (
     MAX_RESULTS,
     Brave,
     Ddgs,
@@ -29,9 +29,9 @@ from bot.web.web_tools import (
     SearchResult,
     Searxng,
     Tavily,
-    WebSearchTool,
     results_of,
 )
+from bot.web.search_tool import WebSearchTool
 from tests.examples import examples
 from tests.fakes.clock import NOON
 from tests.fakes.search_engines import FOUND, FakeLibrary, SearchServer, search_server

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.protocol.json_text import JsonScanner, Status
+from agent.protocol.json_scanner import JsonScanner, Status
 from tests.examples import examples
 
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False)

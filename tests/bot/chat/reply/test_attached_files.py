@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.reply import split
-from bot.chat.reply.markdown import show_addresses
-from bot.chat.reply.split import LONG_LINES, MAX_PAGES, attached_files, name_files, plain_name
+from agent.messages import MAX_FILES
+from bot.chat.reply.attached_files import (
+    LONG_LINES,
+    MAX_BYTES,
+    MAX_NAME_CHARS,
+    MAX_PAGES,
+    attached_files,
+    name_files,
+    plain_name,
+)
+from bot.chat.reply.link_addresses import show_addresses
 from bot.chat.reply.surface import Limits, MarkdownReader, OutFile
 from bot.platforms.slack.markup import CHANGED_IN_CODE, neutral
 from tests.fakes.answers import answers, scribbles
@@ -129,8 +137,8 @@ def test_a_very_long_answer_comes_as_a_document_too() -> None:
 
 
 def test_no_more_is_handed_over_than_a_message_holds() -> None:
-    assert len(name_files([("a.txt", b"x")] * 20)) == split.MAX_FILES
-    assert name_files([("empty.txt", b""), ("huge.txt", b"x" * (split.MAX_BYTES + 1))]) == ()
+    assert len(name_files([("a.txt", b"x")] * 20)) == MAX_FILES
+    assert name_files([("empty.txt", b""), ("huge.txt", b"x" * (MAX_BYTES + 1))]) == ()
     assert name_files([("plot.png", b"\x89PNG")]) == (OutFile("plot.png", b"\x89PNG"),)
 
 
@@ -156,7 +164,7 @@ def test_a_name_is_one_plain_word_with_an_ending(name: str, plain: str) -> None:
 def test_any_name_is_made_plain_and_bounded(name: str) -> None:
     plain = plain_name(name)
     assert plain == plain_name(plain)
-    assert len(plain) <= split.MAX_NAME_CHARS
+    assert len(plain) <= MAX_NAME_CHARS
     assert plain.isascii()
     assert not set(plain) & set("/\\ \n")
 
