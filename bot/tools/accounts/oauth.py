@@ -7,7 +7,8 @@ Rules.
 - An address that a server names is requested only by https, without redirects, and its answer is limited in size.
   (Plain http is allowed for a server on this machine only.)
 - A server of the public web leads neither the bot nor a person's browser into the operator's own network: names are
-  resolved before each request. Who changes a name in between gains nothing, since its certificate does not fit.
+  resolved before each request. Who changes a name in between gains nothing, since its certificate does not fit. Whoever
+  owns the server's own name decides what it resolves to, so the address that answered counts, too.
 - PKCE is always used. Metadata that name another issuer or resource are refused.
 - Of an error, only the server's message is shown to a person, short and on one line.
 """
@@ -22,7 +23,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final, TypeAlias, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthRegistrationError
@@ -47,6 +48,14 @@ MAX_LIFETIME: Final = timedelta(days=3650)
 SOON: Final = timedelta(seconds=60)  # A token that expires within this time is renewed first: a call may take as long
 # Errors of an authorization server after which the person must sign in again.
 ENDED: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "access_denied"})
+# Of the request in a person's browser. An address that has one already would say twice who asks and where to go back,
+# and which of the two counts is up to the service.
+PARAMETERS: Final = frozenset(
+    {
+        *("response_type", "response_mode", "client_id", "redirect_uri", "state", "code_challenge"),
+        *("code_challenge_method", "resource", "scope", "request", "request_uri"),
+    }
+)
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _SCOPE: Final = re.compile(r"[\x20-\x7e]{0,2000}")
 M = TypeVar("M", bound=BaseModel)
@@ -150,6 +159,7 @@ class OAuthHttp:
         self._transport = transport
         self._resolve = resolve or resolve_name
         self._may_be_plain = is_plain_loopback(reach.url)
+        self._answered_in_public = False  # The server itself answered from an address of the public web
 
     # Signing in.
 
@@ -187,9 +197,12 @@ class OAuthHttp:
             None, (metadata.authorization_endpoint, metadata.token_endpoint, metadata.revocation_endpoint)
         ):
             await self._admit(self._safe(str(endpoint)))
+        authorize_url = self._safe(str(metadata.authorization_endpoint))
+        if PARAMETERS & parse_qs(urlsplit(authorize_url).query, keep_blank_values=True).keys():
+            raise OAuthFailed(tool_texts.OAUTH_BAD_ADDRESS)
         return OAuthGrant(
             issuer=str(metadata.issuer),
-            authorize_url=self._safe(str(metadata.authorization_endpoint)),
+            authorize_url=authorize_url,
             token_url=self._safe(str(metadata.token_endpoint)),
             revoke_url=self._safe(str(metadata.revocation_endpoint)) if metadata.revocation_endpoint else "",
             names_issuer=bool(metadata.authorization_response_iss_parameter_supported),
@@ -365,6 +378,8 @@ class OAuthHttp:
             async with asyncio.timeout(TIMEOUT_S), client:
                 request = client.build_request(method, address, headers=sent, content=content, json=json_body)
                 answer = await client.send(request, stream=True, follow_redirects=False)
+                if request.url.host == self._own_host:
+                    self._answered_in_public = _is_public_peer(answer)
                 try:
                     body = await _bounded(answer) if reads else b""
                 finally:
@@ -377,22 +392,27 @@ class OAuthHttp:
 
     async def _admit(self, url: str) -> None:
         """Raise OAuthFailed if an address is in the operator's own network, and the server itself is not."""
-        own, host = urlsplit(self._reach.url).hostname or "", urlsplit(url).hostname or ""
-        if host == own or not await self._is_inside(host):
+        host = urlsplit(url).hostname or ""
+        if host == self._own_host or all(await self._are_public(host)):
             return
-        if not await self._is_inside(own):
+        if self._answered_in_public or any(await self._are_public(self._own_host)):
             raise OAuthFailed(tool_texts.OAUTH_INSIDE)
 
-    async def _is_inside(self, host: str) -> bool:
-        """Return whether a host is outside of the public web. A name that only a proxy can resolve is not."""
+    @property
+    def _own_host(self) -> str:
+        return urlsplit(self._reach.url).hostname or ""
+
+    async def _are_public(self, host: str) -> list[bool]:
+        """Return for each address of a host whether it is in the public web. A name that only a proxy can resolve is,
+        and what is no address is not.
+        """
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                addresses = await self._resolve(host)
-            return not all(map(_is_public, addresses))
+                return [*map(_is_public, await self._resolve(host))]
         except (OSError, TimeoutError, UnicodeError):
-            return False
+            return [True]
         except ValueError:
-            return True
+            return [False]
 
     def _safe(self, url: str) -> str:
         """Return the address. Raises OAuthFailed if it must not be requested or shown."""
@@ -410,6 +430,15 @@ async def resolve_name(name: str) -> list[str]:
     """Return the IP addresses of a name. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(name, None)
     return [str(info[4][0]) for info in found]
+
+
+def _is_public_peer(answer: httpx2.Response) -> bool:
+    """Return whether an answer came from an address in the public web. Not so from a proxy in the own network."""
+    peer = getattr(answer.extensions.get("network_stream"), "get_extra_info", lambda _: None)("server_addr")
+    try:
+        return isinstance(peer, tuple) and _is_public(str(peer[0]))
+    except ValueError:
+        return False
 
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # Stands for an address of IPv4, which may be any

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -49,11 +50,22 @@ PLAIN = OAuthClientConfig()
 PUBLIC = "8.8.8.8"
 
 
+@dataclass(frozen=True)
+class Connection:
+    """As httpx describes the connection of an answer."""
+
+    peer: tuple[str, int] | None
+
+    def get_extra_info(self, name: str) -> object:
+        return self.peer if name == "server_addr" else None
+
+
 class World:
     """`answers`: by address; other addresses are not found."""
 
     def __init__(self, **metadata: Any) -> None:
         self.asked: list[httpx2.Request] = []
+        self.peer: tuple[str, int] | None = None  # The address of the server itself, where the connection tells it
         self.names: dict[str, list[str]] = {}  # What names resolve to; all others are in the public web
         self.answers: dict[str, Callable[[httpx2.Request], httpx2.Response]] = {
             SERVER: lambda _: httpx2.Response(401, headers=ASKS),
@@ -69,7 +81,10 @@ class World:
     def http(self, url: str = SERVER) -> OAuthHttp:
         def answer(request: httpx2.Request) -> httpx2.Response:
             self.asked.append(request)
-            return self.answers.get(str(request.url), lambda _: httpx2.Response(404))(request)
+            answered = self.answers.get(str(request.url), lambda _: httpx2.Response(404))(request)
+            if request.url.host == urlsplit(url).hostname:
+                answered.extensions["network_stream"] = Connection(self.peer)
+            return answered
 
         async def resolve(name: str) -> list[str]:
             return self.names.get(name, [PUBLIC])
@@ -204,6 +219,32 @@ async def test_a_server_of_the_own_network_may_name_others_of_it() -> None:
     world = World()
     world.names = {"wiki.example": ["10.0.0.7"], "login.example": ["10.0.0.8"]}
     assert (await world.grant()).client_id == "made"
+
+
+@pytest.mark.parametrize("addresses", [[PUBLIC, "10.0.0.7"], ["10.0.0.7"]])
+async def test_whoever_owns_the_name_of_a_public_server_opens_no_own_network_by_it(addresses: list[str]) -> None:
+    world = World(token_endpoint="https://inside.example/token")
+    world.peer = (PUBLIC, 443)  # from which the server answered, whatever its name resolves to now
+    world.names = {"wiki.example": addresses, "inside.example": ["192.168.1.7"]}
+    with pytest.raises(OAuthFailed, match="my own network"):
+        await world.grant()
+
+
+async def test_a_name_with_one_address_in_the_own_network_does_not_count_as_inside() -> None:
+    world = World(token_endpoint="https://inside.example/token")
+    world.names = {"wiki.example": [PUBLIC, "10.0.0.7"], "inside.example": ["192.168.1.7"]}
+    with pytest.raises(OAuthFailed, match="my own network"):
+        await world.grant()
+
+
+@pytest.mark.parametrize(
+    "query", ["redirect_uri=https://evil.example/", "client_id=other", "x=1&state", "response_type=token", "request="]
+)
+async def test_an_address_for_signing_in_that_sets_what_the_bot_asks_for_is_refused(query: str) -> None:
+    with pytest.raises(OAuthFailed, match="not safe"):
+        await World(authorization_endpoint=f"{ISSUER}/authorize?{query}").grant()
+    kept = await World(authorization_endpoint=f"{ISSUER}/authorize?tenant=7").grant()
+    assert kept.authorize_url == f"{ISSUER}/authorize?tenant=7"
 
 
 async def test_metadata_are_not_fetched_from_within_by_plain_http() -> None:
