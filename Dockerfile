@@ -1,6 +1,8 @@
 # The bot as an image: `docker build -t cogency .`, for amd64 and arm64. deploy/README.md says how it is run.
 ARG PYTHON=3.13
 
+# The base image is named by its tag, so that each build gets its newest security updates, and not pinned by a digest.
+# For builds that are the same each time, put "@sha256:" and a digest behind both names.
 FROM python:${PYTHON}-slim AS build
 WORKDIR /src
 COPY requirements/uv.txt requirements/uv.txt

@@ -43,6 +43,7 @@ from agent.messages import Json, fit_newest
 from agent.patterns import WAITING, LazyPattern
 from agent.ports.tools import Asker
 from agent.protocol.blocks import read_forgotten_calls
+from agent.protocol.foreign_calls import read_foreign_calls
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader
 from agent.protocol.parser import Parser
@@ -382,6 +383,26 @@ def _way(pattern: Pattern, way: str) -> Text:
 
 # The stages of a turn that take more than a text
 
+# What opens calls in the forms of vendors, and what is repeated in them: calls that are begun again and again, strings,
+# and what ends them or does not.
+_OPEN: Final = ("", "recall(", 'recall(query="', 'recall(query="""', "<|python_tag|>", "```tool_code\n", "[TOOL_CALLS]")
+_REPEATED: Final = (
+    *(
+        "recall(",
+        "print(recall(",
+        "recall(a=",
+        '"""',
+        "'''",
+        '\\"',
+        "(",
+        ")",
+        "recall{",
+        "<tool_call>",
+        "[recall(",
+        "#\n",
+    ),
+    *('recall(query="""', 'recall(query="a")\n', "<function=recall>", "recall\n{", "<|tool_call>call:recall{query:"),
+)
 _NOW: Final = datetime(2027, 3, 3, 12, tzinfo=UTC)
 _ANYONE: Final = Asker(Person("a", ""), Place(PersonAudience("a")))
 _ME: Final = SlackBot("T1", "U1", "B1")
@@ -438,6 +459,10 @@ def _streamed(text: str) -> object:
     parser = Parser(_LIMITS, frozenset({"recall"}))
     events = [event for at in range(0, len(text), 64) for event in parser.feed(text[at : at + 64])]
     return [*events, *parser.close()]
+
+
+def _called_in_code(text: str) -> object:
+    return read_foreign_calls(text, lambda name: name == "recall", _LIMITS)
 
 
 def _stale() -> Sequence[Superseded]:
@@ -497,9 +522,10 @@ def stages() -> list[Reading]:
         Reading("files: decoded", lambda text: decode(text.encode(errors="replace"))),
         Reading("files: kind", lambda text: kind_of(text.encode(errors="replace"))),
         Reading("files: cut", lambda text: cut_text(text, 100)),
-        Reading("model: stream", _streamed),
+        Reading("model: stream", _streamed, tuple(product(_OPEN, _REPEATED))),
         Reading("model: block", lambda text: _streamed(f"<execute>[{text}")),
         Reading("model: workspace", lambda text: _streamed(f"<workspace>{text}")),
+        Reading("model: calls in code", _called_in_code, tuple(product(_OPEN, _REPEATED))),
         Reading("model: thoughts", lambda text: read_forgotten_calls(text, _LIMITS, lambda name: name == "recall")),
         Reading("model: JSON", lambda text: JsonReader(_LIMITS).read(text)),
         Reading("model: mended JSON", lambda text: JsonReader(_LIMITS).read_mended(text, whole=True)),

@@ -91,29 +91,29 @@ def read_code_call(text: str, limits: ParserLimits) -> dict[str, Json] | None:
         return None
 
 
-_SIGNS: Final = re.compile(r"[\\\"'()\[\]{}]")
+# Three quotes before one: outside of a string, they open one that holds single quotes.
+_SIGNS: Final = re.compile(r"""\\|"{3}|'{3}|["'()\[\]{}]""")
 
 
 def closing_parenthesis(text: str, start: int, limit: int) -> int | None:
     """Return the position after the parenthesis that closes the one at `start`; None if it does not come."""
-    depth, quote, escaped = 0, "", -1
-    for sign in _SIGNS.finditer(text, start, min(len(text), start + limit)):
-        char, position = sign[0], sign.start()
-        if position == escaped:
-            continue
+    depth, quote, position, end = 0, "", start, min(len(text), start + limit)
+    while (found := _SIGNS.search(text, position, end)) is not None:
+        signs, position = found[0], found.end()
         if quote:
-            if char == "\\":
-                escaped = position + 1
-            elif char == quote:
-                quote = ""
-        elif char in "\"'":
-            quote = char
-        elif char in "([{":
+            if signs == "\\":
+                position += 1
+            elif signs.startswith(quote):
+                # Of three, the first ends a string with single quotes, and the others are an empty one.
+                quote, position = "", found.start() + len(quote)
+        elif signs[0] in "\"'":
+            quote = signs
+        elif signs in "([{":
             depth += 1
-        elif char in ")]}":
+        elif signs in ")]}":
             depth -= 1
             if not depth:
-                return position + 1
+                return position
     return None
 
 

@@ -2,6 +2,8 @@
 
 # ruff: noqa: E501 -- a stream stands on one line, as the model wrote it
 
+import ast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, TextArrived, ThoughtArrived
 from agent.messages import ToolCall
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS, Corrections
+from agent.protocol.foreign_calls import closing_parenthesis
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.native import NativeOpening, read_native
 from agent.protocol.parser import Parser
@@ -363,3 +366,38 @@ def test_behind_a_marker_few_others_are_read_for_the_name_of_a_tool() -> None:
 
     read_native("<|x|>" * 100, 0, "", "", is_tool, ParserLimits())
     assert len(asked) < 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('(a="""x ) "y" (""")', "(a='''it's ) \"fine\" (''')", '(a="x\\"""")', '(a="x""")', '(a="""\\""" ) b""")'),
+        *('(a="", b=")")', '(a=\'""" )\')', '(a=""")""", b="""(""")'),
+    ],
+)
+def test_what_stands_in_a_string_of_three_quotes_closes_no_call(text: str) -> None:
+    assert closing_parenthesis(f"{text} )", 0, 1_000) == len(text)
+
+
+@settings(max_examples=examples(500))
+@given(st.text("\"'\\() a", max_size=12), st.sampled_from(['"', "'", '"""', "'''"]))
+def test_a_call_ends_where_python_says_whatever_its_string_holds(body: str, quote: str) -> None:
+    text = f"(a={quote}{body}{quote})"
+    try:
+        call = ast.parse(f"f{text}", mode="eval").body
+    except (SyntaxError, ValueError):
+        return
+    if (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and isinstance(call.keywords[0].value, ast.Constant)
+    ):
+        assert closing_parenthesis(text, 0, 1_000) == len(text)
+
+
+def test_a_call_whose_string_of_three_quotes_holds_parentheses_and_quotes_runs_whole() -> None:
+    parser = Parser(ParserLimits(), TOOL_NAMES)
+    text = '<|python_tag|>recall.call(query="""he said ":)" and (again) "boat" ) to her""")'
+    events = [*parser.feed(text), *parser.close()]
+    calls = [event for event in events if isinstance(event, CallsArrived | CallsRejected | TextArrived)]
+    assert calls == [CallsArrived((ToolCall("recall", {"query": 'he said ":)" and (again) "boat" ) to her'}),))]
