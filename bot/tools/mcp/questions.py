@@ -15,10 +15,11 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 from typing import Final, assert_never
+from unicodedata import name as unicode_name
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from agent.messages import UNSEEN, Elicitation, Json, JsonObject, normalisable
+from agent.messages import UNSEEN, Elicitation, Json, JsonObject, as_it_looks, normalisable
 from agent.tool_policy import visible
 from bot.chat.texts.formatting import as_code, literal, shortened
 from bot.tools import texts as tool_texts
@@ -44,8 +45,29 @@ _SECRET: Final = re.compile(
     r"(?:access|auth|api|bearer|refresh) ?token|credit ?card|card ?number|pin ?(?:code|number)|social ?security)"
     r"(?:$|[^a-z])"
 )
+# Of which those are made. In the name of a field, a letter of another alphabet stands for whatever makes one of them.
+_SECRET_WORDS: Final = (
+    *(
+        "password",
+        "passphrase",
+        "passcode",
+        "passwort",
+        "passwd",
+        "pwd",
+        "pass",
+        "word",
+        "phrase",
+        "code",
+        "wort",
+        "wd",
+    ),
+    *("one", "time", "verification", "otp", "totp", "seed", "recovery", "secret", "api", "access", "private", "key"),
+    *("cvv", "cvc", "ssn", "auth", "bearer", "refresh", "token", "credit", "card", "number", "pin", "social"),
+    "security",
+)
+_WORD: Final = re.compile(r"(?:[^\W\d_]|[^\x00-\u2fff])+")  # Letters, and signs with a letter in them ("🅿")
 _CODE_POINT: Final = re.compile(r"⟨U\+[0-9A-F]{1,6}⟩")  # By which a label shows an unseen character
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-.]+")
+_JOINTS: Final = re.compile(r"[_\-.]+")
 _EMAIL: Final = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)+")
 _INTEGER: Final = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
@@ -127,10 +149,36 @@ def host_of(address: str) -> str:
 
 def _normalize_name(name: str) -> str:
     """Return a name as words of lower case, without unseen characters. Letters that only look wider or bolder become
-    plain ones.
+    plain ones, and those that look like others the letters of a secret's name, if they make one.
     """
-    plain = normalisable(UNSEEN.sub("", _CODE_POINT.sub("", name)))
-    return _HUMP.sub(" ", normalize("NFKC", plain)).casefold()
+    plain = normalize("NFKC", normalisable(UNSEEN.sub("", _CODE_POINT.sub("", name))))
+    humps = "".join(
+        f" {char}" if char.isupper() and before.islower() else char
+        for before, char in zip(f" {plain}", plain, strict=False)
+    )
+    words = _JOINTS.sub(" ", humps).casefold()
+    return words if words.isascii() else _WORD.sub(lambda word: _plain_word(word[0]), words)
+
+
+def _plain_word(word: str) -> str:
+    """Return a word in ASCII if it looks so, or may be read as a word of a secret: letters of two alphabets in one word
+    are there to look like something.
+    """
+    if word.isascii():
+        return word
+    bare = as_it_looks(word)
+    mixed = [char if char.isascii() else "" for char in word]
+    if any(mixed):
+        for known in _SECRET_WORDS:
+            if len(known) == len(mixed) and all(char in ("", same) for char, same in zip(mixed, known, strict=True)):
+                return known
+    return "".join(char if char.isascii() else _named_letter(char) for char in bare)
+
+
+def _named_letter(char: str) -> str:
+    """Return the ASCII letter that Unicode's name of a character ends with ("LATIN LETTER SMALL CAPITAL P"), or it."""
+    last = unicode_name(char, "").rpartition(" ")[2]
+    return last.lower() if len(last) == 1 and last.isascii() else char
 
 
 def _checked_schema(schema: Json) -> JsonObject:

@@ -152,6 +152,9 @@ def test_a_servers_words_are_shown_as_they_are_and_as_its_own() -> None:
     [
         *("password", "apiKey", "API_KEY", "user.passphrase", "credit-card", "Access token", "CVV", "ｐａｓｓｗｏｒｄ"),
         *("pass\u200bword", "your pwd", "One-time code", "OTP", "Seed phrase", "verificationCode"),
+        # Letters of other alphabets, accents, small capitals and signs
+        *("pаssword", "раѕѕwоrd", "userРassword", "ΡΑSSWΟRD", "pässword", "ᴘᴀꜱꜱᴡᴏʀᴅ", "🅿🅰🆂🆂🆆🅾🆁🅳", "ѕесrеt", "Ꭺpi key"),
+        *("аccess tоken", "СVV", "pɑsscode", "ⲣassword", "PІN code"),
     ],
 )
 def test_a_secret_is_not_asked_for_by_form(name: str) -> None:
@@ -164,7 +167,10 @@ def test_a_secret_is_not_asked_for_by_form(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["option", "seed", "discount code", "name", "keyboard", "tokens", "pinboard", "compass", "card", "secretary"],
+    [
+        *("option", "seed", "discount code", "name", "keyboard", "tokens", "pinboard", "compass", "card", "secretary"),
+        *("Größe in µm", "APIキー名", "имя", "Ωm", "Länge", "ключ доступа", "日本語", "kΩ", "Straße und Ort", "α-Test"),
+    ],
 )
 def test_other_words_are_no_secrets(name: str) -> None:
     schema: Json = {"type": "object", "properties": {name: {"type": "string"}}}
