@@ -628,6 +628,11 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
         Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=sign_in_way))
         for config in personal
     ]
+    findings += [
+        Finding(Level.WARNING, "Tools", setup_texts.ISSUER_MISSING.format(server=config.name), setup_texts.NAME_ISSUER)
+        for config in personal
+        if config.oauth.client_secret and not config.oauth.issuer
+    ]
     async with connecting(settings, configs) as sources:
         pings = [
             asks_who_signs_in(config.name, config.reach, CLOCK)

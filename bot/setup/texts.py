@@ -97,6 +97,11 @@ OFFICE_MISSING = (
 )
 OFFICE_REMEDY = "Run pip install 'cogency-bot[office]' (from a checkout: pip install -e '.[office]')."
 PEOPLE_SIGN_IN = "{sentence}; each person signs in by `/tools`, {how}"
+ISSUER_MISSING = "{server} decides which sign-in service gets the `client_secret` of its entry"
+NAME_ISSUER = (
+    'Set "issuer" beside it to the address of the sign-in service that you registered the bot with. No other service '
+    "gets the secret then."
+)
 BY_PAGES = "with pages at {address}"
 BY_PASTING = "and pastes what their browser shows, because COGENCY_SIGN_IN_ADDRESS is not set"
 POLICY_ROWS = "{rows} of {file} say who may use which tools"

@@ -138,6 +138,27 @@ async def test_what_is_pasted_signs_in_and_is_revoked_also_when_the_operator_has
         assert wiki.authorization.users() == set()
 
 
+@pytest.mark.parametrize(
+    ("oauth", "warns"),
+    [
+        ({"client_id": "ours", "client_secret": "hush"}, True),
+        ({"client_id": "ours", "client_secret": "hush", "issuer": "https://login.example"}, False),
+        ({"client_id": "ours"}, False),
+    ],
+)
+def test_the_doctor_warns_of_a_secret_that_goes_to_whichever_service_a_server_names(
+    tmp_path: Path, oauth: dict[str, str], warns: bool
+) -> None:
+    given = settings(tmp_path, "http://127.0.0.1:1/mcp")
+    file = tmp_path / given["COGENCY_MCP"]
+    servers = json.loads(file.read_text("utf-8"))
+    servers["mcpServers"]["wiki"]["oauth"] = oauth
+    file.write_text(json.dumps(servers), "utf-8")
+    said = cogency(tmp_path, "doctor", **given).stdout
+    assert ("wiki decides which sign-in service gets the `client_secret`" in said) == warns
+    assert "hush" not in said
+
+
 def test_the_doctor_says_how_people_sign_in_and_what_is_missing_for_that(tmp_path: Path) -> None:
     complete = settings(tmp_path, "http://127.0.0.1:1/mcp")
     assert "each person signs in by `/tools`, with pages at http" in cogency(tmp_path, "doctor", **complete).stdout
