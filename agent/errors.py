@@ -28,7 +28,12 @@ ADVICE: Final = "\n(For you, not for them: "  # Begins the part for the model al
 
 
 class CogencyError(Exception):
-    """Base of every error that this program raises on purpose."""
+    """Base of every error that this program raises on purpose.
+
+    `retry_after_s`: for how long a service asked not to be asked again; 0 if it did not say.
+    """
+
+    retry_after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,7 @@ INVITE_ME = "Once somebody has written `/invite @{bot}` there, everybody can see
 NEARLY_PRIVATE = "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
 NOT_ASKED_THERE = "You cannot read that channel, so I did not ask there."
 QUESTION_WAITS = "Slack does not take your question at the moment. It is not lost: I will ask it as soon as I can."
+QUESTION_QUEUED = "Many people are asking here right now. I will post your question in about {seconds:.0f} seconds."
 READING_UNKNOWN = "Slack does not tell me whether you can read that channel: please try again."
 
 # Slack's Home tab

@@ -1,6 +1,7 @@
 """Many people ask in one channel at the same moment, by `/ask` or a mention: each is answered, or told why not."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,12 +14,14 @@ from agent.admission_terms import Authority
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from bot.chat.texts import replies as reply_texts
+from bot.platforms import texts as platforms_texts
 from tests.fakes.fast_clock import SPEED, FastClock
 from tests.fakes.slack import FakeSlack, asked_now
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.bot import live_host
 
+QUEUED = re.compile(re.escape(platforms_texts.QUESTION_QUEUED).replace(re.escape("{seconds:.0f}"), r"\d+"))
 PASSES = 500  # Of the event loop: far more than any command takes until it asks who its person is
 
 
@@ -77,7 +80,11 @@ async def test_forty_who_ask_in_a_channel_at_once_are_all_answered(tmp_path: Pat
         shown = Counter(answer.text for answer in slack.state.answers(general))
         assert {text: shown[text] for text in expected} == dict.fromkeys(expected, 1)
         assert len(slack.state.answers(general)) == 2 * len(people)
-        assert not slack.state.ephemerals
+        queued = [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals]
+        assert all(QUEUED.fullmatch(text) for _, text in queued)
+        # One post a second: whoever is far behind reads at once that they wait, and each of them once.
+        assert {*people[len(people) // 2 :]} <= {user for user, _ in queued}
+        assert len({user for user, _ in queued}) == len(queued)
 
 
 async def test_forty_who_mention_the_bot_at_once_are_all_answered(tmp_path: Path) -> None:

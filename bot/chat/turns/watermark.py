@@ -25,6 +25,7 @@ T = TypeVar("T")
 KEEP_S = 30.0  # The interval of storing the watermark: one small write, and as much more history to read after a crash
 
 
+PATIENCE_S = 3.0  # A person's: of a longer wait `report` is called at once
 REPORT_AFTER = 2  # Failures before `report` is called: a single one, as when a database restarts, is over at once
 
 
@@ -115,9 +116,11 @@ class Watermark:
     ) -> T:
         """Call `take` until it does not fail with a `passing` error. Later events wait, which keeps their order.
 
-        `report` is called once, after the second failure. Raises the last failure when `bounds.age` has passed.
+        `report` is called once: after the second failure, or at once if the wait is longer than PATIENCE_S. Raises the
+        last failure when `bounds.age` has passed.
         """
-        started, failures, backoff = self.clock.monotonic(), 0, Backoff(1.0, self.bounds.retry_s)
+        started, failures, is_told = self.clock.monotonic(), 0, False
+        backoff = Backoff(1.0, self.bounds.retry_s)
         try:
             while True:
                 try:
@@ -128,9 +131,11 @@ class Watermark:
                         self._owed += 1
                     if self.clock.monotonic() - started > self.bounds.age.total_seconds():
                         raise
-                    if failures == REPORT_AFTER:
+                    wait_s = max(backoff.failed(), error.retry_after_s)
+                    if not is_told and (failures >= REPORT_AFTER or wait_s > PATIENCE_S):
+                        is_told = True
                         await report(error)
-                await self.clock.sleep(backoff.failed())
+                await self.clock.sleep(wait_s)
         finally:
             if failures:
                 self._owed -= 1

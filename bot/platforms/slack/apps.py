@@ -104,8 +104,7 @@ class SlackApps:
             except (PlatformUnavailable, StoreUnavailable) as error:
                 if self.clock.monotonic() - began > MAX_RETRY_S:
                     backoff.worked()  # it was served for a while
-                limited_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
-                pause = max(backoff.failed(), limited_s)
+                pause = max(backoff.failed(), error.retry_after_s)
                 log.warning("%s: %s It is tried again in %.0f s.", app.label, error, pause)
                 self.host.platforms.connected(app.known_as, str(error))
                 await self.clock.sleep(pause)

@@ -219,7 +219,7 @@ class SlackAsking:
         await self._retry(pending)
 
     async def _retry(self, pending: _Pending) -> None:
-        backoff, is_told = Backoff(most_s=MAX_RETRY_S), pending.attempt > NOTIFY_ATTEMPT
+        backoff = Backoff(most_s=MAX_RETRY_S)
         while True:
             pending = replace(pending, attempt=pending.attempt + 1)
             try:
@@ -236,11 +236,9 @@ class SlackAsking:
                 if self.clock.now() - pending.asked_at > MAX_AGE:
                     await self._delete(pending)
                     raise
-                limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
-                if not is_told and (pending.attempt >= NOTIFY_ATTEMPT or limited_s > PATIENCE_S):
-                    is_told = True
-                    self.underway.start(self._notify_waiting(pending.to))
-                await self.clock.sleep(max(backoff.failed(), limited_s))
+                if pending.attempt == NOTIFY_ATTEMPT or error.retry_after_s > PATIENCE_S:
+                    self._notify_waiting(pending, platforms_texts.QUESTION_WAITS)
+                await self.clock.sleep(max(backoff.failed(), error.retry_after_s))
             except CogencyError:
                 await self._delete(pending)
                 raise
@@ -248,9 +246,16 @@ class SlackAsking:
                 await self._delete(pending)
                 return
 
-    async def _notify_waiting(self, to: ReplyTo) -> None:
-        with suppress(SlackError):
-            await self._send(to, platforms_texts.QUESTION_WAITS)
+    def _notify_waiting(self, pending: _Pending, why: str) -> None:
+        """Notify the person once, in the background, that their question waits."""
+        if not self.handled.first(f"waits:{pending.question.event}"):
+            return
+
+        async def send() -> None:
+            with suppress(SlackError):
+                await self._send(pending.to, why)
+
+        self.underway.start(send())
 
     async def _ask(self, pending: _Pending) -> None:
         """Make one attempt. In direct messages, also for a question without a channel, it is posted even if private: no
@@ -302,7 +307,9 @@ class SlackAsking:
     async def _post(self, pending: _Pending, member: Member) -> ReplyTo | SlackRefused:
         """Post the question. Return where it is answered, or why the bot may not write there. Raises SlackError."""
         to, queue = pending.to, self.budgets.posts(pending.to.channel or pending.to.user)
-        await self.clock.sleep(await queue.book(self.clock.monotonic()))
+        if (wait_s := await queue.book(self.clock.monotonic())) > PATIENCE_S:
+            self._notify_waiting(pending, platforms_texts.QUESTION_QUEUED.format(seconds=wait_s))
+        await self.clock.sleep(wait_s)
         message_text = f"**{formatting.literal(member.person.name)}** asks:\n{quoted(pending.question.text)}"
         metadata: Json = {"event_type": EVENT_TYPE, "event_payload": {"key": pending.question.event}}
         try:

@@ -17,7 +17,7 @@ from bot.chat.caches import ExpiringCache
 from bot.chat.host import Host
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
-from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused
 from bot.platforms.slack.inbound import SlackBot, person_id
 from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.options import PLATFORM, Method
@@ -169,6 +169,7 @@ class SlackMemberUnknown(SlackError):
 
     def __init__(self, why: SlackError) -> None:
         super().__init__(platforms_texts.SLACK_WHO.format(why=why))
+        self.retry_after_s = why.retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +319,7 @@ class Guests:
                 self._guests = await self._list()
             except SlackError as error:
                 log.info("the workspace's guests are not known: %s", error)
-                pause = max(RETRY_S, error.retry_after_s if isinstance(error, SlackLimited) else 0.0)
+                pause = max(RETRY_S, error.retry_after_s)
             else:
                 self._listed_at, pause = began, LIST_INTERVAL_S
                 self._is_listed.set()

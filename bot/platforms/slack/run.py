@@ -49,7 +49,6 @@ from bot.platforms.slack.api import (
     MethodRates,
     SlackApi,
     SlackError,
-    SlackLimited,
     SlackRefused,
     text,
     web_client,
@@ -344,7 +343,7 @@ def _raise_startup_error(error: SlackError, settings: SlackOptions, setting: str
         raise SettingsError(platforms_texts.SLACK_LOGIN_REFUSED.format(setting=setting, code=error.code)) from error
     raise SlackUnreachable(
         platforms_texts.SLACK_NO_ANSWER.format(address=settings.api_base_url, error=error),
-        retry_after_s=error.retry_after_s if isinstance(error, SlackLimited) else 0.0,
+        retry_after_s=error.retry_after_s,
     ) from error
 
 

@@ -23,7 +23,7 @@ from agent.ports.clock import Clock
 from bot.chat.backoff import Backoff, OncePerMinute
 from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused, text
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused, text
 from bot.platforms.slack.options import PLATFORM, SocketMode
 
 
@@ -235,8 +235,7 @@ class Sockets:
                     self._listener.connection_lost(str(error))
                 if (more := self._logged.due(type(error).__name__, self._clock.monotonic())) is not None:
                     log.warning("a socket is not open yet, it is tried again: %s%s", error, more)
-                limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
-                await self._clock.sleep(max(backoff.failed(), limited_s))
+                await self._clock.sleep(max(backoff.failed(), error.retry_after_s))
             else:
                 return
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import httpx2
@@ -432,11 +432,16 @@ async def resolve_name(name: str) -> list[str]:
     return [str(info[4][0]) for info in found]
 
 
+class _Connection(Protocol):
+    def get_extra_info(self, info: str) -> object: ...
+
+
 def _is_public_peer(answer: httpx2.Response) -> bool:
     """Return whether an answer came from an address in the public web. Not so from a proxy in the own network."""
-    peer = getattr(answer.extensions.get("network_stream"), "get_extra_info", lambda _: None)("server_addr")
+    connection = cast("_Connection | None", answer.extensions.get("network_stream"))
+    peer = None if connection is None else connection.get_extra_info("server_addr")
     try:
-        return isinstance(peer, tuple) and _is_public(str(peer[0]))
+        return isinstance(peer, tuple) and _is_public(str(cast("tuple[object, ...]", peer)[0]))
     except ValueError:
         return False
 

@@ -1,6 +1,6 @@
 """The watermark of a platform, and from when on messages may have been missed."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -113,6 +113,29 @@ async def test_one_failure_is_told_to_nobody() -> None:
         raise AssertionError(error)
 
     await begun.retry(take, tell)
+
+
+@pytest.mark.parametrize(("asked_s", "is_told"), [(1.5, False), (30.0, True)])
+async def test_a_service_is_not_asked_before_it_says_and_whoever_waits_long_is_told_at_once(
+    asked_s: float, is_told: bool
+) -> None:
+    host, clock = FakeHost(), FakeClock()
+    begun = await listening(host, clock)
+    limited = StoreUnavailable("limited")
+    limited.retry_after_s = asked_s
+    failures, told = [limited], list[datetime]()
+
+    async def take() -> str:
+        if failures:
+            raise failures.pop()
+        return "taken"
+
+    async def tell(_: CogencyError) -> None:
+        told.append(clock.now())
+
+    assert await begun.retry(take, tell) == "taken"
+    assert clock.now() == NOON + timedelta(seconds=asked_s)
+    assert told == [NOON] * is_told
 
 
 async def test_what_has_become_too_old_is_given_up() -> None:
