@@ -34,6 +34,7 @@ from agent.errors import LeaseLost, ProviderError, SettingsError, StoreError
 from agent.events import AgentEvent, Outcome, TurnEnded
 from agent.in_process import InProcessStore
 from agent.incoming import Incoming, Person
+from agent.loop import TurnCallbacks
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
@@ -52,7 +53,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import LIBRARY, ContextConfig, asker_of, closed, known_context, loop_of
+from agent.turn_setup import LIBRARY, ContextComposer, ContextConfig, asker_of, closed, loop_of
 
 LEASE: Final = timedelta(seconds=60)
 POLL_S: Final = 0.2  # Between two checks whether another process has finished its answer in the same conversation
@@ -273,17 +274,9 @@ class Agent:
 
         closing = Closing(Outcome.STOPPED, "")
         try:
-            context, _ = await known_context(
-                self._config,
-                self._persona,
-                tools,
-                self._store.knowledge,
-                claim,
-                frozenset(),
-                turn.progress,
-                reasons=self._provider.capabilities.reasons,
-                in_functions=self._provider.capabilities.native_calls,
-            )
+            composer = ContextComposer(self._config, self._store.knowledge)
+            capabilities = self._provider.capabilities
+            context, _ = await composer.compose(claim, self._persona, tools, frozenset(), capabilities, turn.progress)
             turn.record_sources(context.sources)
             closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)
             loop = loop_of(
@@ -294,9 +287,7 @@ class Agent:
                 frozenset(),
                 self._provider,
                 self._clock,
-                emit=emit,
-                save=save,
-                explain=explain,
+                TurnCallbacks(emit, save, explain=explain),
             )
             ended = await loop.run()
             assert isinstance(ended, TurnEnded)  # noqa: S101 -- no call needs consent: see `effects`

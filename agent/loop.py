@@ -244,50 +244,56 @@ _AFTER_CALLS = regex.compile(rf"\s*(?:</(?:{_CALL_TAGS})>\s*)?(?P<more><(?:{_CAL
 UNREAD_CALLS = "Only the first block of calls was read. Write calls that belong together as one list, in one block."
 
 
-class Loop:
-    """Runs one turn. `context` is the result of `build_context`; `save` makes progress durable before the next effect.
-    `instructions`: what of the context is not shown if the model repeats it.
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model is sent in each round: the messages of `build_context`, and the options of its calls."""
 
-    `explain` returns the sentence that the person reads when the model fails. For `arrived`, `ask`, `afford` and `ends`
-    see the types.
-    """
+    messages: Sequence[Message]
+    options: CallOptions = CallOptions()  # noqa: RUF009 -- frozen
+    instructions: Instructions = Instructions()  # noqa: RUF009 -- frozen
+    """What of the messages is not shown if the model repeats it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCallbacks:
+    """What a loop asks of the program that runs the turn. For those that may be None see their types."""
+
+    emit: Emit
+    save: Save
+    """Makes progress durable before the next effect."""
+    arrived: Arrived | None = None
+    ask: AskPerson | None = None
+    afford: Afford | None = None
+    ends: Ends | None = None
+    explain: Callable[[ProviderError], str] = attrgetter("reason.to_person")
+    """Returns the sentence that the person reads when the model fails."""
+
+
+class Loop:
+    """Runs one turn."""
 
     def __init__(
         self,
         turn: turns.Turn,
-        context: Sequence[Message],
+        prompt: Prompt,
         provider: Provider,
         tools: Registry,
         tool_context: ToolContext,
         clock: Clock,
-        *,
-        emit: Emit,
-        save: Save,
-        arrived: Arrived | None = None,
-        ask: AskPerson | None = None,
-        afford: Afford | None = None,
-        ends: Ends | None = None,
-        explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
-        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
-        instructions: Instructions = Instructions(),  # noqa: B008 -- frozen
+        callbacks: TurnCallbacks,
     ) -> None:
         self._turn = turn
-        self._context = tuple(context)
+        self._context = tuple(prompt.messages)
         self._provider = provider
         self._tools = tools
         self._tool_context = tool_context
         self._clock = clock
-        self._emit = emit
-        self._save = save
-        self._arrived = arrived
-        self._ask = ask
-        self._afford = afford
-        self._ends = ends
-        self._explain = explain
-        self._instructions = instructions
-        self._options = options
+        self._callbacks = callbacks
+        self._emit = callbacks.emit
+        self._instructions = prompt.instructions
+        self._options = prompt.options
         self._omitted = 0  # How often something was left out of the context, because it did not fit
-        self._session = open_session(provider, options)
+        self._session = open_session(provider, prompt.options)
         self._model = provider.name
         self._handles: dict[str, None] = {}
         self.violations: Counter[str] = Counter()
@@ -318,7 +324,7 @@ class Loop:
                         or await self._call_model(number, appended)
                     )
                 case turns.SaveProgress(progress):
-                    await self._save(progress)
+                    await self._callbacks.save(progress)
                 case turns.RunTools(calls):
                     effects.extend(await self._run_tools(calls))
                 case turns.AwaitConsent(calls):
@@ -334,12 +340,14 @@ class Loop:
 
     async def _poll_joined_messages(self, number: int) -> list[turns.Effect]:
         """Let new messages join the turn. Returns the effects that replace the due model call, if there are any."""
-        arrived = await self._arrived() if self._arrived is not None and number > 1 else ()
+        arrive = self._callbacks.arrived
+        arrived = await arrive() if arrive is not None and number > 1 else ()
         return self._turn.receive(turns.MessagesJoined(tuple(arrived))) if arrived else []
 
     async def _end_early(self) -> list[turns.Effect]:
         """Return the effects that replace the due model call if the turn must end."""
-        due = await self._ends(self._turn.progress) if self._ends is not None else None
+        ends = self._callbacks.ends
+        due = None if ends is None else await ends(self._turn.progress)
         return [] if due is None else self._turn.end_early(due)
 
     async def _call_model(self, number: int, appended: Sequence[Message]) -> list[turns.Effect]:
@@ -352,7 +360,7 @@ class Loop:
         end: turns.TurnInput
         if error is not None:
             answer.fail(error)
-            failure, end = type(error).__name__, turns.ResponseFailed(self._explain(error))
+            failure, end = type(error).__name__, turns.ResponseFailed(self._callbacks.explain(error))
         else:
             answer.complete()
             failure = ""
@@ -499,7 +507,7 @@ class Loop:
                 answered = await task
                 for effect in self._turn.receive(answered):
                     if isinstance(effect, turns.SaveProgress):
-                        await self._save(effect.progress)
+                        await self._callbacks.save(effect.progress)
                     else:
                         effects.append(effect)
                 await self._emit(events.CallFinished(answered.id, answered.result))
@@ -517,7 +525,7 @@ class Loop:
         return report
 
     def _ask_for(self, call: str) -> Ask:
-        ask = self._ask
+        ask = self._callbacks.ask
         if ask is None:
             return decline_question
 
@@ -532,7 +540,8 @@ class Loop:
         return run
 
     async def _consult(self, messages: Sequence[Message]) -> str:
-        if self._afford is not None and await self._afford(self._turn.progress.calls) is not None:
+        afford = self._callbacks.afford
+        if afford is not None and await afford(self._turn.progress.calls) is not None:
             raise ToolError(BUDGET_SPENT, ours=True)
 
         async def count(call: ModelCall) -> None:

@@ -8,22 +8,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from operator import attrgetter
 
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers, references_of
 from agent.context import REMINDED, Context, ContextBudget, ContextParts, Persona, build_context
-from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.incoming import Incoming, Quoted, platform_of
-from agent.loop import Afford, Arrived, AskPerson, Emit, Ends, Loop, Save
+from agent.loop import Loop, Prompt, TurnCallbacks
 from agent.memory.audience import WIDE, PersonAudience, Place, may_flow_from
 from agent.memory.facts import Scope, assumed_in, reading_scopes
 from agent.memory.past_threads import PastMessage
 from agent.messages import Image, Provenance
 from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
-from agent.ports.model import CallOptions, Provider
+from agent.ports.model import CallOptions, Capabilities, Provider
 from agent.ports.tools import Asker, ToolContext
 from agent.progress import Progress, action_records, sources, tool_sources, turn_drawn_from, whose_words
 from agent.recall_query import RecallQuery
@@ -64,83 +62,98 @@ UNBEGUN = Progress()
 LAST_ACTIONS = 3  # What stands in for a summary that nobody wrote
 
 
-async def known_context(
-    config: ContextConfig,
-    persona: Persona,
-    tools: Registry,
-    knowledge: Knowledge,
-    claim: Claim,
-    groups: frozenset[str],
-    progress: Progress = UNBEGUN,
-    *,
-    images: Sequence[Image] = (),
-    quoted: Sequence[Quoted] = (),
-    reasons: bool = False,
-    in_functions: bool = False,
-    composing: asyncio.Semaphore | None = None,
-) -> tuple[Context, int | None]:
-    """Return the context of a claimed question, and the last message up to which its conversation has to be summarised
-    (None: it has not). Raises StoreError.
+@dataclass(frozen=True, slots=True)
+class FileContents:
+    """What the model is shown of a question's files."""
 
-    `groups`: the group places whose content may be used in a place that only one person reads. `progress`: the steps of
-    an earlier process. `images` and `quoted`: the content of the question's files. `reasons`: whether the model reasons
-    by itself; `in_functions`: whether it gets its tools in its vendor's form. `composing`: limits how many contexts are
-    composed at the same time in threads, which share one interpreter.
-    """
-    incoming = claim.incoming
-    audiences = may_flow_from(incoming.place, groups)
-    limit = config.history_messages
-    known = await knowledge.for_turn(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
-    # A place that has become more public keeps for itself what was said before.
-    history = [message for message in known.said if message.audience in audiences]
-    window = config.budget.history
-    is_cut = len(known.said) == limit
-    hidden = visible_from(history, window, is_cut=is_cut)
-    until = summary_due(history, known.covered, window, limit)
-    shared = known.something_shared and incoming.authority >= Authority.EMPLOYEE
-    looks = known.wrote_elsewhere or hidden or shared
-    earlier = await _earlier(config, incoming, audiences, hidden, shared=shared) if looks else ()
-    reminded = [REMINDED for _ in known.reminded[:1]]  # "move it to ten" speaks of that
-    schemas, specs = tools.offer([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
-    parts = ContextParts(
-        persona=persona,
-        tool_schemas=schemas,
-        tools=specs,
-        person=incoming.person,
-        now=incoming.time,
-        question=incoming.text,
-        own=incoming.own,
-        word=config.fresh_word(),
-        place=incoming.place,
-        reasons=reasons,
-        in_functions=in_functions,
-        platform="" if platform_of(incoming.source) == LIBRARY else platform_of(incoming.source).capitalize(),
-        channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
-        images=(*incoming.images, *images),
-        history=history,
-        is_cut=is_cut,
-        reminded=known.reminded,
-        actions=known.actions,
-        quoted=(*persona.quoted, *incoming.quoted),
-        files=quoted,
-        profile=known.profile,
-        authority=incoming.authority,
-        organization=incoming.organization,
-        audiences=audiences,
-        scopes=_scopes(claim, history),
-        assumed=assumed_in(_said(claim, history), incoming.text),
-        facts=known.facts,
-        working_set=known.working_set,
-        earlier=earlier,
-        summary=known.summary,
-        covered=known.covered,
-        workspace=progress.workspace or Workspace(),
-        execution=Execution(len(progress.steps) + 1, config.turn_limits.max_iterations),
-    )
-    if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
-        async with composing or nullcontext():
-            return await asyncio.to_thread(build_context, parts, config.budget), until
-    return build_context(parts, config.budget), until
+    images: Sequence[Image] = ()
+    quoted: Sequence[Quoted] = ()
+
+
+NO_FILES = FileContents()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextComposer:
+    """Composes the contexts of turns."""
+
+    config: ContextConfig
+    knowledge: Knowledge
+    composing: asyncio.Semaphore | None = None
+    """Limits how many contexts are composed at the same time in threads, which share one interpreter."""
+
+    async def compose(
+        self,
+        claim: Claim,
+        persona: Persona,
+        tools: Registry,
+        groups: frozenset[str],
+        capabilities: Capabilities,
+        progress: Progress = UNBEGUN,
+        files: FileContents = NO_FILES,
+    ) -> tuple[Context, int | None]:
+        """Return the context of a claimed question, and the last message up to which its conversation has to be
+        summarised (None: it has not). Raises StoreError.
+
+        `groups`: the group places whose content may be used in a place that only one person reads. `capabilities`:
+        those of the model that answers. `progress`: the steps of an earlier process.
+        """
+        incoming = claim.incoming
+        audiences = may_flow_from(incoming.place, groups)
+        limit = self.config.history_messages
+        known = await self.knowledge.for_turn(
+            incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS
+        )
+        # A place that has become more public keeps for itself what was said before.
+        history = [message for message in known.said if message.audience in audiences]
+        window = self.config.budget.history
+        is_cut = len(known.said) == limit
+        hidden = visible_from(history, window, is_cut=is_cut)
+        until = summary_due(history, known.covered, window, limit)
+        shared = known.something_shared and incoming.authority >= Authority.EMPLOYEE
+        looks = known.wrote_elsewhere or hidden or shared
+        earlier = await _earlier(self.config, incoming, audiences, hidden, shared=shared) if looks else ()
+        reminded = [REMINDED for _ in known.reminded[:1]]  # "move it to ten" speaks of that
+        schemas, specs = tools.offer([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
+        parts = ContextParts(
+            persona=persona,
+            tool_schemas=schemas,
+            tools=specs,
+            person=incoming.person,
+            now=incoming.time,
+            question=incoming.text,
+            own=incoming.own,
+            word=self.config.fresh_word(),
+            place=incoming.place,
+            reasons=capabilities.reasons,
+            in_functions=capabilities.native_calls,
+            platform="" if platform_of(incoming.source) == LIBRARY else platform_of(incoming.source).capitalize(),
+            channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
+            images=(*incoming.images, *files.images),
+            history=history,
+            is_cut=is_cut,
+            reminded=known.reminded,
+            actions=known.actions,
+            quoted=(*persona.quoted, *incoming.quoted),
+            files=files.quoted,
+            profile=known.profile,
+            authority=incoming.authority,
+            organization=incoming.organization,
+            audiences=audiences,
+            scopes=_scopes(claim, history),
+            assumed=assumed_in(_said(claim, history), incoming.text),
+            facts=known.facts,
+            working_set=known.working_set,
+            earlier=earlier,
+            summary=known.summary,
+            covered=known.covered,
+            workspace=progress.workspace or Workspace(),
+            execution=Execution(len(progress.steps) + 1, self.config.turn_limits.max_iterations),
+        )
+        if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
+            async with self.composing or nullcontext():
+                return await asyncio.to_thread(build_context, parts, self.config.budget), until
+        return build_context(parts, self.config.budget), until
 
 
 def turn_words(claim: Claim, context: Context) -> TurnWords:
@@ -181,14 +194,7 @@ def loop_of(
     groups: frozenset[str],
     provider: Provider,
     clock: Clock,
-    *,
-    emit: Emit,
-    save: Save,
-    arrived: Arrived | None = None,
-    ask: AskPerson | None = None,
-    afford: Afford | None = None,
-    ends: Ends | None = None,
-    explain: Callable[[ProviderError], str] = attrgetter("reason.to_person"),
+    callbacks: TurnCallbacks,
 ) -> Loop:
     """Return the loop that answers the claimed question, with tools that run on behalf of its asker."""
     incoming, numbers = claim.incoming, ReferenceNumbers()
@@ -216,20 +222,16 @@ def loop_of(
     )
     return Loop(
         turn,
-        context.messages,
+        Prompt(
+            context.messages,
+            CallOptions(incoming.depth, cache_key(incoming.conversation), context.tools),
+            context.instructions,
+        ),
         provider,
         tools,
         tool_context,
         clock,
-        emit=emit,
-        save=save,
-        arrived=arrived,
-        ask=ask,
-        afford=afford,
-        ends=ends,
-        explain=explain,
-        options=CallOptions(incoming.depth, cache_key(incoming.conversation), context.tools),
-        instructions=context.instructions,
+        callbacks,
     )
 
 

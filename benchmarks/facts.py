@@ -6,7 +6,7 @@
 The path of a turn is measured with the functions that the bot itself calls. A timeline is one person who talked with
 the bot in one direct message: each message is accepted by the ledger and claimed, its context is made, its answer is
 stored, and it is then learned from as in the background. A query is a message in a new thread; the score is of what
-memory puts into its context (`known_context`). The store is in memory, and no model is called: where the learner asks
+memory puts into its context (`ContextComposer`). The store is in memory, and no model is called: where the learner asks
 one, the data's own writes stand for the answer of a model that reads well.
   Each write is made as of the turn nearest to it, under the data's key without the number of its version. What it
   supersedes is named by the number under which the learner's prompt shows it; what is not shown cannot be named.
@@ -55,13 +55,14 @@ from agent.memory.profile import LEARNING, Partition
 from agent.memory.synthesizer import KNOWN_FACTS
 from agent.memory.writing import NewFact, write
 from agent.messages import Message, estimate_tokens
+from agent.ports.model import Capabilities
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import ContextConfig, asker_of, known_context
+from agent.turn_setup import ContextComposer, ContextConfig, asker_of
 from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
@@ -279,8 +280,9 @@ class World:
         if claim is None:
             raise RuntimeError("the ledger gives no turn")
         registry = self.mind.tools.registry(asker_of(claim.incoming))
-        persona, knowledge = await self.mind.persona(claim.incoming), self.store.knowledge
-        context, _ = await known_context(self.mind.context, persona, registry, knowledge, claim, frozenset())
+        composer = ContextComposer(self.mind.context, self.store.knowledge)
+        persona = await self.mind.persona(claim.incoming)
+        context, _ = await composer.compose(claim, persona, registry, frozenset(), Capabilities())
         return claim, context
 
 

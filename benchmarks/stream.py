@@ -27,7 +27,7 @@ import httpx
 
 from agent.events import AgentEvent, TextArrived
 from agent.incoming import Person
-from agent.loop import Loop
+from agent.loop import Loop, Prompt, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, Role
 from agent.ports.tools import ToolContext
@@ -101,7 +101,7 @@ async def ours(url: str, meter: Meter) -> None:
 
     async def one() -> None:
         turn = Turn(tools.check, tools.repeatable)
-        await Loop(turn, CONTEXT, provider, tools, asker, clock, emit=emit, save=save).run()
+        await Loop(turn, Prompt(CONTEXT), provider, tools, asker, clock, TurnCallbacks(emit, save)).run()
 
     meter.idle_bytes = resident_bytes()
     await asyncio.gather(meter.watch(), *[one() for _ in range(meter.load.streams)])

@@ -26,12 +26,13 @@ from agent.events import Outcome
 from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.statements import Statement, read_statement
+from agent.ports.model import Capabilities
 from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import ContextConfig, asker_of, known_context
+from agent.turn_setup import ContextComposer, ContextConfig, asker_of
 from bot.chat.turns.turn_config import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
@@ -147,12 +148,10 @@ class Asking:
         return took
 
     async def _context(self, mind: AgentConfig, claim: Claim) -> Context:
-        knowledge, groups = self._store.knowledge, frozenset(GROUPS)
+        composer = ContextComposer(mind.context, self._store.knowledge, self._composing)
         registry = mind.tools.registry(asker_of(claim.incoming))
         persona = await mind.persona(claim.incoming)
-        context, _ = await known_context(
-            mind.context, persona, registry, knowledge, claim, groups, composing=self._composing
-        )
+        context, _ = await composer.compose(claim, persona, registry, frozenset(GROUPS), Capabilities())
         return context
 
     async def _claimed(self, person: str, number: int) -> Claim:

@@ -32,7 +32,7 @@ from agent.events import (
     TurnEnded,
 )
 from agent.incoming import Person
-from agent.loop import CUT_NOTE, MAX_CHARS, TOOL_BROKE, Afford, Loop, Save
+from agent.loop import CUT_NOTE, MAX_CHARS, TOOL_BROKE, Afford, Loop, Prompt, Save, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import (
     CallTiming,
@@ -132,9 +132,8 @@ def a_loop(
     place = Place(PersonAudience(ANNA.id))
     context = ToolContext(ANNA, place, "c1", 1, clock.now())
     options = CallOptions(Depth.DEEP, "key")
-    loop = Loop(
-        turn, CONTEXT, model, tools, context, clock, emit=emit, save=save or keep, afford=afford, options=options
-    )
+    callbacks = TurnCallbacks(emit, save or keep, afford=afford)
+    loop = Loop(turn, Prompt(CONTEXT, options), model, tools, context, clock, callbacks)
     return loop, model
 
 

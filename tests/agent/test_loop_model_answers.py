@@ -14,7 +14,7 @@ from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
 from agent.errors import ContextTooLong
 from agent.events import AgentEvent, Outcome, TextArrived, TurnEnded
 from agent.incoming import Person
-from agent.loop import MAX_VISIBLE_CHARS, Loop
+from agent.loop import MAX_VISIBLE_CHARS, Loop, Prompt, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
 from agent.ports.model import CallOptions, Capabilities
@@ -95,15 +95,12 @@ async def answered(*answers: Answer, native: bool = False, history: Sequence[Mes
     )
     loop = Loop(
         Turn(registry.check, registry.repeatable, question=QUESTION),
-        context,
+        Prompt(context, CallOptions(tools=registry.specs), TOLD),
         model,
         registry,
         ToolContext(ROOT, Place(PersonAudience(ROOT.id)), "c1", 1, clock.now()),
         clock,
-        emit=emit,
-        save=save,
-        options=CallOptions(tools=registry.specs),
-        instructions=TOLD,
+        TurnCallbacks(emit, save),
     )
     async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()

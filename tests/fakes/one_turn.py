@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent.events import AgentEvent, TextArrived, TurnEnded
 from agent.incoming import Person
-from agent.loop import Loop
+from agent.loop import Loop, Prompt, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
 from agent.ports.model import CallOptions, Provider
@@ -73,8 +73,8 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
     clock = FakeClock()
     turn = Turn(tools.check, tools.repeatable, TurnLimits(max_iterations=rounds, max_same_calls=rounds))
     asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
-    options = CallOptions(tools=tools.specs)
-    loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save, options=options)
+    prompt = Prompt(context, CallOptions(tools=tools.specs))
+    loop = Loop(turn, prompt, provider, tools, asker, clock, TurnCallbacks(emit, save))
     async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()
     assert isinstance(ended, TurnEnded)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.events import AgentEvent, CallStarted, NoticeArrived, TextArrived
 from agent.incoming import Person
-from agent.loop import Loop
+from agent.loop import Loop, Prompt, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, Role, ToolCall
 from agent.ports.tools import ToolContext
@@ -64,9 +64,9 @@ async def watch(stream: str) -> Watched:
     model = ScriptedProvider([pieces, LAST, LAST])
     context = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c", 1, clock.now())
     turn = Turn(registry.check, registry.repeatable)
-    question = (Message(Role.USER, "Where is my boat?"),)
+    question = Prompt((Message(Role.USER, "Where is my boat?"),))
     async with asyncio.timeout(PATIENCE_S):
-        await Loop(turn, question, model, registry, context, clock, emit=see, save=save).run()
+        await Loop(turn, question, model, registry, context, clock, TurnCallbacks(see, save)).run()
     watched.requests = model.requests
     return watched
 

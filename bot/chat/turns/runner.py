@@ -24,7 +24,7 @@ from agent.events import (
     TurnPutAside,
 )
 from agent.incoming import Incoming
-from agent.loop import Loop
+from agent.loop import Loop, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.synthesizer import may_teach
 from agent.messages import Provenance
@@ -41,7 +41,7 @@ from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
 from agent.turn import Turn
 from agent.turn_records import Claim, Closing, Waiting
-from agent.turn_setup import ANSWERED, asker_of, closed, known_context, loop_of, turn_words
+from agent.turn_setup import ANSWERED, ContextComposer, FileContents, asker_of, closed, loop_of, turn_words
 from bot.chat.attachments.reading import Attached
 from bot.chat.audit import CallAudit
 from bot.chat.kinds import ASKED, TurnRule
@@ -66,9 +66,9 @@ class TurnRunner:
         self._rules = dict(ChainMap(*(dict(feature.kinds) for feature in config.features), dict(ASKED)))
         self._notes = [note for feature in config.features for note in feature.notes]
         self._ledger = ledger
-        self._knowledge = knowledge
         self._clock = clock
-        self._composing = asyncio.Semaphore(1)  # several at once would only block the event loop for longer
+        # Several at once would only block the event loop for longer.
+        self._contexts = ContextComposer(config.context, knowledge, asyncio.Semaphore(1))
 
     @property
     def telemetry(self) -> Telemetry:
@@ -198,21 +198,9 @@ class TurnRunner:
         files: Attached,
         capabilities: Capabilities,
     ) -> tuple[Context, int | None]:
-        """See `agent.turn_setup.known_context`. Raises StoreError."""
-        context, until = await known_context(
-            self._config.context,
-            await self._config.persona(claim.incoming),
-            tools,
-            self._knowledge,
-            claim,
-            groups,
-            progress,
-            images=files.images,
-            quoted=files.quoted,
-            reasons=capabilities.reasons,
-            in_functions=capabilities.native_calls,
-            composing=self._composing,
-        )
+        """See `ContextComposer.compose`. Raises StoreError."""
+        persona, contents = await self._config.persona(claim.incoming), FileContents(files.images, files.quoted)
+        context, until = await self._contexts.compose(claim, persona, tools, groups, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, own_words=context.own_words[:-1])
         return context, until
@@ -341,13 +329,15 @@ class TurnRunner:
             groups,
             provider,
             self._clock,
-            emit=events.record_event,
-            save=save,
-            arrived=arrived if config.joins and not rule.runs_beside else None,
-            ask=None if config.questions is None else partial(config.questions.ask, claim),
-            afford=partial(config.budgets.budget_left, claim.incoming),
-            ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
-            explain=failed,
+            TurnCallbacks(
+                emit=events.record_event,
+                save=save,
+                arrived=arrived if config.joins and not rule.runs_beside else None,
+                ask=None if config.questions is None else partial(config.questions.ask, claim),
+                afford=partial(config.budgets.budget_left, claim.incoming),
+                ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
+                explain=failed,
+            ),
         )
 
 
