@@ -10,8 +10,8 @@ from bot.channels import texts as channels_texts
 from bot.channels.service import PlaceService
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommands, by_name
-from bot.chat.host import ForgetQuestions
 from bot.chat.ports import ModelChoices, RunningTurns
+from bot.forgetting.answers import ForgetQuestions
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.knowledge.service import KnowledgeService

@@ -10,7 +10,7 @@ from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
-from bot.chat.intake import AmbientIntake
+from bot.chat.message_events import MessageEvents
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
@@ -41,4 +41,4 @@ class BotHost:
     deduplication: Deduplicator
     memories: MemoryService
     feedback: ReplyFeedback
-    ambient: AmbientIntake
+    events: MessageEvents

@@ -50,6 +50,7 @@ from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.host import Host
 from bot.chat.jobs import JobWorker
+from bot.chat.message_events import EventsOfFeatures
 from bot.chat.messages import ReceivedMessages
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
@@ -387,7 +388,7 @@ def _host(
             turns.withdraw,
             ambient.disliked,
         ),
-        ambient=ambient,
+        events=EventsOfFeatures((ambient, forgetting)),
     )
     return host, ambient
 

@@ -39,9 +39,9 @@ from bot.channels.ambient_state import AmbientState
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.access.place_rules import PlaceRule, PlaceRules, place_owner
 from bot.chat.feature import Feature
-from bot.chat.intake import QuestionToAll
 from bot.chat.kinds import TurnRule
 from bot.chat.learning_model import LearningModel
+from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.notes import NO_LINE, EndedTurn, NoteLine
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.retention import DELETED
@@ -97,15 +97,13 @@ class RecentTalk:
 
 
 @dataclass(slots=True, eq=False)
-class AmbientService:
-    """Implements `bot.chat.intake.AmbientIntake`.
-
-    Rules
-      A message is considered by the first process that claims it, and by no other. Its answer is a turn like any other,
-      with the same access rules, rates, budgets and audience. Refusals are not shown, because no person asked the bot.
-      Answers and examined questions of a day are counted in the database beforehand, so that processes share the limit.
-      "stop" below such an answer, a 👎 or its deletion keeps the bot silent in the channel for a day.
-      The model's cost is charged to the channel and to everyone, and to no person: they did not ask the bot.
+class AmbientService(MessageEvents):
+    """Rules
+    A message is considered by the first process that claims it, and by no other. Its answer is a turn like any other,
+    with the same access rules, rates, budgets and audience. Refusals are not shown, because no person asked the bot.
+    Answers and examined questions of a day are counted in the database beforehand, so that processes share the limit.
+    "stop" below such an answer, a 👎 or its deletion keeps the bot silent in the channel for a day.
+    The model's cost is charged to the channel and to everyone, and to no person: they did not ask the bot.
     """
 
     preferences: Preferences
@@ -138,13 +136,13 @@ class AmbientService:
         while self._tasks:
             await asyncio.wait({*self._tasks})
 
-    def record(self, channel: str, person: str, message: str) -> None:
+    def talked(self, channel: str, person: str, message: str) -> None:
         self._talk.record(channel, person, message, self.clock.now())
 
     def changed(self, channel: str, message: str) -> None:
         self._talk.forget(channel, message)
 
-    def consider(self, question: QuestionToAll) -> None:
+    def asked_all(self, question: QuestionToAll) -> None:
         if len(self._tasks) < MAX_CONSIDERED:
             task = asyncio.create_task(self._consider(question))
             self._tasks.add(task)
@@ -155,14 +153,14 @@ class AmbientService:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a question to everybody could not be considered", exc_info=error)
 
-    async def mute_ambient(self, channel: str, conversation: str) -> bool:
+    async def stopped(self, channel: str, conversation: str) -> bool:
         def muted(state: AmbientState, _: int) -> AmbientState | None:
             return state.muted(self.clock.now()) if state.answered(conversation) else None
 
         return await self._change(channel, muted)
 
     async def disliked(self, reply: Answered) -> None:
-        await self.mute_ambient(reply.channel, reply.conversation)
+        await self.stopped(reply.channel, reply.conversation)
 
     @property
     def feature(self) -> Feature:

@@ -7,13 +7,12 @@ Every method may raise CogencyError, whose one sentence may be shown to the pers
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.incoming import Incoming
 from agent.memory.audience import Place
-from agent.memory.forgetting_plans import Gone
 from agent.ports.membership import Membership
 from agent.ports.tools import Asker, Tool
 from agent.schedules.port import SchedulePlatform
@@ -23,7 +22,7 @@ from bot.chat.askers import Requester
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.feedback import Feedback
-from bot.chat.intake import AmbientIntake
+from bot.chat.message_events import MessageEvents
 from bot.chat.ports import ModelChoices, RunningTurns
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Surface
@@ -37,35 +36,6 @@ class PlatformUnavailable(CogencyError):
     def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(sentence)
         self.retry_after_s = retry_after_s
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetAnswer:
-    """The answer of `/forget`, as Markdown for the person alone. `token`: the argument for `forget` once they agree; ""
-    for nothing. `wider`: the same, including what may have been derived from it. `refused`: no search was made; `text`
-    gives the reason. `by_clock`: the words depend on the person's time zone, which is unknown.
-    """
-
-    text: str
-    token: str = ""
-    wider: str = ""
-    refused: bool = False
-    by_clock: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetProgress:
-    """The progress of a search: messages found so far, and whether erasing has begun, which cannot be stopped."""
-
-    found: int
-    erasing: bool
-
-
-TellProgress: TypeAlias = Callable[[ForgetProgress], Awaitable[None]]
-
-
-async def untold(_: ForgetProgress) -> None:
-    """For a search whose progress is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,60 +122,6 @@ class OwnerPreferences(Protocol):
 
     async def set(self, owner: str, name: str, value: str | None) -> None:
         """Store a choice; None removes it."""
-        ...
-
-
-class ForgetQuestions(Protocol):
-    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
-        """Return what `/forget` with these words (see `bot.forgetting.service`) would erase; nothing is erased yet.
-
-        `tell` receives the progress now and then while a search is slow.
-        """
-        ...
-
-    async def forget(
-        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
-    ) -> ForgetAnswer:
-        """Erase what an answer of `ask` described, and return the receipt; or ask again if that has changed.
-
-        `replies`: also delete the affected replies of the bot in the platform. `tell`: as in `ask`.
-        """
-        ...
-
-    def stop(self, person: str) -> bool:
-        """Stop this person's searches in this process that have erased nothing yet; return whether there were any."""
-        ...
-
-    async def stop_everywhere(self, person: str) -> bool:
-        """Stop them in every process; the others notice within a second. Raises StoreError."""
-        ...
-
-
-class Forgetting(ForgetQuestions, Protocol):
-    """Forgetting on request, and what follows when messages and places are edited or deleted."""
-
-    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
-        """A place was deleted, or the bot was removed from it: schedule the erasure of what was said there.
-
-        `name`: the place's. `at_once` False waits for a grace period, in which the bot may be invited back.
-        """
-        ...
-
-    async def cancel_erasure(self, names: Collection[str]) -> None:
-        """The bot is in these places: cancel their erasure."""
-        ...
-
-    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
-        """A message was edited. `text`: all that it shows; `alone`: the same without what it forwards, which is how a
-        question is stored. A question that waits is answered in its new words; otherwise what was derived from the
-        old words is erased, and the new words are learned from. False if there was nothing to do.
-        """
-        ...
-
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
-        """Messages were deleted: they are not answered, a reply that is being written is withdrawn, and what is known
-        from them is forgotten, with everything derived from it.
-        """
         ...
 
 
@@ -330,8 +246,6 @@ class Host(Protocol):
     @property
     def preferences(self) -> OwnerPreferences: ...
     @property
-    def forgetting(self) -> Forgetting: ...
-    @property
     def direct_messages(self) -> DirectMessages: ...
     @property
     def deduplication(self) -> Deduplication: ...
@@ -340,8 +254,8 @@ class Host(Protocol):
     @property
     def feedback(self) -> Feedback: ...
     @property
-    def ambient(self) -> AmbientIntake: ...
-    @property
     def messages(self) -> Messages: ...
+    @property
+    def events(self) -> MessageEvents: ...
     @property
     def memories(self) -> PersonalMemory: ...

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from agent.errors import Refused
 from agent.incoming import Incoming
@@ -13,43 +13,6 @@ from agent.repeats import repeat_of
 from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
 from bot.chat.texts import replies as reply_texts
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionToAll:
-    """A question in a channel that does not address the bot. `person` and `message`: ids. `read`: reads the question as
-    an incoming message; it may raise CogencyError. `submit`: has it answered.
-    """
-
-    source: str
-    channel: str
-    message: str
-    person: str
-    read: Callable[[], Awaitable[Incoming]]
-    submit: Callable[[Incoming], Awaitable[bool]]
-
-
-class AmbientIntake(Protocol):
-    """Messages that do not address the bot, in channels where it may answer some of them."""
-
-    def record(self, channel: str, person: str, message: str) -> None:
-        """A person wrote there."""
-        ...
-
-    def changed(self, channel: str, message: str) -> None:
-        """A message there was edited or deleted."""
-        ...
-
-    def consider(self, question: QuestionToAll) -> None:
-        """Answer the question after a while, or not at all."""
-        ...
-
-    async def mute_ambient(self, channel: str, conversation: str) -> bool:
-        """A person wants no such answers: if this conversation began with one, the channel gets no more for a day.
-        Return whether it did. Raises StoreError.
-        """
-        ...
-
 
 _STOP = re.compile(r"\s*+stop\s*+[.!]?\s*+", re.IGNORECASE)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
-from bot.chat.host import ForgetAnswer, ForgetProgress, ForgetQuestions
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm
 from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.answers import ForgetAnswer, ForgetProgress, ForgetQuestions
 from bot.forgetting.service import is_request
 
 # What the words can name; for a time or a subject, they say which.

@@ -36,10 +36,11 @@ from agent.ports.tools import Asker
 from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from bot.chat.access.admission import RateCounter
 from bot.chat.fair_turns import FairTurns
-from bot.chat.host import ForgetAnswer, ForgetProgress, TellProgress, untold
+from bot.chat.message_events import MessageEvents
 from bot.chat.message_parts import shows_enclosed
 from bot.chat.texts.formatting import zone_of
 from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, untold
 from bot.forgetting.retention import BATCH, DELETED, GONE, sweep_soon
 
 # The requests of `/forget`, parsed from the words after it; the same on every platform. Pure.
@@ -283,7 +284,7 @@ class _Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetService:
+class ForgetService(MessageEvents):
     """Runs `/forget`, and forgets what platforms report as edited, deleted or gone.
 
     Rules
@@ -475,15 +476,15 @@ class ForgetService:
         await self._delete_pages([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
         return receipt, unrevoked
 
-    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
-        person, now = await self.forgetting.author(channel, message_id), self.clock.now()
+    async def edited(self, channel: str, message: str, text: str, alone: str | None = None) -> bool:
+        person, now = await self.forgetting.author(channel, message), self.clock.now()
         if person is None:
             return False
-        if alone not in (None, text) and not shows_enclosed(await self.forgetting.text(channel, message_id) or ""):
+        if alone not in (None, text) and not shows_enclosed(await self.forgetting.text(channel, message) or ""):
             text = alone or text  # it is a question, or what it encloses came later: that is kept with no question
         if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
-            return await self._store_edit(channel, message_id, text)
-        key, payload = post_key(channel, message_id), json.dumps([channel, message_id, text])
+            return await self._store_edit(channel, message, text)
+        key, payload = post_key(channel, message), json.dumps([channel, message, text])
         if not await self.jobs.replace(EDIT, key, payload=payload, person=person):
             await self.jobs.schedule(EDIT, key, payload, self.edits.book(person, channel, now), person=person)
         return True
@@ -517,11 +518,11 @@ class ForgetService:
                 await sweep_soon(self.jobs, now)
             await self._delete_pages(titles)
 
-    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
+    async def place_gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         run_at = self.clock.now() + (timedelta() if at_once else self.grace)
         await self.jobs.schedule(GONE, name, gone.encode(), run_at)
 
-    async def cancel_erasure(self, names: Collection[str]) -> None:
+    async def places_back(self, names: Collection[str]) -> None:
         for name in names:
             await self.jobs.cancel(GONE, name)
 

@@ -25,11 +25,11 @@ from bot.channels import texts as channels_texts
 from bot.chat.askers import Requester
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
-from bot.chat.host import ForgetAnswer, ForgetProgress, TellProgress, untold
 from bot.chat.panels import Panel
 from bot.chat.ports import ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey, ReplyEnd, Surface
 from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, untold
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry

@@ -28,14 +28,15 @@ from bot.chat.askers import Requester
 from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
-from bot.chat.host import ForgetAnswer, ScheduleNotes, Suggestion, TellProgress, untold
-from bot.chat.intake import QuestionToAll
+from bot.chat.host import ScheduleNotes, Suggestion
+from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
 from bot.chat.ports import ModelMenu
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.knowledge.service import KnowledgeService
@@ -136,12 +137,12 @@ class FakeHost:
         return self
 
     @property
-    def forgetting(self) -> Self:
+    def turns(self) -> Self:
         return self
 
     @property
-    def turns(self) -> Self:
-        return self
+    def events(self) -> "FakeEvents":
+        return FakeEvents(self)
 
     @property
     def messages(self) -> Self:
@@ -184,10 +185,6 @@ class FakeHost:
     @property
     def feedback(self) -> Self:
         return self
-
-    @property
-    def ambient(self) -> "FakeOverhearing":
-        return FakeOverhearing(self.considered, self.muted_conversations)
 
     @property
     def preferences(self) -> "FakePreferences":
@@ -319,13 +316,6 @@ class FakeHost:
     async def stop_everywhere(self, person: str) -> bool:
         return self.stop(person)
 
-    async def schedule_erasure(self, name: str, gone: Gone, *, at_once: bool) -> None:
-        self.places_gone.append((name, gone, at_once))
-        self.arrived.set()
-
-    async def cancel_erasure(self, names: Collection[str]) -> None:
-        self.places_back += names
-
     async def restrict_place(self, channel: str, place: Place) -> None:
         self.narrowed.append((channel, place))
         self.arrived.set()
@@ -337,18 +327,6 @@ class FakeHost:
         self.fail()
         self.stopped.append(conversation)
         return conversation in self.running
-
-    async def amend(self, channel: str, message_id: str, text: str, alone: str | None = None) -> bool:
-        if not self._holds(message_id):
-            return False
-        is_question = any(message.message_id == message_id for message in self.taken)
-        self.amended.append((channel, message_id, text if alone is None or not is_question else alone))
-        self.arrived.set()
-        return True
-
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
-        self.withdrawn += [(channel, message) for message in sorted(messages) if self._holds(message)]
-        self.arrived.set()
 
     async def menu(self, who: Requester) -> ModelMenu:
         self.asked_for_models.append(who)
@@ -479,7 +457,7 @@ class FakeHost:
         self.arrived.set()
         return new
 
-    def _holds(self, message_id: str) -> bool:
+    def holds(self, message_id: str) -> bool:
         """Return whether it may store this message: of repeated and private questions, only those that it accepted."""
         return not message_id.startswith(("again:", "private:")) or any(
             message.message_id == message_id for message in self.taken + self.overheard
@@ -523,20 +501,35 @@ class FakePreferences:
 
 
 @dataclass(frozen=True)
-class FakeOverhearing:
-    """Implements the port AmbientIntake: it stores the messages that it may consider, and answers none."""
+class FakeEvents(MessageEvents):
+    """The events that a host receives, stored there. It answers no question to everyone."""
 
-    considered: list[QuestionToAll]
-    muted_conversations: set[str]
-
-    def record(self, channel: str, person: str, message: str) -> None:
-        """Do nothing: no test measures activity."""
+    host: FakeHost
 
     def changed(self, channel: str, message: str) -> None:
-        self.considered[:] = [one for one in self.considered if (one.channel, one.message) != (channel, message)]
+        self.host.considered = [one for one in self.host.considered if (one.channel, one.message) != (channel, message)]
 
-    def consider(self, question: QuestionToAll) -> None:
-        self.considered.append(question)
+    def asked_all(self, question: QuestionToAll) -> None:
+        self.host.considered.append(question)
 
-    async def mute_ambient(self, channel: str, conversation: str) -> bool:  # noqa: ARG002 -- conversations are told apart
-        return conversation in self.muted_conversations
+    async def stopped(self, channel: str, conversation: str) -> bool:  # noqa: ARG002 -- conversations are told apart
+        return conversation in self.host.muted_conversations
+
+    async def edited(self, channel: str, message: str, text: str, alone: str | None = None) -> bool:
+        if not self.host.holds(message):
+            return False
+        is_question = any(taken.message_id == message for taken in self.host.taken)
+        self.host.amended.append((channel, message, text if alone is None or not is_question else alone))
+        self.host.arrived.set()
+        return True
+
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+        self.host.withdrawn += [(channel, message) for message in sorted(messages) if self.host.holds(message)]
+        self.host.arrived.set()
+
+    async def place_gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        self.host.places_gone.append((name, gone, at_once))
+        self.host.arrived.set()
+
+    async def places_back(self, names: Collection[str]) -> None:
+        self.host.places_back += names

@@ -35,6 +35,7 @@ from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.learning_model import LearningModel
+from bot.chat.message_events import EventsOfFeatures
 from bot.chat.messages import ReceivedMessages
 from bot.chat.ports import NO_BUDGETS
 from bot.chat.turns.worker import TurnWorker
@@ -228,5 +229,5 @@ def host_on(
             turns.withdraw,
             ambient.disliked,
         ),
-        ambient=ambient,
+        events=EventsOfFeatures((ambient, forgetting)),
     )

@@ -12,6 +12,7 @@ from bot.app.host import BotHost
 from bot.channels import texts as channels_texts
 from bot.channels.ambient import AmbientService
 from bot.chat.commands.declaration import CommandCall
+from bot.chat.message_events import EventsOfFeatures
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import answering_host
@@ -49,8 +50,10 @@ def knowing(seen: list[str]) -> ScriptedProvider:
 
 
 async def considered(host: BotHost) -> None:
-    assert isinstance(host.ambient, AmbientService)
-    await host.ambient.idle()
+    assert isinstance(host.events, EventsOfFeatures)
+    for feature in host.events.features:
+        if isinstance(feature, AmbientService):
+            await feature.idle()
 
 
 async def test_in_slack_open_questions_are_answered_in_threads_until_somebody_says_stop() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.tools import Asker
-from bot.chat.host import ForgetAnswer, TellProgress, untold
 from bot.chat.texts import replies as reply_texts
+from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES
 from bot.platforms.discord.members import ZONE

@@ -308,7 +308,7 @@ class Menus:
         caller = interactions.discord_caller(call)
         match call.words.split(" "):
             case ["message", channel, message]:
-                await self._host.forgetting.deleted(channel, {message, *repeats_of(message)})
+                await self._host.events.deleted(channel, {message, *repeats_of(message)})
                 return Panel(platforms_texts.MESSAGE_FORGOTTEN)
             case ["reply", turn] if turn.isdecimal():
                 reply = await self._host.feedback.of(int(turn))

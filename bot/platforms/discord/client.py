@@ -290,9 +290,7 @@ class DiscordClient(BoundedClient):
 
     async def _on_servers_known(self, shard: int) -> None:
         guilds = [guild for guild in self.guilds if guild.shard_id == shard]
-        await self._intake.apply_change(
-            lambda: self._host.forgetting.cancel_erasure([known_as(guild.id) for guild in guilds])
-        )
+        await self._intake.apply_change(lambda: self._host.events.places_back([known_as(guild.id) for guild in guilds]))
         await self._turn_away(self._servers.others(guilds))
         servers = self._shards.of(shard).servers()
         lacking = {
@@ -382,7 +380,7 @@ class DiscordClient(BoundedClient):
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self._turn_away(self._servers.others([guild]))
-        await self._intake.apply_change(lambda: self._host.forgetting.cancel_erasure([known_as(guild.id)]))
+        await self._intake.apply_change(lambda: self._host.events.places_back([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
         await self._intake.apply_change(lambda: closed_by_channel(self._host, before, after))
@@ -391,9 +389,7 @@ class DiscordClient(BoundedClient):
         await self._intake.apply_change(lambda: closed_by_role(self._host, before, after))
 
     async def _gone(self, number: int, place: Gone, *, at_once: bool) -> None:
-        await self._intake.apply_change(
-            lambda: self._host.forgetting.schedule_erasure(known_as(number), place, at_once=at_once)
-        )
+        await self._intake.apply_change(lambda: self._host.events.place_gone(known_as(number), place, at_once=at_once))
 
 
 class ShardedClient(DiscordClient, discord.AutoShardedClient):

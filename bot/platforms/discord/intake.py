@@ -24,9 +24,10 @@ from bot.chat.askers import Requester
 from bot.chat.attachments.kinds import naming
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.host import Host
-from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.intake import MessageFacts, decide, is_stop
 from bot.chat.logs import severity
 from bot.chat.message_caller import MessageCaller
+from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.watermark import Watermark
@@ -128,20 +129,20 @@ class DiscordIntake:
 
     async def amend(self, message: discord.Message) -> None:
         """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError."""
-        self._host.ambient.changed(str(message.channel.id), str(message.id))
+        self._host.events.changed(str(message.channel.id), str(message.id))
         await self._surroundings.find_channel(message)
         post, me = objects.post_of(message, self._connection.clock.now()), self._me(message.guild)
         if (changed := inbound.read_post(post, me, ReplyMode.IN_PLACE)) is not None:
             files = attachments(message.attachments, "", voice=message.flags.voice)
             whole, alone = (naming(one.text, files) for one in (inbound.read_context(post, changed, me), changed))
             for message_id in (changed.message_id, *repeats_of(changed.message_id)):
-                known = await self._host.forgetting.amend(changed.channel, message_id, whole, alone)
+                known = await self._host.events.edited(changed.channel, message_id, whole, alone)
                 if not known and message_id != changed.message_id:
                     return
 
     async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
         for message in messages:
-            self._host.ambient.changed(str(channel), str(message))
+            self._host.events.changed(str(channel), str(message))
         async with self.in_order(channel):
             message_ids = {
                 message_id for message in messages for message_id in (str(message), *repeats_of(str(message)))
@@ -149,7 +150,7 @@ class DiscordIntake:
 
             async def withdraw() -> None:
                 parent = channel if guild is None else await self._surroundings.parent_of(channel)
-                await self._host.forgetting.deleted(str(parent), message_ids)
+                await self._host.events.deleted(str(parent), message_ids)
 
             await self.apply_change(withdraw)
             await self.apply_change(lambda: pressing.messages_deleted(self._host, self._connection, channel, messages))
@@ -194,7 +195,7 @@ class DiscordIntake:
         )
         decision = decide(facts)
         if isinstance(decision, message_intake.TALK) and not (direct or late):
-            self._host.ambient.record(incoming.channel, incoming.person.id, incoming.message_id)
+            self._host.events.talked(incoming.channel, incoming.person.id, incoming.message_id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, message, incoming)
         match decision:
@@ -222,7 +223,7 @@ class DiscordIntake:
         return False
 
     def _consider(self, message: discord.Message, post: DiscordPost, me: DiscordBot) -> None:
-        """Offer a question that was not addressed to the bot to `AmbientIntake.consider`."""
+        """Offer a question that was not addressed to the bot to `MessageEvents.asked_all`."""
 
         async def read() -> Incoming:
             found = await self._conversations.of_post(post, me, asked=True)
@@ -232,7 +233,7 @@ class DiscordIntake:
             return found.incoming
 
         channel, person = str(post.where.channel), known_as(post.author.id)
-        self._host.ambient.consider(
+        self._host.events.asked_all(
             QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.messages.submit)
         )
 
@@ -302,7 +303,7 @@ class DiscordIntake:
 
         async def stopped() -> bool:
             await self._admit_order(incoming)
-            if muted := await self._host.ambient.mute_ambient(incoming.channel, incoming.conversation):
+            if muted := await self._host.events.stopped(incoming.channel, incoming.conversation):
                 await self._answer(message, platforms_texts.AMBIENT_MUTED)
             return await self._host.turns.stop_conversation(incoming.conversation) or muted
 

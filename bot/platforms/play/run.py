@@ -34,7 +34,8 @@ from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
 from bot.chat.commands.declaration import CommandMeant
 from bot.chat.host import Host
-from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.intake import MessageFacts, decide, is_stop
+from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
@@ -253,7 +254,7 @@ class PlayIntake:
         )
         decision = decide(facts)
         if isinstance(decision, message_intake.TALK) and not (channel.direct or late):
-            host.ambient.record(channel.id, incoming.person.id, message.id)
+            host.events.talked(channel.id, incoming.person.id, message.id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, caller, incoming)
         match decision:
@@ -267,7 +268,7 @@ class PlayIntake:
                 question = QuestionToAll(
                     incoming.source, channel.id, message.id, incoming.person.id, read, host.messages.submit
                 )
-                host.ambient.consider(question)
+                host.events.asked_all(question)
             case message_intake.StoreAsContext():
                 await host.messages.record_context_message(incoming)
             case message_intake.RunCommand():
@@ -308,7 +309,7 @@ class PlayIntake:
 
         async def stopped() -> bool:
             await host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
-            if muted := await host.ambient.mute_ambient(incoming.channel, incoming.conversation):
+            if muted := await host.events.stopped(incoming.channel, incoming.conversation):
                 commands.send_ephemeral(caller, text=platforms_texts.AMBIENT_MUTED)
             return await host.turns.stop_conversation(incoming.conversation) or muted
 
@@ -323,18 +324,20 @@ class PlayIntake:
     async def _edit(self, message: PlayMessage, text: str) -> None:
         if not text.strip():
             raise Refused(platforms_texts.PLAY_EMPTY)
+        self.play.host.events.changed(message.channel, message.id)
         async with self._orders[message.channel]:
             self.play.log.change(message.id, text=text, edited=True)
             new_text = without_mention(text)
             for message_id in (message.id, *repeats_of(message.id)):
-                known = await self.play.host.forgetting.amend(message.channel, message_id, new_text)
+                known = await self.play.host.events.edited(message.channel, message_id, new_text)
                 if not known and message_id != message.id:
                     return
 
     async def _remove(self, message: PlayMessage) -> None:
+        self.play.host.events.changed(message.channel, message.id)
         async with self._orders[message.channel]:
             self.play.log.remove(message.id)
-            await self.play.host.forgetting.deleted(message.channel, {message.id, *repeats_of(message.id)})
+            await self.play.host.events.deleted(message.channel, {message.id, *repeats_of(message.id)})
 
     def _seen(self, person: PlayPerson, message: str) -> PlayMessage:
         found = self.play.log.of(message)

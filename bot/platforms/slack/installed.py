@@ -348,13 +348,13 @@ class InstalledApps:
             await self._apps.start(self._app(row, served.token))
             return
         gone = Gone(sources=frozenset({row.source}))
-        await self._host.forgetting.schedule_erasure(row.source, gone, at_once=False)
+        await self._host.events.place_gone(row.source, gone, at_once=False)
         if await self._installations.remove(row.source, row.installed, self._clock.now()):
             log.info("%s has taken the app away", row.source)
             del self._served[row.source]
         else:  # it was installed again at this moment, or another process was first
             rows = await self._installations.listed()
-            await self._host.forgetting.cancel_erasure(
+            await self._host.events.places_back(
                 [
                     listed_row.source
                     for listed_row in rows

@@ -20,7 +20,8 @@ from bot.chat.attachments.kinds import naming
 from bot.chat.commands.declaration import CommandMeant, command_meant, command_named, nearest, nearly_meant
 from bot.chat.commands.talking import HELP_COMMAND as HELP
 from bot.chat.host import Host
-from bot.chat.intake import MessageFacts, QuestionToAll, decide, is_stop
+from bot.chat.intake import MessageFacts, decide, is_stop
+from bot.chat.message_events import QuestionToAll
 from bot.chat.message_parts import NOT_IN_TIME
 from bot.chat.open_questions import is_open_question
 from bot.platforms import texts as platforms_texts
@@ -169,7 +170,7 @@ class SlackIntake:
         order = read_order(message, self.me)
         decision = decide(self._facts(message, participants, orders_something=order is not None, late=late))
         if isinstance(decision, message_intake.TALK) and not (message.direct or late):
-            self.host.ambient.record(message.channel, inbound.person_id(self.me, message.user), message.ts)
+            self.host.events.talked(message.channel, inbound.person_id(self.me, message.user), message.ts)
         if isinstance(decision, message_intake.Consider):
             self._consider(message, conversation)
             return False
@@ -204,7 +205,7 @@ class SlackIntake:
         read = partial(self._read_question, message, conversation, new=False)
         person = inbound.person_id(self.me, message.user)
         question = QuestionToAll(self.me.source, message.channel, message.ts, person, read, self.host.messages.submit)
-        self.host.ambient.consider(question)
+        self.host.events.asked_all(question)
 
     async def _handle_notice(self, body: JsonObject) -> None:
         """Handle an event that is not a message."""
@@ -215,10 +216,10 @@ class SlackIntake:
                 await self.agent_events.handle(event)
         elif inbound.is_revoked(body, self.me):
             gone = Gone(sources=frozenset({self.me.source}))
-            await self.host.forgetting.schedule_erasure(self.me.source, gone, at_once=False)
+            await self.host.events.place_gone(self.me.source, gone, at_once=False)
             self.uninstalled.set()
         elif (gone := inbound.read_deleted_channel(body, self.me)) is not None:
-            await self.host.forgetting.schedule_erasure(*gone, at_once=True)
+            await self.host.events.place_gone(*gone, at_once=True)
         elif (closed := inbound.read_closed_channel(body)) is not None:
             await self.host.messages.restrict_place(closed, await self.places.mark_closed(closed))
         elif (change := inbound.read_change(body, self.me)) is not None:
@@ -267,9 +268,7 @@ class SlackIntake:
 
         async def stop_all() -> bool:
             await self._admit_order(message, author)
-            if is_muted := await self.host.ambient.mute_ambient(
-                message.channel, inbound.conversation(self.me, message)
-            ):
+            if is_muted := await self.host.events.stopped(message.channel, inbound.conversation(self.me, message)):
                 await self.answer_commands.notify_muted(message)
             return await self.answer_commands.stop_by_message(message) or is_muted
 
@@ -309,11 +308,11 @@ class SlackIntake:
 
     async def _change(self, change: inbound.Changed) -> None:
         """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""
-        self.host.ambient.changed(change.channel, change.ts)
+        self.host.events.changed(change.channel, change.ts)
         repeats = repeats_of(change.ts)
         if change.text is None:
             private = inbound.private_message_id(f"{change.channel}:{change.ts}")
-            await self.host.forgetting.deleted(change.channel, {change.ts, private, *repeats, *repeats_of(private)})
+            await self.host.events.deleted(change.channel, {change.ts, private, *repeats, *repeats_of(private)})
             if change.ours:
                 await self.personal_commands.replies.page_deleted(change.channel, change.ts)
             return
@@ -321,7 +320,7 @@ class SlackIntake:
         if change.alone is not None:
             alone = (await self._parse_question(change.alone))[1]
         asked = naming(alone, change.files)
-        await self.host.forgetting.amend(change.channel, change.ts, naming(whole, change.files), asked)
+        await self.host.events.edited(change.channel, change.ts, naming(whole, change.files), asked)
         private = inbound.private_message_id(f"{change.channel}:{change.ts}")
         await self._amend_known(change.channel, repeats, asked)
         asked_privately = naming(inbound.private_question(alone), change.files)
@@ -330,7 +329,7 @@ class SlackIntake:
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Amend these messages up to the first that is not stored: repeats of a question are stored in their order."""
         for message in messages:
-            if not await self.host.forgetting.amend(channel, message, text):
+            if not await self.host.events.edited(channel, message, text):
                 return
 
     async def _parse_question(self, message_text: str) -> tuple[Depth, str]:

@@ -149,7 +149,7 @@ async def serve(
             asyncio.create_task(parts.guests.keep()),
         ]
         try:
-            await host.forgetting.cancel_erasure([me.source])
+            await host.events.places_back([me.source])
             await parts.our_bots.announce("" if app.team else app.name)
             await _note_workspace(host, app, me.source)
             await parts.watermark.begin()
@@ -182,7 +182,7 @@ async def _handle_revoked(host: Host, app: SlackApp, source: str, parts: _Parts)
     await parts.watermark.retry(partial(host.preferences.set, WORKSPACES, app.known_as, None))
     if not parts.uninstalled.is_set():  # else the event has already recorded it
         gone = Gone(sources=frozenset({source}))
-        await parts.watermark.retry(partial(host.forgetting.schedule_erasure, source, gone, at_once=False))
+        await parts.watermark.retry(partial(host.events.place_gone, source, gone, at_once=False))
 
 
 async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
@@ -332,7 +332,7 @@ async def _handle_revoked_earlier(host: Host, app: SlackApp, api: SlackApi, cloc
         return False
     if not await is_revoked(api, clock):
         raise SlackUnreachable(platforms_texts.SLACK_SIGN_IN_DOUBTED)
-    await host.forgetting.schedule_erasure(source, Gone(sources=frozenset({source})), at_once=False)
+    await host.events.place_gone(source, Gone(sources=frozenset({source})), at_once=False)
     await host.preferences.set(WORKSPACES, app.known_as, None)
     return True
 

@@ -19,8 +19,8 @@ from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.place_rules import place_owner
 from bot.chat.dedupe import Deduplicator
-from bot.chat.intake import QuestionToAll
 from bot.chat.learning_model import LearningModel
+from bot.chat.message_events import QuestionToAll
 from store.engine import Store
 from tests.fakes.clock import FakeClock
 from tests.fakes.ended import ended
@@ -91,8 +91,8 @@ class World:
         """Return the number of answers after a person asked, every process received it, and some time passed."""
         question = question or self.question()
         for service in services:
-            service.record(CHANNEL, question.person, question.message)
-            service.consider(question)
+            service.talked(CHANNEL, question.person, question.message)
+            service.asked_all(question)
         await asyncio.sleep(0)
         meanwhile()
         async with asyncio.timeout(PATIENCE_S):
@@ -164,13 +164,13 @@ async def test_people_who_talk_with_one_another_are_not_disturbed() -> None:
     world = World()
     await world.switch(10)
     service = world.process()
-    service.record(CHANNEL, "bob", "m-1")
+    service.talked(CHANNEL, "bob", "m-1")
     assert await world.asked(service) == 0
-    service.record(CHANNEL, "bob", "m-2")
+    service.talked(CHANNEL, "bob", "m-2")
     await world.clock.advance(30)
     assert await world.asked(service) == 1
-    service.record(CHANNEL, "bob", "m-3")
-    service.record(CHANNEL, "cleo", "m-4")
+    service.talked(CHANNEL, "bob", "m-3")
+    service.talked(CHANNEL, "cleo", "m-4")
     await world.clock.advance(30)
     assert await world.asked(service) == 1
     assert await world.asked(service) == 2
@@ -180,7 +180,7 @@ async def test_a_question_that_a_person_answers_or_that_changes_gets_no_answer()
     world = World()
     await world.switch(10)
     service = world.process()
-    assert await world.asked(service, meanwhile=lambda: service.record(CHANNEL, "bob", "m-1")) == 0
+    assert await world.asked(service, meanwhile=lambda: service.talked(CHANNEL, "bob", "m-1")) == 0
     question = world.question()
     assert (
         await world.asked(service, question=question, meanwhile=lambda: service.changed(CHANNEL, question.message)) == 0
@@ -207,8 +207,8 @@ async def test_stop_below_such_an_answer_silences_every_process_for_a_day() -> N
     await world.switch(10)
     one, two = world.process(), world.process()
     await world.asked(one)
-    assert not await two.mute_ambient(CHANNEL, "another thread")
-    assert await two.mute_ambient(CHANNEL, world.answered[0].conversation)
+    assert not await two.stopped(CHANNEL, "another thread")
+    assert await two.stopped(CHANNEL, world.answered[0].conversation)
     assert await world.asked(one) == 1
     await world.clock.advance(timedelta(days=1).total_seconds())
     assert await world.asked(one) == 2

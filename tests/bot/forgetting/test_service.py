@@ -15,10 +15,10 @@ from agent.memory.forgetting_plans import EDIT, ForgettingPlan, Gone, Preview, R
 from agent.shown_replies import ShownPage
 from agent.turn_records import Closing
 from bot.chat.access.admission import RateCounter, RateLimits
-from bot.chat.host import ForgetProgress
 from bot.chat.jobs import JobWorker
 from bot.chat.reply.surface import PageGone, PageUnsent
 from bot.forgetting import texts as forgetting_texts
+from bot.forgetting.answers import ForgetProgress
 from bot.forgetting.retention import EXPIRED, EXPIRY_INTERVAL, GONE, SWEEP, ReplyDeletion, Retention
 from bot.forgetting.service import LISTEN_S, LONGEST, MAX_WAITING, SEARCH, TELL_AFTER_S, ForgetService
 from store.erased_ids import ErasedIds
@@ -415,11 +415,11 @@ async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> 
 async def test_a_place_that_is_gone_for_good_is_erased_and_one_that_invites_the_bot_again_is_not() -> None:
     world = World()
     await answered(world.store, said("my boat"), "a boat")
-    await world.service.schedule_erasure("server", Gone(conversations=frozenset({"thread"})), at_once=False)
+    await world.service.place_gone("server", Gone(conversations=frozenset({"thread"})), at_once=False)
     assert not await world.worker({}).work()
-    await world.service.cancel_erasure(["server"])
+    await world.service.places_back(["server"])
     assert (GONE, "server") not in world.store.waiting_jobs
-    await world.service.schedule_erasure("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
+    await world.service.place_gone("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
     assert await world.worker({}).work()
     assert world.texts == []
 
@@ -461,7 +461,7 @@ A_MINUTE = RateLimits.of(person_minute=2, person_hour=None, channel_minute=None,
 
 async def edited(service: ForgetService, *posts: tuple[Incoming, str]) -> None:
     for post, text in posts:
-        assert await service.amend(post.channel, post.message_id, text)
+        assert await service.edited(post.channel, post.message_id, text)
 
 
 @pytest.mark.slow
@@ -505,7 +505,7 @@ async def test_what_was_never_said_to_the_bot_is_neither_counted_nor_kept() -> N
     await answered(world.store, post, "noted")
     service = replace(world.service, edits=RateCounter(A_MINUTE))
     for n in range(9):
-        assert not await service.amend(post.channel, f"other-{n}", "secret")
+        assert not await service.edited(post.channel, f"other-{n}", "secret")
     await edited(service, (post, "train"))
     assert world.texts == ["train", "noted"]
 

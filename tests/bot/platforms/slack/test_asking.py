@@ -10,8 +10,8 @@ from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.ports.tools import Asker
-from bot.chat.host import ForgetAnswer, TellProgress, untold
 from bot.chat.reply.surface import PageContent, PageKey
+from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
 from bot.memory.answers import MemoryAnswer
 from bot.platforms.slack import panels
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
