@@ -15,7 +15,7 @@ from typing import Final
 
 from agent.machine import CLOCK
 from benchmarks.chaos_model import Kind, Model, asking, whole
-from bot.platforms.slack.missed import ACK_S
+from bot.platforms.slack.event_retry_queue import ACK_S
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD
@@ -66,7 +66,7 @@ class Conversation:
     envelopes: set[str] = field(default_factory=set[str])
     """The Slack events of its questions."""
     waited: bool = False
-    """A question was acknowledged so late that only its pointer may have been stored (`bot.platforms.slack.missed`)."""
+    """A question was acknowledged so late that only its pointer may have been stored (`event_retry_queue`)."""
 
 
 @dataclass(slots=True)

@@ -90,11 +90,16 @@ PAGE_CHARS: Final = 4_400  # A page and its lookahead (`bot.chat.reply.split`)
 SHORTER: Final = {
     "bot.chat.reply.split.": PAGE_CHARS,  # a page at a time
     "bot.chat.reply.markdown.": PAGE_CHARS,
+    "bot.chat.reply.attached_files.": PAGE_CHARS,
+    "bot.chat.reply.link_addresses.": PAGE_CHARS,
     "bot.platforms.terminal.": PAGE_CHARS,  # a person's own program
     "bot.platforms.slack.markup.": PAGE_CHARS,  # a page at a time, or one of the bot's own sentences
     "bot.platforms.slack.home.": PAGE_CHARS,
     "bot.platforms.slack.panels.": PAGE_CHARS,
+    "bot.platforms.slack.question_views.": PAGE_CHARS,
     "bot.platforms.slack.block_kit.": PAGE_CHARS,
+    "bot.platforms.slack.reply_buttons.": PAGE_CHARS,
+    "bot.platforms.slack.retraction.": PAGE_CHARS,
     "agent.memory.past_threads.": PAGE_CHARS,  # sentences, after the limits of recollecting
 }
 

@@ -16,8 +16,10 @@ from bot.app.settings import Settings
 from bot.chat.exit_codes import Exit
 from bot.models.switch import ModelSwitch
 from bot.platforms.terminal import inbound
+from bot.platforms.terminal.chat_bot import ChatBot, greeting
+from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import chat
-from bot.platforms.terminal.surface import ChatBot, PipeWindow, Window, greeting
+from bot.platforms.terminal.window import Window
 from bot.setup import texts as setup_texts
 
 

@@ -37,7 +37,7 @@ from bot.memory.policy_commands import POLICY_COMMAND
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
 from bot.operators.service import OperatorService
-from bot.platforms.terminal.surface import ToolQuestions, UnfinishedTurn
+from bot.platforms.terminal.chat_bot import ToolQuestions, UnfinishedTurn
 from bot.schedules import commands as remind
 from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools

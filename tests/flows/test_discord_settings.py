@@ -10,9 +10,9 @@ from agent.ports.tools import Asker
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.conversations import PRIVATE, REPLIES, YES
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.options import Ranks
+from bot.platforms.discord.settings_command import PRIVATE, REPLIES, YES
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen

@@ -13,7 +13,7 @@ from bot.app.host import BotHost
 from bot.chat.message_parts import FORWARDED
 from bot.forgetting.retention import SWEEP_AFTER
 from bot.platforms.slack.inbound import FORWARDED_FILE
-from bot.platforms.slack.panels import ASK_SHORTCUT
+from bot.platforms.slack.question_views import ASK_SHORTCUT
 from tests.fakes.alerts import ON_SLACK, Alert
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost

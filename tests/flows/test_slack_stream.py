@@ -12,8 +12,8 @@ from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import Tool, ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from bot.platforms.slack.message_pages import AGE_S, END_BYTES, MAX_BYTES
 from bot.platforms.slack.settings import Streaming
+from bot.platforms.slack.streams import AGE_S, END_BYTES, MAX_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock

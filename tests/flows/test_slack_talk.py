@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from agent.shown_replies import ReplyVerdict
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import panels
+from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
@@ -124,7 +124,7 @@ async def test_people_and_channels_are_named_to_the_model() -> None:
 
 async def test_a_question_from_anywhere_is_answered_below_it() -> None:
     async with workspace(["It is blue."]) as world, world.running():
-        await world.slack.shortcut_anywhere(world.ann, panels.ANYWHERE_SHORTCUT)
+        await world.slack.shortcut_anywhere(world.ann, ANYWHERE_SHORTCUT)
         await world.slack.until(lambda: world.slack.state.views)
         await world.slack.fill_in(
             world.ann,

@@ -12,7 +12,7 @@ from bot.app.platforms import open_terminal
 from bot.app.settings import Settings, load_settings
 from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
 from bot.platforms.terminal.bot import TerminalBot
-from bot.platforms.terminal.surface import UnfinishedTurn
+from bot.platforms.terminal.chat_bot import UnfinishedTurn
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.surface import FakeSurface
 from tests.fakes.terminal import FakeTerminal

@@ -23,8 +23,9 @@ from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.commands import agreement
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord import conversations, interactions, objects, panels, pressing
+from bot.platforms.discord import interactions, objects, panels, pressing
 from bot.platforms.discord.attachments import attachments
+from bot.platforms.discord.caller import discord_caller, requester_of
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import AskedQuestion, ChannelFactsForConversation, pages_at
@@ -32,6 +33,7 @@ from bot.platforms.discord.interactions import Interaction, Tree
 from bot.platforms.discord.markup import DiscordNames, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.places import SOURCE, UNREADABLE, known_as
+from bot.platforms.discord.settings_command import private_by_default
 from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
@@ -118,7 +120,7 @@ class Commands:
     async def _is_private(self, interaction: Interaction, request: RequestedAnswer) -> bool:
         if request.private is not None or interaction.context.dm_channel is True:
             return bool(request.private)
-        return await conversations.private_by_default(self._host, interaction.user.id)
+        return await private_by_default(self._host, interaction.user.id)
 
     async def _store(self, interaction: Interaction, question: AskedQuestion, request: RequestedAnswer) -> bool:
         if request.model and request.model not in (menu := await self._open_models(interaction)):
@@ -141,7 +143,7 @@ class Commands:
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
         try:
-            return (await self._host.models.menu(interactions.requester_of(interaction))).allowed
+            return (await self._host.models.menu(requester_of(interaction))).allowed
         except CogencyError:
             return ()
 
@@ -305,7 +307,7 @@ class Menus:
 
     async def _confirmed(self, _: object, call: CommandCall) -> Panel:
         """Handle the answer to the confirmation. Raises CogencyError."""
-        caller = interactions.discord_caller(call)
+        caller = discord_caller(call)
         match call.words.split(" "):
             case ["message", channel, message]:
                 await self._host.events.deleted(channel, {message, *repeats_of(message)})

@@ -23,14 +23,16 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import asking, buttons, interactions, objects, panels
 from bot.platforms.discord.asking import Commands, Menus, requested_answer
 from bot.platforms.discord.attachments import attachments
+from bot.platforms.discord.caller import DiscordCaller, discord_caller, is_direct, requester_of
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.conversations import SETTINGS, DiscordConversations
+from bot.platforms.discord.conversations import DiscordConversations
 from bot.platforms.discord.inbound import budget_ids
-from bot.platforms.discord.interactions import Choice, DiscordCaller, Interaction, Tree
+from bot.platforms.discord.interactions import Choice, Interaction, Tree
 from bot.platforms.discord.members import Members, refusal, zone_chosen
 from bot.platforms.discord.panels import ButtonPress
 from bot.platforms.discord.places import UNREADABLE, known_as
 from bot.platforms.discord.pressing import Pressing
+from bot.platforms.discord.settings_command import SETTINGS
 from bot.platforms.discord.slash_commands import COMMANDS, Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
 from bot.schedules import commands as remind
@@ -98,7 +100,7 @@ class CommandHandler:
 
         If a pressed button fails, its panel stays, so that it can be pressed again.
         """
-        interaction = interactions.discord_caller(call).interaction
+        interaction = discord_caller(call).interaction
 
         async def show(panel: Panel) -> None:
             with suppress(*UNREADABLE):
@@ -205,7 +207,7 @@ class CommandHandler:
         """Return the suggestions that contain what was typed so far."""
         options = {name: str(value) for name, value in interaction.namespace if value is not None}
         try:
-            bound, requester = self._bound[command.name], interactions.requester_of(interaction)
+            bound, requester = self._bound[command.name], requester_of(interaction)
             names = await bound.suggest(argument, requester, options)
         except CogencyError:
             return []
@@ -261,4 +263,4 @@ class CommandHandler:
 
 
 def _help(interaction: Interaction) -> str:
-    return help_text(direct=interactions.is_direct(interaction))
+    return help_text(direct=is_direct(interaction))

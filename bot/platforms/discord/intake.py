@@ -35,6 +35,7 @@ from bot.knowledge.commands import LEARN_COMMAND as LEARN
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.attachments import attachments
+from bot.platforms.discord.caller import WINDOW_FIELDS
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import DiscordConversations, DiscordMessage
 from bot.platforms.discord.inbound import DiscordBot, DiscordPost, decode_address
@@ -243,7 +244,7 @@ class DiscordIntake:
         managing = incoming.authority >= Authority.MANAGER
         if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
             managing |= channel.permissions_for(author).manage_channels
-        caller = MessageCaller(incoming, interactions.WINDOW_FIELDS, manages=managing)
+        caller = MessageCaller(incoming, WINDOW_FIELDS, manages=managing)
         files = attachments(message.attachments, incoming.person.name)
         call = CommandCall(words=incoming.text, caller=caller, files=files, link=message.jump_url)
         panel = await self._host.commands[LEARN.name].run(call)

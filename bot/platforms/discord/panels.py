@@ -20,6 +20,7 @@ from bot.chat.texts import formatting
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import interactions
 from bot.platforms.discord.buttons import Components
+from bot.platforms.discord.caller import WINDOW_FIELDS
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
@@ -119,7 +120,7 @@ def _menu(select: PanelSelect, command: AnyCommand, person: int) -> Part:
 
 async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
     """Return the panels that show the asker what this turn waits for; () for nothing. Raises CogencyError."""
-    panel = await tools.waiting(host.commands, incoming, interactions.WINDOW_FIELDS, turn)
+    panel = await tools.waiting(host.commands, incoming, WINDOW_FIELDS, turn)
     if panel is None:
         return ()
     first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))

@@ -23,9 +23,9 @@ from bot.chat.commands.declaration import (
 )
 from bot.chat.texts import formatting
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.conversations import SETTINGS
 from bot.platforms.discord.inbound import budget_ids
 from bot.platforms.discord.interactions import Choice, Interaction, Tree
+from bot.platforms.discord.settings_command import SETTINGS
 
 COMMANDS: Final = (*discovery.COMMANDS, SETTINGS)
 

@@ -42,23 +42,10 @@ from bot.commands import form_named
 from bot.memory import commands as memory
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
-from bot.platforms.play.inbound import (
-    BOT,
-    CHANNELS,
-    PEOPLE,
-    TEAM,
-    Body,
-    PlayAddress,
-    PlayChannel,
-    PlayPerson,
-    PressButton,
-    PressOffer,
-    budget_ids,
-    conversation_of,
-    known_as,
-    read_message,
-)
+from bot.platforms.play.inbound import PlayAddress, budget_ids, conversation_of, read_message
+from bot.platforms.play.requests import Body, PressButton, PressOffer
 from bot.platforms.play.surface import MessageLog, PlayMessage
+from bot.platforms.play.workspace import BOT, CHANNELS, PEOPLE, TEAM, PlayChannel, PlayPerson, known_as
 from bot.schedules.commands import CHANGES
 from bot.schedules.commands import COMMAND as SCHEDULES
 from bot.tools import commands as tools

@@ -1,236 +1,37 @@
-"""The workspace of `cogency play`: its people and places, the requests of its page, and their questions. Pure.
+"""The questions of `cogency play`: messages, commands and due schedules as `Incoming`. Pure.
 
 A mention in a channel is answered in the thread below it; direct messages have no threads.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, TypeAlias, cast
+from typing import Final
 
-from agent.admission_terms import Authority
-from agent.errors import Refused
 from agent.incoming import Incoming, Person
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.messages import is_too_deep
+from agent.memory.audience import PersonAudience
 from agent.schedules.definitions import Admitted, NotAllowed, Occurrence, Schedule, ScheduleKind
 from agent.schedules.ids import occurrence_id, schedule_id
 from agent.schedules.long_work import work_conversation
 from agent.turn_kinds import TurnKind
-from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
+from bot.platforms.play.workspace import (
+    BOT,
+    BOT_NAME,
+    CHANNELS,
+    PEOPLE,
+    SOURCE,
+    TEAM,
+    PlayChannel,
+    PlayPerson,
+    direct_channel,
+    known_as,
+)
 
-SOURCE: Final = "play"
-BOT: Final = "cogency"  # The author of the bot's messages
-BOT_NAME: Final = "Cogency"
-MAX_TEXT_CHARS: Final = 4_000  # Of a message: the limit of the smaller platforms
-MAX_NAME_CHARS: Final = 80  # Of ids, field names and the like, which the page has from the bot
-MAX_VALUES: Final = 50
-OFFERS: Final = frozenset(one.value for one in ReplyAction)
 _MENTION: Final = re.compile(rf" ?(?<![\w.@])@{BOT}\b[,:]?", re.IGNORECASE)
 _PERSON: Final = re.compile(r"@([a-z]{1,20})\b", re.IGNORECASE)
 _CHANNEL: Final = re.compile(r"#([a-z]{1,20})\b", re.IGNORECASE)
-_NUMBER: Final = re.compile(r'\{"number": ?(\d{1,9})\b')
-
-
-Body: TypeAlias = dict[str, Any]  # A JSON object, to or from the page
-
-
-def known_as(id_: str) -> str:
-    """Return the id of a person, a conversation or a place outside of this adapter: "play:" and the id here."""
-    return f"{SOURCE}:{id_}"
-
-
-TEAM: Final = known_as("workspace")
-
-
-@dataclass(frozen=True, slots=True)
-class PlayPerson:
-    id: str
-    name: str
-    authority: Authority
-
-
-PEOPLE: Final[Mapping[str, PlayPerson]] = {
-    one.id: one for one in (PlayPerson("ann", "Ann", Authority.ADMIN), PlayPerson("ben", "Ben", Authority.EMPLOYEE))
-}
-
-
-@dataclass(frozen=True, slots=True)
-class PlayChannel:
-    """`members`: the ids of its readers; `direct`: it is one person's DM with the bot."""
-
-    id: str
-    name: str
-    members: frozenset[str]
-    direct: bool = False
-
-    @property
-    def place(self) -> Place:
-        """The place in which a reply here is read."""
-        if self.direct:
-            (person,) = self.members
-            return Place(PersonAudience(known_as(person)), within_team=TEAM)
-        if self.members >= PEOPLE.keys():
-            return Place(TeamAudience(TEAM), within_team=TEAM)
-        return Place(GroupAudience(known_as(self.id)), within_team=TEAM, whole_channel=True)
-
-
-CHANNELS: Final[Mapping[str, PlayChannel]] = {
-    one.id: one
-    for one in (
-        PlayChannel("general", "general", frozenset(PEOPLE)),
-        PlayChannel("plans", "plans", frozenset({"ann"})),
-        *(PlayChannel(f"dm-{person}", BOT_NAME, frozenset({person}), direct=True) for person in PEOPLE),
-    )
-}
-
-
-def direct_channel(person: str) -> PlayChannel:
-    return CHANNELS[f"dm-{person}"]
-
-
-def channel_named(name: str, person: str) -> PlayChannel | None:
-    """Return a channel by its name or id, if this person reads it."""
-    query = name.strip().removeprefix("#").casefold()
-    matches = (channel for channel in CHANNELS.values() if not channel.direct and query in (channel.id, channel.name))
-    return next((channel for channel in matches if person in channel.members), None)
-
-
-class PlayMembership:
-    """The port Membership."""
-
-    async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:
-        ids = {known_as(channel.id): channel.members for channel in CHANNELS.values() if not channel.direct}
-        return {place: person.removeprefix(known_as("")) in ids.get(place, ()) for place in places}
-
-
-# The requests of the page, as JSON. Any other form is refused.
-
-
-@dataclass(frozen=True, slots=True)
-class SayMessage:
-    """`key`: the page's id of the message, by which one that is sent twice is taken in once; `thread`: the id of the
-    first message of its thread, "" for none.
-    """
-
-    key: str
-    channel: str
-    thread: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class EditMessage:
-    message: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveMessage:
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class PressOffer:
-    """A button below a reply."""
-
-    message: str
-    offer: ReplyAction
-
-
-@dataclass(frozen=True, slots=True)
-class PressButton:
-    """A button or a menu of a panel, by its number, with the chosen values and the set flags.
-
-    `filled`: the values of a submitted form; None if none was submitted.
-    """
-
-    message: str
-    button: int
-    values: tuple[str, ...] = ()
-    ticked: frozenset[str] = frozenset()
-    filled: Mapping[str, str] | None = None
-
-
-Request: TypeAlias = SayMessage | EditMessage | RemoveMessage | PressOffer | PressButton
-
-
-def read_request(frame: str) -> tuple[int, Request]:
-    """Return the number of a frame, and its request. Raises Refused."""
-    try:
-        body = None if is_too_deep(frame) else json.loads(frame)
-    except ValueError:
-        raise Refused(platforms_texts.PLAY_UNREADABLE) from None
-    if not isinstance(body, dict):
-        raise Refused(platforms_texts.PLAY_UNREADABLE)
-    fields = cast("Body", body)
-    return _number(fields, "number"), _request(fields)
-
-
-def number_of(frame: str) -> int:
-    """Return the number of an invalid frame; 0 if that is not known."""
-    found = _NUMBER.match(frame)
-    return int(found[1]) if found else 0
-
-
-def _request(body: Body) -> Request:
-    message = _text(body, "message", MAX_NAME_CHARS)
-    match body.get("type"):
-        case "say":
-            key, channel, thread = (_text(body, name, MAX_NAME_CHARS) for name in ("key", "channel", "thread"))
-            return SayMessage(key, channel, thread, _text(body, "text", MAX_TEXT_CHARS))
-        case "edit":
-            return EditMessage(message, _text(body, "text", MAX_TEXT_CHARS))
-        case "remove":
-            return RemoveMessage(message)
-        case "offer" if (offer := _text(body, "offer", MAX_NAME_CHARS)) in OFFERS:
-            return PressOffer(message, ReplyAction(offer))
-        case "press":
-            filled = body.get("filled")
-            return PressButton(
-                message,
-                _number(body, "button"),
-                tuple(_texts(body, "values")),
-                frozenset(_texts(body, "ticked")),
-                None if filled is None else _filled(filled),
-            )
-        case _:
-            raise Refused(platforms_texts.PLAY_UNREADABLE)
-
-
-def _text(body: Body, name: str, limit: int) -> str:
-    value = body.get(name, "")
-    if not isinstance(value, str):
-        raise Refused(platforms_texts.PLAY_UNREADABLE)
-    if len(value) > limit:
-        raise Refused(platforms_texts.PLAY_TOO_LONG.format(limit=limit, chars=len(value)))
-    return value
-
-
-def _number(body: Body, name: str) -> int:
-    value = body.get(name)
-    if type(value) is not int or not 0 <= value < 10**9:
-        raise Refused(platforms_texts.PLAY_UNREADABLE)
-    return value
-
-
-def _texts(body: Body, name: str) -> list[str]:
-    values = body.get(name, [])
-    if not isinstance(values, list) or len(cast("list[object]", values)) > MAX_VALUES:
-        raise Refused(platforms_texts.PLAY_UNREADABLE)
-    return [_text({"one": value}, "one", MAX_TEXT_CHARS) for value in cast("list[object]", values)]
-
-
-def _filled(body: object) -> Mapping[str, str]:
-    if not isinstance(body, dict) or len(filled := cast("Body", body)) > MAX_VALUES:
-        raise Refused(platforms_texts.PLAY_UNREADABLE)
-    return {name: _text(filled, name, MAX_TEXT_CHARS) for name in filled}
-
-
-# Messages as `Incoming`.
 
 
 @dataclass(frozen=True, slots=True)

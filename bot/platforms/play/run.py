@@ -43,32 +43,30 @@ from bot.operators.pages.serving import serving
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
 from bot.platforms.play.commands import PlayCaller, PlayHost
-from bot.platforms.play.inbound import (
-    BOT,
-    BOT_NAME,
-    CHANNELS,
-    PEOPLE,
-    SOURCE,
+from bot.platforms.play.inbound import PlaySchedules, asked_by_command, mentions_bot, read_message, without_mention
+from bot.platforms.play.requests import (
     Body,
     EditMessage,
-    PlayChannel,
-    PlayMembership,
-    PlayPerson,
-    PlaySchedules,
     PressButton,
     PressOffer,
     RemoveMessage,
     Request,
     SayMessage,
-    asked_by_command,
-    known_as,
-    mentions_bot,
     number_of,
-    read_message,
     read_request,
-    without_mention,
 )
 from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, render_message
+from bot.platforms.play.workspace import (
+    BOT,
+    BOT_NAME,
+    CHANNELS,
+    PEOPLE,
+    SOURCE,
+    PlayChannel,
+    PlayMembership,
+    PlayPerson,
+    known_as,
+)
 
 T = TypeVar("T")
 

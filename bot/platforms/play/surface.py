@@ -37,15 +37,9 @@ from bot.chat.reply.surface import (
     ReplyEnd,
 )
 from bot.platforms import texts as platforms_texts
-from bot.platforms.play.inbound import (
-    BOT,
-    CHANNELS,
-    PEOPLE,
-    Body,
-    PlayAddress,
-    channel_named,
-    known_as,
-)
+from bot.platforms.play.inbound import PlayAddress
+from bot.platforms.play.requests import Body
+from bot.platforms.play.workspace import BOT, CHANNELS, PEOPLE, channel_named, known_as
 
 MAX_MESSAGES: Final = 2_000  # More than anyone tries in a day; the oldest are dropped
 # A longer text is not rendered: the time for nested marks grows faster than the text.

@@ -21,15 +21,16 @@ from bot.chat.commands.declaration import MessageEntry
 from bot.chat.host import Host
 from bot.chat.texts import formatting
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import api, inbound, panels, slash_commands
+from bot.platforms.slack import api, inbound, slash_commands
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members import Member, People, SlackMemberUnknown
 from bot.platforms.slack.message_content import content_of
-from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
+from bot.platforms.slack.question_views import PageAsked, anywhere_view, ask_view, read_anywhere_view, read_ask_view
 from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames, author_of
 
@@ -143,12 +144,12 @@ class SlackAsking:
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """Open the window of the shortcut "Ask", which belongs to no channel."""
-        await self._open(body, panels.anywhere_view())
+        await self._open(body, anywhere_view())
 
     async def submit_anywhere(self, body: JsonObject) -> None:
         """Handle the submitted window of "Ask". Raises CogencyError when the question could not be stored."""
         view = api.fields(body, "view")
-        sent = panels.read_anywhere_view(view)
+        sent = read_anywhere_view(view)
         if sent.question:
             user = api.text(body, "user", "id")
             question = SlackQuestion(api.text(view, "id"), sent.question, sent.private, sent.depth)
@@ -162,12 +163,12 @@ class SlackAsking:
         author, about = author_of(message, names, self.me), readable(content.whole, names)
         to, files = inbound.of_click(body), (*api.items(message, "files"), *content.files)
         by_bot = inbound.is_ours(message, self.me) or content.may_hold_ours
-        page = panels.PageAsked(api.text(message, "ts"), by_bot=by_bot)
-        await self._open(body, panels.ask_view(author, about, to, files, page))
+        page = PageAsked(api.text(message, "ts"), by_bot=by_bot)
+        await self._open(body, ask_view(author, about, to, files, page))
 
     async def submit_about(self, body: JsonObject) -> None:
         """Handle the submitted window of "Ask about this message". Raises CogencyError when it could not be stored."""
-        sent = panels.read_ask_view(api.fields(body, "view"))
+        sent = read_ask_view(api.fields(body, "view"))
         user = api.text(body, "user", "id")
         if sent is None or sent.to.user != user:
             return

@@ -19,13 +19,11 @@ from agent.incoming import Attachment
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
-from bot.chat.access.admission import NoticeThrottle
 from bot.chat.askers import Requester
 from bot.chat.caches import RecentKeys
 from bot.chat.commands.declaration import AnyCommand, BoundCommand, CommandCall, ShowPanel
 from bot.chat.host import Host
 from bot.chat.panels import Filled, Panel, PanelFile, PanelForm
-from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.memory import commands as memory
@@ -34,10 +32,10 @@ from bot.platforms.slack import inbound
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackRefused, fields, text
 from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.caller import Direct, SlackCaller
+from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home
-from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
-from bot.platforms.slack.members import People, SlackMemberUnknown
-from bot.platforms.slack.message_pages import Ephemeral
+from bot.platforms.slack.inbound import ReplyTo, SlackBot
+from bot.platforms.slack.members import People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import (
     FormSent,
@@ -340,66 +338,3 @@ async def _prefill(command: BoundCommand, form: PanelForm, call: CommandCall) ->
 
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerCommands:
-    """The word "stop", and notices to the authors of messages that are refused or delayed.
-
-    Rules. "stop" is never a question. Any member who can write in a thread can stop its answer. Notices are ephemeral.
-    """
-
-    host: Host
-    api: SlackApi
-    me: SlackBot
-    clock: Clock
-    throttle: NoticeThrottle
-
-    @property
-    def direct(self) -> Direct:
-        return Direct(self.host, self.me, self.clock)
-
-    async def stop_by_message(self, message: SlackMessage) -> bool:
-        """Stop what the message means. Return whether any turn was stopped. Raises CogencyError."""
-        outside_threads = message.direct and not message.in_thread
-        meant = await self.direct.active(message.channel) if outside_threads else await self.direct.thread_of(message)
-        return any([await self.host.turns.stop_conversation(conversation) for conversation in meant])
-
-    async def notify_muted(self, message: SlackMessage) -> None:
-        await self._send(inbound.of_message(message), platforms_texts.AMBIENT_MUTED)
-
-    async def notify_nothing_runs(self, message: SlackMessage) -> None:
-        await self._send(inbound.of_message(message), reply_texts.NOTHING_RUNNING)
-
-    async def notify_refused(self, refusal: Refused, message: SlackMessage) -> None:
-        """Show the author why their message was refused, once: a mention arrives as two events, which two processes may
-        receive. Nothing is shown if the refusal was already. Raises StoreError.
-        """
-
-        async def tell() -> None:
-            log.info("a message was refused: %s", refusal)
-            try:
-                await self._send(inbound.of_message(message), formatting.literal(str(refusal)))
-            except SlackError as error:
-                log.warning("nor could that be said: %s", error)
-
-        if not refusal.was_shown:
-            await self.host.deduplication.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
-
-    async def notify_waiting(self, body: JsonObject, why: CogencyError) -> None:
-        """Tell the author of a question that it cannot be taken in yet, unless they read so just now."""
-        message = inbound.read_event(body, self.me)
-        if message is None or not (message.direct or message.mentioned):
-            return
-        sentence = (
-            platforms_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else platforms_texts.KEPT_WAITING
-        )
-        if self.throttle.was_shown(message.user, sentence):
-            return
-        try:
-            await self._send(inbound.of_message(message), sentence)
-        except SlackError as error:
-            log.warning("that a message has to wait could not be said: %s", error)
-
-    async def _send(self, to: ReplyTo, markdown: str) -> None:
-        await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))

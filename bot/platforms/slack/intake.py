@@ -27,8 +27,9 @@ from bot.chat.open_questions import is_open_question
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.agent_view import AgentEventHandler
+from bot.platforms.slack.answer_commands import AnswerCommands
 from bot.platforms.slack.api import SlackError
-from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
+from bot.platforms.slack.commands import PersonalCommands
 from bot.platforms.slack.home import read_home_opened
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
 from bot.platforms.slack.markup import without_mention

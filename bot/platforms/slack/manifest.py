@@ -16,28 +16,28 @@ from agent.messages import Json, JsonObject
 from bot.chat.commands.declaration import AnyCommand
 from bot.chat.commands.talking import SUMMARISE
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import panels
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
+from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT, ASK_SHORTCUT, FORGET_SHORTCUT, MEMORY_SHORTCUT
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS
 
 NAME: Final = "Cogency"
 NAME_CHARS: Final = 35  # Slack's limit for an app's name
 SHORTCUTS: Final = (
-    ("Ask", "global", panels.ANYWHERE_SHORTCUT, platforms_texts.ASK_ANYWHERE_WHAT),
+    ("Ask", "global", ANYWHERE_SHORTCUT, platforms_texts.ASK_ANYWHERE_WHAT),
     (
         platforms_texts.ASK_ABOUT_MESSAGE,
         "message",
-        panels.ASK_SHORTCUT,
+        ASK_SHORTCUT,
         platforms_texts.ASK_ABOUT_MESSAGE_WHAT,
     ),
     (
         platforms_texts.FORGET_THREAD,
         "message",
-        panels.FORGET_SHORTCUT,
+        FORGET_SHORTCUT,
         platforms_texts.FORGET_THREAD_WHAT,
     ),
-    (platforms_texts.MEMORY_SHORTCUT, "message", panels.MEMORY_SHORTCUT, platforms_texts.MEMORY_SHORTCUT_WHAT),
+    (platforms_texts.MEMORY_SHORTCUT, "message", MEMORY_SHORTCUT, platforms_texts.MEMORY_SHORTCUT_WHAT),
     (SUMMARISE.thread.label, "message", SUMMARISE.id, SUMMARISE.summary),
 )
 HEADING: Final = """\

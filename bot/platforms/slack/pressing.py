@@ -18,16 +18,17 @@ from bot.chat.host import Host
 from bot.chat.reply.surface import ELSEWHERE_OFFERS, SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import block_kit, inbound
+from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi, SlackError, items, text
-from bot.platforms.slack.block_kit import ReplyClick
+from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import DELETE, Reacted, ReplyTo, SlackBot, of_click
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
-from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
+from bot.platforms.slack.reply_buttons import ReplyClick, reply_click
+from bot.platforms.slack.retraction import FACTS, SCHEDULES, without
 from bot.platforms.slack.surroundings import message_at
 
 # The actions that show no content of the reply's place: they do not need the right to read it.
@@ -62,7 +63,7 @@ class ReplyPresses:
 
     async def handle_click(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on a button below a reply. Raises CogencyError when its request could not be stored."""
-        click = block_kit.reply_click(action)
+        click = reply_click(action)
         user = text(body, "user", "id")
         if click is None or not user:
             return
@@ -172,8 +173,8 @@ class ReplyPresses:
             else self.host.memories.take_back(click.turn, person)
         )
         await self._send(clicked_at, await taking_back)
-        retraction = block_kit.SCHEDULES if is_cancel else block_kit.FACTS
-        blocks, page = block_kit.without(retraction, items(body, "message", "blocks")), text(body, "message", "ts")
+        retraction = SCHEDULES if is_cancel else FACTS
+        blocks, page = without(retraction, items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # Slack sends no blocks of an ephemeral message
             words = retraction.rewrite(text(body, "message", "text"))
             with suppress(SlackError):  # best effort: the user has read that it was undone

@@ -35,7 +35,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.watermark import Watermark
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import block_kit, home, panels
+from bot.platforms.slack import home, panels
 from bot.platforms.slack.agent_view import (
     BEGINS_PER_MINUTE,
     AgentEventHandler,
@@ -44,6 +44,7 @@ from bot.platforms.slack.agent_view import (
     Prompts,
     ViewedEntities,
 )
+from bot.platforms.slack.answer_commands import AnswerCommands
 from bot.platforms.slack.api import (
     TIMEOUT_S,
     MethodRates,
@@ -57,14 +58,15 @@ from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.channel_history import SlackChannelReader
-from bot.platforms.slack.commands import AnswerCommands, PersonalCommands
+from bot.platforms.slack.commands import PersonalCommands
+from bot.platforms.slack.event_retry_queue import EventRetryQueue
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.http_events import EventsEndpoint, EventsListener, ServedWorkspace
 from bot.platforms.slack.inbound import SlackBot, of_command, root_of
 from bot.platforms.slack.intake import SlackIntake
 from bot.platforms.slack.members import Groups, Guests, OurBots, People
 from bot.platforms.slack.message_pages import page_errors
-from bot.platforms.slack.missed import EventRetryQueue, SlackMissed
+from bot.platforms.slack.missed import SlackMissed
 from bot.platforms.slack.occurrences import SlackSchedules
 from bot.platforms.slack.options import (
     HttpEvents,
@@ -78,6 +80,15 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.platforms.slack.places import Places, SlackMembership
+from bot.platforms.slack.question_views import (
+    ANYWHERE_SHORTCUT,
+    ANYWHERE_VIEW,
+    ASK_SHORTCUT,
+    ASK_VIEW,
+    FORGET_SHORTCUT,
+    MEMORY_SHORTCUT,
+)
+from bot.platforms.slack.reply_buttons import ACTION
 from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
 from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
@@ -398,10 +409,10 @@ def bolt_app(
 def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     """Register the listeners for commands, shortcuts, windows and buttons."""
     shortcuts = {
-        panels.ANYWHERE_SHORTCUT: personal_commands.asking.open_anywhere,
-        panels.ASK_SHORTCUT: personal_commands.asking.open_about,
-        panels.MEMORY_SHORTCUT: personal_commands.memory_shortcut,
-        panels.FORGET_SHORTCUT: personal_commands.forget_shortcut,
+        ANYWHERE_SHORTCUT: personal_commands.asking.open_anywhere,
+        ASK_SHORTCUT: personal_commands.asking.open_about,
+        MEMORY_SHORTCUT: personal_commands.memory_shortcut,
+        FORGET_SHORTCUT: personal_commands.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
         is_question = command.name == "ask"
@@ -412,7 +423,7 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
         )
         registry.command(f"/{personal_commands.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
-        is_forgetting = name == panels.FORGET_SHORTCUT
+        is_forgetting = name == FORGET_SHORTCUT
         registry.shortcut(name)(
             _ack_first(personal_commands, handle if is_forgetting else _admitted(personal_commands, handle))
         )
@@ -420,15 +431,15 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
         _ack_when_stored(personal_commands, partial(personal_commands.asking.ask_by_entry, SUMMARISE))
     )
     registry.command(unknown_commands(personal_commands.me.prefix))(_unknown_command(personal_commands))
-    registry.view(panels.ANYWHERE_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere))
-    registry.view(panels.ASK_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_about))
+    registry.view(ANYWHERE_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere))
+    registry.view(ASK_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_about))
     registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(personal_commands, personal_commands.handle_press))
     registry.action(re.compile(f"^{panels.TICK}:.*$"))(_ack_tick)
     question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
-    registry.action(re.compile(f"^{block_kit.ACTION}:{question_actions}$"))(
+    registry.action(re.compile(f"^{ACTION}:{question_actions}$"))(
         _ack_click_when_stored(personal_commands, personal_commands.replies.handle_click)
     )
-    registry.action(re.compile(f"^{block_kit.ACTION}:(?!{question_actions}$).*$"))(
+    registry.action(re.compile(f"^{ACTION}:(?!{question_actions}$).*$"))(
         _ack_click(personal_commands, personal_commands.replies.handle_click)
     )
 

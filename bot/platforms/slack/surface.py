@@ -36,14 +36,17 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackRefused
-from bot.platforms.slack.block_kit import FACTS, button_rows, without
+from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.feature_support import FeatureSupport
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
-from bot.platforms.slack.message_pages import Ephemeral
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
+from bot.platforms.slack.reply_buttons import button_rows
+from bot.platforms.slack.retraction import FACTS, without
 from bot.platforms.slack.settings import Streaming
 from bot.platforms.slack.slash_commands import named
+from bot.platforms.slack.streams import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
 from bot.tools import commands as tools
 from bot.tools.commands import WaitingPanel
@@ -103,7 +106,7 @@ class SurfaceParts:
     clock: Clock
     streaming: Streaming = Streaming.DIRECT
     budgets: MethodRates = field(default_factory=MethodRates)
-    features: message_pages.FeatureSupport = field(default_factory=message_pages.FeatureSupport)
+    features: FeatureSupport = field(default_factory=FeatureSupport)
 
 
 class SlackSurface:
@@ -144,9 +147,7 @@ class SlackSurface:
         self._messages = message_pages.MessagePages(
             workspace.api, workspace.budgets, workspace.features, workspace.clock, to, conversation, name
         )
-        self._streams = message_pages.Streams(
-            workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name
-        )
+        self._streams = Streams(workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name)
         self._streaming = self._may_stream()
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
         if to.scheduled == ScheduleKind.REMINDER:
@@ -156,7 +157,7 @@ class SlackSurface:
         if moved:
             self._limits = replace(self._limits, offers=self._limits.offers & ELSEWHERE_OFFERS)
         self._held_until: float | None = None
-        self._live: dict[str, message_pages.Stream] = {}  # The streams that have not ended, by time stamp
+        self._live: dict[str, Stream] = {}  # The streams that have not ended, by time stamp
         # Each known page's key by time stamp; None once the message's metadata holds the key.
         self._keys: dict[str, PageKey | None] = {}
 
@@ -295,7 +296,7 @@ class SlackSurface:
             return ""
         try:
             stream = await self._streams.start(look)
-        except message_pages.StreamRefused as refused:
+        except StreamRefused as refused:
             self._streaming = False
             if not refused.passing:
                 log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
@@ -305,14 +306,14 @@ class SlackSurface:
         self._keys[stream.ts] = key
         return stream.ts
 
-    async def _grow(self, stream: message_pages.Stream, look: PageContent) -> bool:
+    async def _grow(self, stream: Stream, look: PageContent) -> bool:
         """Show the look in the stream. Return False if the stream has ended before."""
         try:
             if not look.final:
                 await self._streams.grow(stream, look)
                 return True
             await self._end(stream, look)
-        except message_pages.StreamEnded as ended:
+        except StreamEnded as ended:
             del self._live[stream.ts]
             if ended.by_reader:
                 await self._stop_turn()
@@ -323,7 +324,7 @@ class SlackSurface:
             self._session.mark_idle()
         return True
 
-    async def _end(self, stream: message_pages.Stream, look: PageContent) -> None:
+    async def _end(self, stream: Stream, look: PageContent) -> None:
         key = self._keys[stream.ts]
         refused = await self._streams.end(
             stream,
@@ -394,10 +395,10 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
             await api_.call(Method.UPDATE, channel=channel, ts=ts, text=undone_text, blocks=blocks)
 
 
-def _place(workspace: SurfaceParts, to: ReplyTo) -> message_pages.StreamPlace:
+def _place(workspace: SurfaceParts, to: ReplyTo) -> StreamPlace:
     if inbound.is_direct(to.channel):
-        return message_pages.StreamPlace(to.channel, to.thread_ts)
-    return message_pages.StreamPlace(to.channel, to.thread_ts, to.user, workspace.me.team)
+        return StreamPlace(to.channel, to.thread_ts)
+    return StreamPlace(to.channel, to.thread_ts, to.user, workspace.me.team)
 
 
 def _key(message: JsonObject) -> str:

@@ -35,7 +35,8 @@ from bot.chat.turns.worker import AnsweredElsewhere, TurnWorker
 from bot.forgetting.service import ForgetService
 from bot.memory.service import MemoryService
 from bot.platforms.terminal.attachments import typed
-from bot.platforms.terminal.surface import SOURCE, UnfinishedTurn, greeting
+from bot.platforms.terminal.chat_bot import UnfinishedTurn, greeting
+from bot.platforms.terminal.surface import SOURCE
 from bot.tools.commands import ToolsService
 from bot.tools.questions import QuestionService
 

@@ -37,16 +37,10 @@ from bot.memory.requests import ExportMemory, read_memory_request
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.attachments import attachment_at, learned_files, write_file
-from bot.platforms.terminal.surface import (
-    SOURCE,
-    ChatBot,
-    Display,
-    InterjectedSurface,
-    PlainDisplay,
-    TerminalSurface,
-    UnfinishedTurn,
-    Window,
-)
+from bot.platforms.terminal.chat_bot import ChatBot, UnfinishedTurn
+from bot.platforms.terminal.pipe import PlainDisplay
+from bot.platforms.terminal.surface import SOURCE, InterjectedSurface, TerminalSurface
+from bot.platforms.terminal.window import Display, Window
 from bot.tools.answers import QuestionAnswer
 from bot.tools.commands import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
 from bot.tools.commands import COMMAND as TOOLS
@@ -78,7 +72,7 @@ def open_window() -> Window:
         if not console.is_dumb_terminal:
             return TerminalWindow(console)
         prompt = PROMPT
-    from bot.platforms.terminal.surface import PipeWindow, lines_from  # noqa: PLC0415 -- see above
+    from bot.platforms.terminal.pipe import PipeWindow, lines_from  # noqa: PLC0415 -- see above
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -48,7 +48,7 @@ from bot.chat.output import printable
 from bot.chat.texts.formatting import literal
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.inbound import completed
-from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_chars
+from bot.platforms.terminal.markdown_blocks import block_ending, parsed_blocks, settled_chars
 
 CODE_THEME = "ansi_dark"  # The terminal's own colours: readable on any background
 

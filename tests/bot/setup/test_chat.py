@@ -13,8 +13,10 @@ from rich.console import Console
 
 from agent.errors import StoreLocked
 from bot.chat.exit_codes import Exit
-from bot.platforms.terminal.surface import ChatBot, PipeWindow, Window
+from bot.platforms.terminal.chat_bot import ChatBot
+from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.tty import TerminalWindow
+from bot.platforms.terminal.window import Window
 from bot.setup import texts as setup_texts
 from bot.setup.chat import chat_once_open
 from tests.fakes.chatbot import TIME, FakeChatBot

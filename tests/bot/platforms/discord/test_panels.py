@@ -18,10 +18,11 @@ from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.commands import memory_panel
 from bot.memory.listing import PAGE
-from bot.platforms.discord import conversations, interactions, panels
-from bot.platforms.discord.interactions import ENTRY_CHARS
+from bot.platforms.discord import interactions, panels
+from bot.platforms.discord.caller import ENTRY_CHARS
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.panels import press_of
+from bot.platforms.discord.settings_command import PLACES, PRIVATE, SETTINGS, YES, settings_panel
 from bot.platforms.discord.slash_commands import COMMANDS
 from tests.fakes.discord_world import parts
 
@@ -88,13 +89,13 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
     MENUS,
     st.booleans(),
     st.booleans(),
-    st.sampled_from([*conversations.PLACES, "gone"]),
+    st.sampled_from([*PLACES, "gone"]),
     st.sampled_from(["", *zone_names()]),
 )
 def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str, zone: str) -> None:
-    own = ({PAUSE: PAUSED} if paused else {}) | ({conversations.PRIVATE: conversations.YES} if private else {})
-    shown = conversations.settings_panel(menu, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
-    assert fits(shown, conversations.SETTINGS)
+    own = ({PAUSE: PAUSED} if paused else {}) | ({PRIVATE: YES} if private else {})
+    shown = settings_panel(menu, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
+    assert fits(shown, SETTINGS)
 
 
 @given(TEXTS)

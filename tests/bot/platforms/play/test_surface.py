@@ -13,8 +13,9 @@ from agent.errors import SettingsError
 from agent.machine import CLOCK
 from agent.shown_replies import ShownPage, ShownReply
 from bot.chat.reply.surface import OutFile, PageContent, PageFound, PageGone, PageKey, ReplyAction, ReplyEnd
-from bot.platforms.play.inbound import CHANNELS, PEOPLE, read_message
+from bot.platforms.play.inbound import read_message
 from bot.platforms.play.surface import MessageFile, MessageLog, PlayMessage, PlaySurface, clear, html_of, render_message
+from bot.platforms.play.workspace import CHANNELS, PEOPLE
 from tests.examples import examples
 
 KEY = PageKey(3, 0)

@@ -13,7 +13,7 @@ from agent.ports.tools import Asker
 from bot.chat.reply.surface import PageContent, PageKey
 from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
 from bot.memory.answers import MemoryAnswer
-from bot.platforms.slack import panels
+from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -42,7 +42,7 @@ def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
 
 async def asked_anywhere(slack: FakeSlack, host: FakeHost, **filled: Any) -> None:
     async with serving(slack, host):
-        await slack.shortcut_anywhere(ANN, panels.ANYWHERE_SHORTCUT)
+        await slack.shortcut_anywhere(ANN, ANYWHERE_SHORTCUT)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.fill_in(ANN, slack.state.views[0], question=typed("Why?"), **filled))
 
@@ -332,7 +332,7 @@ async def test_a_channel_that_its_asker_cannot_read_is_not_asked_in(slack: FakeS
     there = {"type": "conversations_select", "selected_conversation": "C0SECRET"}
     async with serving(slack, host):
         for private in ({}, {"private": TICKED}):
-            await slack.shortcut_anywhere(ANN, panels.ANYWHERE_SHORTCUT)
+            await slack.shortcut_anywhere(ANN, ANYWHERE_SHORTCUT)
             await slack.until(lambda: slack.state.views)
             view = {**slack.state.views[0], "id": f"V{len(private)}"}
             await slack.acked(await slack.fill_in(ANN, view, question=typed("Why?"), where=there, **private))

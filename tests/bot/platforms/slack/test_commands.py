@@ -11,8 +11,8 @@ from agent.spending import SpendingAccount, Spent
 from bot.chat.reply.surface import PageContent, PageKey
 from bot.forgetting import texts as forgetting_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
-from bot.platforms.slack import panels
 from bot.platforms.slack.api import SlackRefused
+from bot.platforms.slack.question_views import ASK_SHORTCUT, FORGET_SHORTCUT, MEMORY_SHORTCUT
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -152,7 +152,7 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         elif way == "direct message":
             await slack.say(ANN, DM, "Memory!")
         else:
-            await slack.shortcut(ANN, panels.MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
+            await slack.shortcut(ANN, MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
         await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     (ephemeral,) = slack.state.ephemerals
@@ -253,7 +253,7 @@ async def test_what_was_said_before_threads_were_conversations_is_the_thread_bes
         elif way == "message":
             await slack.say(ANN, DM, "forget this thread")
         else:
-            await slack.shortcut(ANN, panels.FORGET_SHORTCUT, old)
+            await slack.shortcut(ANN, FORGET_SHORTCUT, old)
         assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}"}
 
 
@@ -280,7 +280,7 @@ async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: Fa
     host = FakeHost()
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, "hello")
-        await slack.shortcut(ANN, panels.FORGET_SHORTCUT, message)
+        await slack.shortcut(ANN, FORGET_SHORTCUT, message)
         await slack.until(lambda: slack.state.ephemerals)
         await slack.click(ANN, slack.state.ephemerals[0], "Forget")
         await slack.until(lambda: host.forgotten)
@@ -312,7 +312,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
     host = FakeHost()
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, f"meet <@{ANN}> at 9")
-        await slack.shortcut(ANN, panels.ASK_SHORTCUT, message)
+        await slack.shortcut(ANN, ASK_SHORTCUT, message)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.submit(ANN, slack.state.views[0], "when is that in Tokyo?"))
         await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("At 17:00.", final=True))
@@ -326,7 +326,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
 async def test_a_very_long_message_can_be_asked_about_by_its_beginning(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
-        await slack.shortcut(ANN, panels.ASK_SHORTCUT, slack.state.write(BOB, GENERAL, '"\n' * 5_000))
+        await slack.shortcut(ANN, ASK_SHORTCUT, slack.state.write(BOB, GENERAL, '"\n' * 5_000))
         await slack.until(lambda: slack.state.views)
     assert len(slack.state.views[0]["private_metadata"]) <= 3_000
 

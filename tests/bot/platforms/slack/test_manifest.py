@@ -164,7 +164,7 @@ def test_commands_and_shortcuts_are_those_that_the_code_handles() -> None:
     handled = {node.attr for node in ast.walk(CODE["run.py"]) if isinstance(node, ast.Attribute)}
     constants = {
         target.id: node.value.value
-        for node in ast.walk(CODE["panels.py"])
+        for node in ast.walk(CODE["question_views.py"])
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.endswith("_SHORTCUT")

@@ -13,15 +13,7 @@ from bot.chat.reply.surface import PageContent, PageFull, PageLimited, PageQueue
 from bot.platforms.slack import api
 from bot.platforms.slack.api import MethodRates, SlackApi
 from bot.platforms.slack.markup import neutral
-from bot.platforms.slack.message_pages import (
-    AGE_S,
-    MAX_BYTES,
-    Stream,
-    StreamEnded,
-    StreamPlace,
-    StreamRefused,
-    Streams,
-)
+from bot.platforms.slack.streams import AGE_S, MAX_BYTES, Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited

@@ -12,8 +12,8 @@ from agent.shown_replies import Answered, ReplyVerdict
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack.block_kit import button_rows
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
+from bot.platforms.slack.reply_buttons import button_rows
 from bot.schedules.service import ScheduleService
 from tests.fakes.askers import asker
 from tests.fakes.clock import FakeClock

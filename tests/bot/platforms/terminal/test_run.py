@@ -21,8 +21,9 @@ from bot.chat.texts import formatting
 from bot.forgetting import texts as forgetting_texts
 from bot.memory.commands import MAY_DECIDE
 from bot.platforms import texts as platforms_texts
+from bot.platforms.terminal.chat_bot import ToolQuestions
+from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
-from bot.platforms.terminal.surface import PipeWindow, ToolQuestions
 from bot.tools.answers import QuestionAnswer
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.no_questions import NoQuestions

@@ -1,6 +1,6 @@
 """A method that a workspace refused is not tried for a while."""
 
-from bot.platforms.slack.message_pages import MAX_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
+from bot.platforms.slack.feature_support import MAX_CHANNELS, REFUSED_EVERYWHERE_S, REFUSED_S, FeatureSupport
 from bot.platforms.slack.options import Method
 
 STREAM = Method.START_STREAM

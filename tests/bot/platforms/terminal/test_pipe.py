@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.chat.texts import replies as reply_texts
-from bot.platforms.terminal.surface import PipeWindow, PlainDisplay, lines_from
+from bot.platforms.terminal.pipe import PipeWindow, PlainDisplay, lines_from
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]

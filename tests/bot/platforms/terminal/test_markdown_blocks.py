@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it.token import Token
 
 from bot.chat.output import printable
-from bot.platforms.terminal.surface import block_ending, parsed_blocks, settled_chars
+from bot.platforms.terminal.markdown_blocks import block_ending, parsed_blocks, settled_chars
 
 LINES = st.sampled_from(
     [

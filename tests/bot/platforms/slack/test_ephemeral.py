@@ -7,8 +7,8 @@ from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
+from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo
-from bot.platforms.slack.message_pages import Ephemeral
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_TOKEN, RESPONSES

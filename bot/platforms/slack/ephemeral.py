@@ -1,0 +1,75 @@
+"""Messages that only one person sees: in place of a reply, beside one, or in the person's direct messages."""
+
+from agent.messages import Json
+from bot.platforms.slack import api
+from bot.platforms.slack.api import SlackApi, SlackRefused
+from bot.platforms.slack.inbound import ReplyTo
+from bot.platforms.slack.markup import mrkdwn
+from bot.platforms.slack.options import Method
+
+
+class Ephemeral:
+    """Messages that only one person sees.
+
+    Rule: they are shown in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in
+    the person's DM with the bot; never in the channel.
+
+    The text is in a Markdown block. The message's own text is for notifications, and for clients without that block.
+    """
+
+    def __init__(self, api: SlackApi, to: ReplyTo) -> None:
+        self._api = api
+        self._to = to
+
+    async def send(self, markdown: str, *more: Json) -> str:
+        """Show the text, and `more` blocks below it. Raises SlackError.
+
+        Return the channel and the time stamp of the message in the person's DM ("D…/…"); "" for an ephemeral one.
+        """
+        blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
+        if self._to.response_url:
+            try:
+                await self._api.respond(
+                    self._to.response_url,
+                    response_type="ephemeral",
+                    replace_original=False,
+                    thread_ts=self._to.thread_ts or None,
+                    text=mrkdwn(markdown),
+                    blocks=blocks,
+                )
+            except SlackRefused:
+                pass  # the response_url was used five times, or is older than half an hour
+            else:
+                return ""
+        try:
+            await self._post(markdown, blocks)
+        except SlackRefused:  # the bot is no member, or the person has left
+            posted = await self._api.call(
+                Method.POST,
+                channel=self._to.user,
+                text=mrkdwn(markdown),
+                blocks=blocks,
+            )
+            return f"{api.text(posted, 'channel')}/{api.text(posted, 'ts')}"
+        return ""
+
+    async def replace(self, markdown: str, *more: Json) -> None:
+        """Replace the message that was clicked; if Slack no longer allows that, show a new one. Raises SlackError."""
+        if not self._to.response_url:
+            await self.send(markdown, *more)
+            return
+        blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
+        try:
+            await self._api.respond(self._to.response_url, replace_original=True, text=mrkdwn(markdown), blocks=blocks)
+        except SlackRefused:
+            await self.send(markdown, *more)
+
+    async def _post(self, markdown: str, blocks: list[Json]) -> None:
+        await self._api.call(
+            Method.POST_EPHEMERAL,
+            channel=self._to.channel,
+            user=self._to.user,
+            thread_ts=self._to.thread_ts or None,
+            text=mrkdwn(markdown),
+            blocks=blocks,
+        )
