@@ -13,19 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent import texts
 from agent.citations import FETCH
 from agent.context import COMMANDS, ContextBudget, Persona
 from agent.errors import SettingsError
-from agent.incoming import Incoming, Quoted, platform_of
+from agent.incoming import Incoming, platform_of
 from agent.machine import CLOCK, fresh_word, new_id
-from agent.memory.audience import PersonAudience, Place
+from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports.memory import Memories
-from agent.ports.preferences import Preferences
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import NO_SERVERS, Tool, ToolSource
-from agent.protocol.render import joined, neutralise
 from agent.shown_replies import DELETE_REPLY
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.functions import load_tools
@@ -43,9 +40,10 @@ from bot.app.settings import TOOLS, Settings, mcp_file, tool_modules
 from bot.budgets.budgets import BudgetAllowances, ModelNote
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
+from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl
-from bot.chat.access.place_rules import PlaceRule, rules_at
+from bot.chat.access.place_rules import rules_at
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reader import missing
@@ -521,20 +519,6 @@ def skill_tools(settings: Settings) -> tuple[Tool, ...]:
     return (SkillTool(skills, settings.tool_timeout_s),) if skills else ()
 
 
-async def persona_here(preferences: Preferences, usual: Callable[[Incoming], Persona], asked: Incoming) -> Persona:
-    """Add the choices for the channel. The result is the same for each turn there, so that vendors can cache it."""
-    rules, persona = await rules_at(preferences, asked.channel), usual(asked)
-    if language := rules.text(PlaceRule.LANGUAGE):
-        persona = replace(persona, language_rule=texts.LANGUAGE_HERE.format(language=language))
-    words = rules.text(PlaceRule.INSTRUCTIONS)
-    if words and isinstance(asked.place.audience, PersonAudience):  # managers do not read along, so they give no orders
-        return replace(persona, quoted=(Quoted(texts.PLACE_INSTRUCTIONS_QUOTED, "", words),))
-    if words:
-        quoted = [texts.PLACE_INSTRUCTIONS, *(f"> {line}" for line in neutralise(words).splitlines())]
-        persona = replace(persona, channel_instructions=joined([persona.channel_instructions, "\n".join(quoted)]))
-    return persona
-
-
 def agent_config(
     settings: Settings,
     store: Store,
@@ -571,7 +555,7 @@ def agent_config(
         """Return the text with the names that the commands have on that platform."""
         return in_slack[text] if platform_of(source) == SLACK else text
 
-    def persona(incoming: Incoming) -> Persona:
+    async def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, language_rule, instructions, called(incoming.source, COMMANDS))
 
@@ -594,7 +578,7 @@ def agent_config(
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
     return AgentConfig(
         provider=service.provider,
-        persona=partial(persona_here, store.preferences, persona),
+        persona=persona,
         tools=Toolbox(
             (
                 *core_tools(settings, store, work.memories, attaches_files=attaches_files),
@@ -624,6 +608,7 @@ def agent_config(
         policy=policy,
         audit=store.audit,
         budgets=NO_BUDGETS if budgets is None else budgets,
+        channel_rules=ChannelEffects(store.preferences),
         readers=NO_GROUPS if readers is None else readers,
         files=NO_FILES if reader is None else reader,
         learning=LearningSchedule(work.learner, LearningPauses(store.preferences, store.profiles, CLOCK)),

@@ -41,6 +41,7 @@ from bot.app.host import BotHost
 from bot.app.settings import Settings
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
+from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import AdmissionControl, RateCounter
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import AttachmentReader
@@ -295,7 +296,7 @@ def _host(
     readers, access = connections.readers, access_rules(settings)
     allowances = parts.budget_allowances(settings, store)
     rules, replicas = gate_rules(settings), connections.replicas
-    admission = AdmissionControl(rules, store.preferences, allowances, parts.CLOCK, replicas)
+    admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, parts.CLOCK, replicas)
     model_service = ModelService(models, store.preferences, access)
     deduplication = Deduplicator(store.preferences)
     ambient = parts.ambient_service(settings, store, models, admission, deduplication.claim_once)

@@ -1,159 +1,100 @@
-"""`/channel`: how the bot answers in a channel, which its managers set."""
+"""`/channel`: how the bot answers in a channel, which its managers set. It follows from `bot.channels.rules`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import assert_never
 
 from bot.channels import texts as channels_texts
-from bot.channels.rules import PlaceAnswer
-from bot.channels.service import MAX_INSTRUCTIONS, MAX_LANGUAGE, PlaceService, is_place_request
-from bot.chat.access.place_rules import OFF, PlaceRule
+from bot.channels.rule import OFF, ChannelRule, Form, Menu, RuleContext, Switch
+from bot.channels.rules import CHANNEL_RULES
+from bot.channels.service import PlaceAnswer, PlaceService, is_place_request
 from bot.chat.commands import declaration
-from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelPart, PanelSelect
+from bot.chat.panels import Filled, Panel, PanelAction, PanelForm, PanelPart, PanelSelect
+
+
+def _ordered(rule: ChannelRule, value: str) -> str:
+    """Return the words that set this value; a text has a colon, so that it is not taken for talk."""
+    return f"{rule.name}{':' if rule.is_text else ''} {value}"
+
 
 # Suggested while a person types; the capitals are to be replaced.
-WORDS = (
-    "history",
-    "undo",
-    "who everyone",
-    "who members",
-    "models NAME, NAME",
-    "model NAME",
-    "instructions: TEXT",
-    "language NAME",
-    "ambient on",
-    "ambient off",
-    "learning on",
-    "learning off",
-    "knowledge on",
-    "knowledge off",
-)
-BOUNDS = (5, 10, 20, 50)  # Suggested numbers of answers a day
+WORDS = ("history", "undo", *(_ordered(rule, words) for rule in CHANNEL_RULES for words in rule.words))
 
 
 async def show(service: PlaceService, call: declaration.CommandCall) -> Panel:
     asker = await call.caller.asker()
     answer = await service.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
-    if answer.chosen is None or call.caller.entry_chars is None:
+    if answer.context is None or call.caller.entry_chars is None:
         return Panel(answer.text, refused=answer.refused)
-    return channel_panel(answer, answer.chosen, service.models)
+    return channel_panel(answer, answer.context)
 
 
-def channel_panel(answer: PlaceAnswer, chosen: Mapping[str, str], models: Sequence[str]) -> Panel:
+def channel_panel(answer: PlaceAnswer, context: RuleContext) -> Panel:
     """Return the panel with the buttons and menus of a channel's manager; other changes are written as words."""
-    actions = [INSTRUCTIONS.button(), LANGUAGE.button()]
-    actions += [MODELS.button()] if models else []
-    for rule in (PlaceRule.LEARNING, PlaceRule.KNOWLEDGE):
-        is_on = chosen.get(rule) != OFF
-        confirm = channels_texts.SURE_TO_LEARN if rule is PlaceRule.LEARNING and not is_on else ""
-        label = (channels_texts.SWITCH_OFF if is_on else channels_texts.SWITCH_ON).format(what=rule)
-        actions.append(PanelAction(label, f"{rule} {'off' if is_on else 'on'}", confirm=confirm))
-    who = {"everyone": channels_texts.PLACE_USUAL[PlaceRule.WHO], "members": channels_texts.FULL_MEMBERS}
-    selects = [(PlaceRule.WHO, who, "")]
-    if models:
-        names = {"usual": channels_texts.PLACE_USUAL[PlaceRule.MODEL]} | {name: name for name in models}
-        selects.append((PlaceRule.MODEL, names, chosen.get(PlaceRule.MODEL, "")))
-    if answer.most_ambient:
-        bounds = {str(bound) for bound in (*BOUNDS, answer.most_ambient) if bound <= answer.most_ambient}
-        bounds |= {current} if (current := chosen.get(PlaceRule.AMBIENT, "")) else set()
-        labels = {number: channels_texts.A_DAY.format(many=number) for number in sorted(bounds, key=int)}
-        selects.append((PlaceRule.AMBIENT, {"off": channels_texts.PLACE_USUAL[PlaceRule.AMBIENT]} | labels, current))
-    parts = [
-        PanelPart(select=PanelSelect(channels_texts.PLACE_RULES[rule], options, current, rule))
-        for rule, options, current in selects
-    ]
-    return Panel(answer.text, tuple(actions), tuple(parts))
+    forms, switches, parts = list[PanelAction](), list[PanelAction](), list[PanelPart]()
+    for rule in CHANNEL_RULES:
+        chosen = context.chosen.get(rule.name, "")
+        for control in rule.controls:
+            match control:
+                case Form(form, choices):
+                    forms += [form.button()] if choices is None or choices(context) else []
+                case Switch(sure):
+                    is_on = chosen != OFF
+                    label = (channels_texts.SWITCH_OFF if is_on else channels_texts.SWITCH_ON).format(what=rule.name)
+                    words = f"{rule.name} {'off' if is_on else 'on'}"
+                    switches.append(PanelAction(label, words, confirm="" if is_on else sure))
+                case Menu(options):
+                    labels = options(context)
+                    current = chosen if chosen in labels else ""
+                    select = PanelSelect(rule.title, labels, current, rule.name)
+                    parts += [PanelPart(select=select)] if labels else []
+                case _:
+                    assert_never(control)
+    return Panel(answer.text, (*forms, *switches), tuple(parts))
 
 
 async def _prefilled(service: PlaceService, call: declaration.CommandCall) -> Filled:
     """The form starts with the current values."""
-    chosen = await service.chosen(call.caller.channel)
-    return {rule.value: chosen.get(rule, "") for rule in PlaceRule}
+    chosen = (await service.context(call.caller.channel)).chosen
+    return {rule.name: chosen.get(rule.name, "") for rule in CHANNEL_RULES}
 
 
-async def _with_models(service: PlaceService, _: declaration.CommandCall) -> PanelForm:
-    choices = {name: name for name in service.models}
-    return replace(MODELS, fields=(replace(MODELS.fields[0], choices=choices),))
+async def _with_choices(control: Form, service: PlaceService, call: declaration.CommandCall) -> PanelForm:
+    form = control.form
+    if control.choices is None:
+        return form
+    choices = control.choices(await service.context(call.caller.channel))
+    return replace(form, fields=(replace(form.fields[0], choices=choices), *form.fields[1:]))
 
 
 async def _words_offered(*_: object) -> Sequence[str]:
     return WORDS
 
 
-INSTRUCTIONS = PanelForm(
-    name="channelwords",
-    label="Instructions…",
-    title="Instructions here",
-    submit="Set",
-    fields=(
-        FormField(
-            PlaceRule.INSTRUCTIONS,
-            "What I should do here",
-            FieldKind.LINES,
-            hint="I read it with every question asked here. Empty for none.",
-            optional=True,
-            max_chars=MAX_INSTRUCTIONS,
-        ),
-    ),
-    words=lambda filled: f"instructions: {filled[PlaceRule.INSTRUCTIONS] or 'none'}",
-)
-LANGUAGE = PanelForm(
-    name="channellanguage",
-    label="Language…",
-    title="Language here",
-    submit="Set",
-    fields=(
-        FormField(
-            PlaceRule.LANGUAGE,
-            "The language of my answers",
-            hint="Such as German. Empty for the usual one.",
-            optional=True,
-            max_chars=MAX_LANGUAGE,
-        ),
-    ),
-    words=lambda filled: f"language {filled[PlaceRule.LANGUAGE] or 'usual'}",
-)
-MODELS = PanelForm(
-    name="channelmodels",
-    label="Models…",
-    title="Models here",
-    submit="Set",
-    fields=(
-        FormField(
-            PlaceRule.MODELS,
-            "The only models here",
-            FieldKind.PICKS,
-            hint="None of them: all that people may choose.",
-            optional=True,
-        ),
-    ),
-    words=lambda filled: f"models {filled[PlaceRule.MODELS] or 'all'}",
-)
+FORMS = tuple(control for rule in CHANNEL_RULES for control in rule.controls if isinstance(control, Form))
 
 COMMAND = declaration.Command(
     name="channel",
     summary="Show how I answer in this channel; who manages it changes that",
     run=show,
     suggests={"words": _words_offered},
-    prefills={form.name: _prefilled for form in (INSTRUCTIONS, LANGUAGE, MODELS)},
-    builds={MODELS.name: _with_models},
+    prefills={control.form.name: _prefilled for control in FORMS},
+    builds={control.form.name: partial(_with_choices, control) for control in FORMS if control.choices is not None},
     arguments=(
         declaration.Argument(
             "words",
-            "who, models, model, instructions, language, ambient, learning, knowledge; history or undo",
+            f"{', '.join(rule.name for rule in CHANNEL_RULES)}; history or undo",
             mentions=True,
         ),
     ),
     scope=declaration.CommandScope.SERVERS,
     bare=False,
-    forms=(INSTRUCTIONS, LANGUAGE, MODELS),
+    forms=tuple(control.form for control in FORMS),
     phrases=("channel settings", "show channel settings"),
     means=lambda words, _: is_place_request(words),
     examples={
-        "who members": "let only full members ask; or name people and roles",
-        "models NAME, NAME": "let only these models answer; `model NAME` for who chose none",
-        "instructions: Answer with a link to our wiki": "have me read this with every question here",
-        "ambient on": "have me answer open questions that nobody put to me, some a day",
-        "learning off": "have me learn nothing about anybody from this channel",
+        **{_ordered(rule, words): does for rule in CHANNEL_RULES for words, does in rule.examples.items()},
         "undo": "take the last change back; `history` shows them all",
     },
 )

@@ -1,17 +1,409 @@
-"""What `/channel` shows."""
+"""The rules that managers can set for a channel, each as one value (`bot.channels.rule`). A new one is added here."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Final
+
+from agent import texts
+from agent.admission_terms import Authority
+from agent.context import Persona
+from agent.errors import Refused
+from agent.incoming import Incoming, Quoted
+from agent.memory.audience import PersonAudience
+from agent.memory.secrets import has_secret
+from agent.protocol.render import joined, neutralise
+from bot.channels import texts as channels_texts
+from bot.channels.ambient_state import AmbientState
+from bot.channels.rule import (
+    Announcement,
+    ChannelRule,
+    Form,
+    Menu,
+    OnPrompt,
+    OnQuestion,
+    RuleContext,
+    Switch,
+    is_usual,
+    plain,
+    switch_value,
+)
+from bot.chat.access import place_rules
+from bot.chat.access.acl import AccessKind, AccessRules, parse_entries, parse_entry
+from bot.chat.access.place_rules import OFF, place_owner
+from bot.chat.askers import Requester
+from bot.chat.panels import FieldKind, FormField, PanelForm
+from bot.chat.texts import replies as reply_texts
+from bot.chat.texts.formatting import counted, literal
+from bot.memory import texts as memory_texts
+
+MAX_INSTRUCTIONS: Final = 1_000  # About 250 tokens, which are part of the prefix of every question asked there
+MAX_LANGUAGE: Final = 40
+MAX_LISTED: Final = 50  # People, roles and models in one list
+MAX_DIGITS: Final = 7  # `int` refuses very long numbers with an error
+DAILY: Final = 10  # Ambient answers a day, where the request is "on" without a number
+BOUNDS: Final = (5, 10, 20, 50)  # Suggested numbers of answers a day
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceAnswer:
-    """The answer of `/channel`, as Markdown. `chosen`: the choices by rule; None for a person who may not change them.
+# Who may ask.
 
-    `most_ambient`: the operator's limit of ambient answers a day. `refused`: nothing was done; `text` says why.
-    """
+MEMBERS: Final = "members"  # In place of an entry: all full members
+# A role of Discord, or a user group of Slack, as their clients write it.
+_MENTIONED: Final = re.compile(r"<@&(\d{1,20})>|<!subteam\^(S\w{1,20})(?:\|[^<>]{0,100})?>", re.ASCII)
 
-    text: str
-    chosen: Mapping[str, str] | None = None
-    most_ambient: int = 0
-    refused: bool = False
+
+def _read_who(words: str) -> str:
+    given = _MENTIONED.sub(lambda mention: f" role:{mention[1] or mention[2]} ", words).replace(",", " ").split()
+    listed = [word for word in given if word.casefold() not in {"and", "only"}]
+    if len(listed) == 1 and is_usual(listed[0]):
+        return ""
+    entries = [word.casefold() if word.casefold() == MEMBERS else word for word in listed[:MAX_LISTED]]
+    try:
+        parse_entries(",".join(entry for entry in entries if entry != MEMBERS))
+    except ValueError:
+        raise Refused(channels_texts.WHO_UNCLEAR) from None
+    if not entries or any(entry.startswith(("team:", "channel:")) for entry in entries):
+        raise Refused(channels_texts.WHO_UNCLEAR)
+    return " ".join(dict.fromkeys(entries))
+
+
+async def _check_who(value: str, context: RuleContext) -> None:
+    # Slack is asked only about the user groups that the settings name: in another one nobody would be found, and all
+    # would be locked out.
+    if any(role.startswith("role:S") and not _knows(context.access, role) for role in value.split()):
+        raise Refused(channels_texts.GROUP_UNKNOWN)
+
+
+def _knows(access: AccessRules, role: str) -> bool:
+    """Return whether the operator's settings name this role."""
+    known = {entry.id for entry in access.allow if entry.kind is AccessKind.ROLE}
+    known |= {entry.id for roles in access.models.values() for entry in roles if entry.kind is AccessKind.ROLE}
+    return role.partition(":")[2] in known
+
+
+def _refuse_others(value: str, incoming: Incoming) -> str | None:
+    listed, who = value.split(), Requester.wrote(incoming)
+    if MEMBERS in listed and incoming.authority >= Authority.EMPLOYEE:
+        return None
+    is_listed = any(parse_entry(entry).matches(who) for entry in listed if entry != MEMBERS)
+    return None if is_listed else reply_texts.CLOSED_HERE
+
+
+def _mention(entry: str) -> str:
+    """Format an entry as a mention, which the platform's client shows as a name."""
+    kind, _, id_ = entry.partition(":")
+    if kind == AccessKind.PERSON:
+        return f"<@{id_.rpartition(':')[2]}>"
+    if kind == AccessKind.ROLE:
+        return f"<!subteam^{id_}>" if id_.startswith("S") else f"<@&{id_}>"
+    return channels_texts.FULL_MEMBERS
+
+
+WHO: Final = ChannelRule(
+    name="who",
+    title=channels_texts.WHO_TITLE,
+    usual=channels_texts.WHO_USUAL,
+    usage=channels_texts.WHO_USAGE,
+    read=_read_who,
+    words=("everyone", MEMBERS),
+    examples={MEMBERS: "let only full members ask; or name people and roles"},
+    shown=lambda value: ", ".join(map(_mention, value.split())),
+    controls=(Menu(lambda _: {"everyone": channels_texts.WHO_USUAL, MEMBERS: channels_texts.FULL_MEMBERS}),),
+    check=_check_who,
+    effects=(OnQuestion(_refuse_others),),
+)
+
+
+# Models: `bot.models.service` reads both rules.
+
+
+def _read_models(words: str) -> str:
+    names = [] if is_usual(words) else words.replace(",", " ").split()
+    return " ".join(dict.fromkeys(names[:MAX_LISTED]))
+
+
+def _read_model(words: str) -> str | None:
+    if len(words.split()) != 1:
+        return None
+    return "" if is_usual(words) else words
+
+
+async def _check_models(value: str, context: RuleContext) -> None:
+    if not set(value.split()) <= set(context.models):
+        names = context.models
+        raise Refused(reply_texts.model_not_allowed(names) if names else channels_texts.ONE_MODEL)
+
+
+async def _check_model(value: str, context: RuleContext) -> None:
+    await _check_models(value, context)
+    allowed = context.chosen.get(place_rules.MODELS, "").split()
+    if value and allowed and value not in allowed:
+        raise Refused(channels_texts.NOT_AMONG_MODELS.format(names=", ".join(allowed)))
+
+
+def _named(context: RuleContext) -> Mapping[str, str]:
+    return {name: name for name in context.models}
+
+
+def _model_menu(context: RuleContext) -> Mapping[str, str]:
+    return {"usual": channels_texts.MODEL_USUAL, **_named(context)} if context.models else {}
+
+
+MODELS: Final = ChannelRule(
+    name=place_rules.MODELS,
+    title=channels_texts.MODELS_TITLE,
+    usual=channels_texts.MODELS_USUAL,
+    usage="`models`",
+    read=_read_models,
+    words=("NAME, NAME",),
+    examples={"NAME, NAME": "let only these models answer; `model NAME` for who chose none"},
+    shown=lambda value: ", ".join(map(literal, value.split())),
+    controls=(
+        Form(
+            PanelForm(
+                name="channelmodels",
+                label="Models…",
+                title="Models here",
+                submit="Set",
+                fields=(
+                    FormField(
+                        place_rules.MODELS,
+                        "The only models here",
+                        FieldKind.PICKS,
+                        hint="None of them: all that people may choose.",
+                        optional=True,
+                    ),
+                ),
+                words=lambda filled: f"models {filled[place_rules.MODELS] or 'all'}",
+            ),
+            _named,
+        ),
+    ),
+    check=_check_models,
+)
+MODEL: Final = ChannelRule(
+    name=place_rules.MODEL,
+    title=channels_texts.MODEL_TITLE,
+    usual=channels_texts.MODEL_USUAL,
+    usage="`model`",
+    read=_read_model,
+    words=("NAME",),
+    controls=(Menu(_model_menu),),
+    check=_check_model,
+)
+
+
+# Instructions: they belong to the place and stay when their author leaves. They are text for the model; no code that
+# decides about audience, authority or calls reads them.
+
+
+def _read_instructions(words: str) -> str:
+    text = "" if is_usual(words) else "\n".join(line.strip() for line in words.splitlines()).strip()
+    if len(text) > MAX_INSTRUCTIONS:
+        raise Refused(channels_texts.INSTRUCTIONS_TOO_LONG.format(most=MAX_INSTRUCTIONS))
+    return text
+
+
+async def _check_instructions(value: str, _: RuleContext) -> None:
+    if has_secret(value):
+        raise Refused(memory_texts.NO_SECRETS)
+
+
+def _instruct(value: str, persona: Persona, asked: Incoming) -> Persona:
+    if isinstance(asked.place.audience, PersonAudience):  # managers do not read along, so they give no orders
+        return replace(persona, quoted=(*persona.quoted, Quoted(texts.PLACE_INSTRUCTIONS_QUOTED, "", value)))
+    quoted = [texts.PLACE_INSTRUCTIONS, *(f"> {line}" for line in neutralise(value).splitlines())]
+    return replace(persona, channel_instructions=joined([persona.channel_instructions, "\n".join(quoted)]))
+
+
+INSTRUCTIONS: Final = ChannelRule(
+    name="instructions",
+    title=channels_texts.INSTRUCTIONS_TITLE,
+    usual=channels_texts.INSTRUCTIONS_USUAL,
+    usage="`instructions:`",
+    read=_read_instructions,
+    words=("TEXT",),
+    examples={"Answer with a link to our wiki": "have me read this with every question here"},
+    controls=(
+        Form(
+            PanelForm(
+                name="channelwords",
+                label="Instructions…",
+                title="Instructions here",
+                submit="Set",
+                fields=(
+                    FormField(
+                        "instructions",
+                        "What I should do here",
+                        FieldKind.LINES,
+                        hint="I read it with every question asked here. Empty for none.",
+                        optional=True,
+                        max_chars=MAX_INSTRUCTIONS,
+                    ),
+                ),
+                words=lambda filled: f"instructions: {filled['instructions'] or 'none'}",
+            )
+        ),
+    ),
+    is_text=True,
+    check=_check_instructions,
+    effects=(OnPrompt(_instruct),),
+)
+
+
+# The language of answers.
+
+
+def _read_language(words: str) -> str | None:
+    # The language becomes part of the prompt, so it may hold nothing but a name.
+    is_name = len(words) <= MAX_LANGUAGE and all(char.isalpha() or char in " -()" for char in words)
+    if not is_name:
+        return None
+    return "" if is_usual(words) else words
+
+
+def _speak(value: str, persona: Persona, _: Incoming) -> Persona:
+    return replace(persona, language_rule=texts.LANGUAGE_HERE.format(language=value))
+
+
+LANGUAGE: Final = ChannelRule(
+    name="language",
+    title=channels_texts.LANGUAGE_TITLE,
+    usual=channels_texts.LANGUAGE_USUAL,
+    usage="`language`",
+    read=_read_language,
+    words=("NAME",),
+    controls=(
+        Form(
+            PanelForm(
+                name="channellanguage",
+                label="Language…",
+                title="Language here",
+                submit="Set",
+                fields=(
+                    FormField(
+                        "language",
+                        "The language of my answers",
+                        hint="Such as German. Empty for the usual one.",
+                        optional=True,
+                        max_chars=MAX_LANGUAGE,
+                    ),
+                ),
+                words=lambda filled: f"language {filled['language'] or 'usual'}",
+            )
+        ),
+    ),
+    effects=(OnPrompt(_speak),),
+)
+
+
+# Answers that nobody asked for: `bot.channels.ambient` reads this rule.
+
+
+def _read_ambient(words: str) -> str | None:
+    number = {"on": str(DAILY), "off": "0"}.get(plain(words), words)
+    if not (number.isascii() and number.isdecimal() and len(number) < MAX_DIGITS):
+        return None
+    return str(int(number)) if int(number) else ""
+
+
+async def _check_ambient(value: str, context: RuleContext) -> None:
+    if not value:
+        return
+    if not context.most_ambient:
+        raise Refused(channels_texts.NO_AMBIENT)
+    if int(value) > context.most_ambient:
+        raise Refused(channels_texts.AMBIENT_MOST.format(most=context.most_ambient))
+    # Switched on without messages or a model to judge them, it would look as if the bot had nothing to say.
+    if context.deaf:
+        raise Refused(context.deaf)
+
+
+def _announce_ambient(before: str, after: str, who: str) -> Announcement | None:
+    if after and not before:
+        many = counted(int(after), "answer", "answers")
+        return Announcement(channels_texts.SAID_AMBIENT_ON.format(who=who, many=many))
+    # They may be switched off without a notice.
+    return None if after else Announcement(channels_texts.SAID_AMBIENT_OFF.format(who=who), is_required=False)
+
+
+async def _begin_ambient(before: str, _: str, context: RuleContext) -> None:
+    """Let the next answer say again how they are switched off."""
+    owner = place_owner(context.channel)
+    stored = None if before else (await context.preferences.all_of(owner)).get(AmbientState.NAME)
+    if stored is not None:  # else nothing was answered there yet; a concurrent newer state wins
+        reset = AmbientState.from_preferences({AmbientState.NAME: stored}).switched_on()
+        await context.preferences.swap(owner, AmbientState.NAME, stored, str(reset))
+
+
+def _ambient_menu(context: RuleContext) -> Mapping[str, str]:
+    if not context.most_ambient:
+        return {}
+    bounds = {str(bound) for bound in (*BOUNDS, context.most_ambient) if bound <= context.most_ambient}
+    bounds |= {chosen} if (chosen := context.chosen.get("ambient", "")) else set()
+    labels = {number: channels_texts.A_DAY.format(many=number) for number in sorted(bounds, key=int)}
+    return {"off": channels_texts.AMBIENT_USUAL} | labels
+
+
+AMBIENT: Final = ChannelRule(
+    name="ambient",
+    title=channels_texts.AMBIENT_TITLE,
+    usual=channels_texts.AMBIENT_USUAL,
+    usage=channels_texts.AMBIENT_USAGE,
+    read=_read_ambient,
+    words=("on", "off"),
+    examples={"on": "have me answer open questions that nobody put to me, some a day"},
+    shown=lambda value: channels_texts.AMBIENT_ON.format(many=counted(int(value), "answer", "answers")),
+    controls=(Menu(_ambient_menu),),
+    check=_check_ambient,
+    announcement=_announce_ambient,
+    follows=_begin_ambient,
+)
+
+
+# Learning: stored as a pause for everyone there (`bot.memory.pauses`).
+
+
+async def _is_learning(context: RuleContext) -> str:
+    return OFF if any(pause.for_everybody for pause in await context.pauses.lasting("", context.channel)) else ""
+
+
+async def _pause(_: str, after: str, context: RuleContext) -> None:
+    await context.pauses.set(None, context.channel, on=after == OFF)
+
+
+def _announce_learning(_: str, after: str, who: str) -> Announcement | None:
+    return None if after else Announcement(channels_texts.SAID_LEARNING_ON.format(who=who))
+
+
+LEARNING: Final = ChannelRule(
+    name="learning",
+    title=channels_texts.LEARNING_TITLE,
+    usual=channels_texts.LEARNING_USUAL,
+    usage="`learning` (`on`, `off`)",
+    read=switch_value,
+    words=("on", "off"),
+    examples={"off": "have me learn nothing about anybody from this channel"},
+    controls=(Switch(sure=channels_texts.SURE_TO_LEARN),),
+    announcement=_announce_learning,
+    follows=_pause,
+    current=_is_learning,
+)
+
+# Documents: the tool that searches them reads this rule.
+KNOWLEDGE: Final = ChannelRule(
+    name=place_rules.KNOWLEDGE,
+    title=channels_texts.KNOWLEDGE_TITLE,
+    usual=channels_texts.KNOWLEDGE_USUAL,
+    usage="`knowledge` (`on`, `off`)",
+    read=switch_value,
+    words=("on", "off"),
+    controls=(Switch(),),
+)
+
+CHANNEL_RULES: Final = (WHO, MODELS, MODEL, INSTRUCTIONS, LANGUAGE, AMBIENT, LEARNING, KNOWLEDGE)
+"""In the order in which `/channel` lists them."""
+
+
+def rule_named(name: str) -> ChannelRule | None:
+    return next((rule for rule in CHANNEL_RULES if rule.name == name), None)

@@ -1,7 +1,5 @@
 """The texts of `/channel`."""
 
-from collections.abc import Mapping
-
 # `/channel`
 
 SWITCH_ON = "Switch {what} on"
@@ -10,32 +8,28 @@ A_DAY = "On: {many} a day at most"
 
 
 PLACE_HEADING = "**How I answer in this channel**"
-PLACE_RULES: Mapping[str, str] = {
-    "who": "Who may ask",
-    "models": "Models",
-    "model": "Model of who chose none",
-    "instructions": "Instructions",
-    "language": "Language",
-    "ambient": "Answers without a mention",
-    "learning": "Learning",
-    "knowledge": "Documents",
-}
-PLACE_USUAL: Mapping[str, str] = {
-    "who": "everybody who may ask me at all",
-    "models": "all that people may choose",
-    "model": "the usual one",
-    "instructions": "none",
-    "language": "as usual",
-    "ambient": "off",
-    "learning": "on, from who has not switched it off",
-    "knowledge": "found in answers",
-}
+WHO_TITLE = "Who may ask"
+WHO_USUAL = "everybody who may ask me at all"
+WHO_USAGE = "`who` (`everyone`, `members`, or people and roles)"
+MODELS_TITLE = "Models"
+MODELS_USUAL = "all that people may choose"
+MODEL_TITLE = "Model of who chose none"
+MODEL_USUAL = "the usual one"
+INSTRUCTIONS_TITLE = "Instructions"
+INSTRUCTIONS_USUAL = "none"
+LANGUAGE_TITLE = "Language"
+LANGUAGE_USUAL = "as usual"
+AMBIENT_TITLE = "Answers without a mention"
+AMBIENT_USUAL = "off"
+AMBIENT_USAGE = "`ambient` (`on`, `off`, or how many answers a day)"
+LEARNING_TITLE = "Learning"
+LEARNING_USUAL = "on, from who has not switched it off"
+KNOWLEDGE_TITLE = "Documents"
+KNOWLEDGE_USUAL = "found in answers"
 FULL_MEMBERS = "full members"
 AMBIENT_ON = "on, {many} a day at most"
 PLACE_USAGE = (
-    "Write `/channel` and `who` (`everyone`, `members`, or people and roles), `models`, `model`, `instructions:`, "
-    "`language`, `ambient` (`on`, `off`, or how many answers a day), `learning` or `knowledge` (`on`, `off`) with what "
-    "is to hold; `history` shows the changes, `undo` takes the last one back."
+    "Write `/channel` and {rules} with what is to hold; `history` shows the changes, `undo` takes the last one back."
 )
 NOT_YOUR_CHANNEL = "Only who manages this channel changes that."
 NO_CHANNEL_HERE = "This is no channel: please use `/channel` in the one that is meant."

@@ -1,9 +1,10 @@
 """What the chat bot needs of features, which implement these ports."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from agent.context import Persona
 from agent.incoming import Incoming
 from agent.messages import ModelCall
 from bot.chat.askers import Requester
@@ -46,9 +47,44 @@ class BudgetChecks(Protocol):
         ...
 
 
+class ChannelRules(Protocol):
+    """What the managers of a channel have set for it. Its methods raise StoreError."""
+
+    async def refusal(self, incoming: Incoming) -> str | None:
+        """Return why this message is not answered there, a sentence for its author; None if it is."""
+        ...
+
+    async def persona(self, usual: Persona, question: Incoming) -> Persona:
+        """Return who the bot is for this question. For the questions of one channel it is the same, for caches."""
+        ...
+
+    async def answer(self, question: Incoming) -> Callable[[str], str]:
+        """Return what shapes the answer, while it grows and once it is complete; it is pure."""
+        ...
+
+
 class NoBudgets:
     async def budget_left(self, incoming: Incoming, calls: Sequence[ModelCall] = ()) -> str | None:  # noqa: ARG002 -- a port's
         return None
 
 
 NO_BUDGETS: Final = NoBudgets()
+
+
+class NoChannelRules:
+    async def refusal(self, incoming: Incoming) -> str | None:  # noqa: ARG002 -- a port's
+        return None
+
+    async def persona(self, usual: Persona, question: Incoming) -> Persona:  # noqa: ARG002 -- a port's
+        return usual
+
+    async def answer(self, question: Incoming) -> Callable[[str], str]:  # noqa: ARG002 -- a port's
+        return unshaped
+
+
+def unshaped(text: str) -> str:
+    """Return an answer as it was written."""
+    return text
+
+
+NO_CHANNEL_RULES: Final = NoChannelRules()

@@ -8,7 +8,8 @@ from agent.incoming import Incoming
 from agent.ports.model import Provider
 from agent.ports.preferences import Preferences
 from bot.chat.access.acl import AccessRules, may_use
-from bot.chat.access.place_rules import PlaceRule, rules_at
+from bot.chat.access.place_rules import MODEL as MODEL_RULE
+from bot.chat.access.place_rules import rules_at
 from bot.chat.askers import Requester
 from bot.chat.ports import ModelMenu
 from bot.models import texts as models_texts
@@ -59,7 +60,7 @@ class ModelService:
         rules = await rules_at(self.preferences, who.channel)
         available = self._available(who)
         allowed = tuple(name for name in rules.models if name in available)
-        preferred = rules.text(PlaceRule.MODEL)
+        preferred = rules.text(MODEL_RULE)
         return PlaceModels(allowed, preferred if preferred in (allowed or available) else "")
 
     def _available(self, who: Requester, place: PlaceModels | None = None) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from bot.app.host import BotHost
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
+from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.readers import Readers
@@ -108,7 +109,7 @@ def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: Admis
     chooses = model or RehearsalProvider(sleep=clock.sleep)
     return AmbientService(
         preferences=store.preferences,
-        admission=AdmissionControl(rules, store.preferences, NO_BUDGETS, clock),
+        admission=AdmissionControl(rules, ChannelEffects(store.preferences), NO_BUDGETS, clock),
         spending=store.spending,
         ledger=store.ledger,
         jobs=store.jobs,
@@ -180,7 +181,7 @@ def host_on(
     links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
     health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
     operators = OperatorService(links, operates, health)
-    admission = AdmissionControl(rules, store.preferences, allowances, clock)
+    admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, clock)
     services = CommandServices(
         memories=memories,
         policies=PolicyService(store.facts, clock, audiences, operates),

@@ -18,9 +18,9 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from bot.app.host import BotHost
-from bot.app.parts import persona_here
 from bot.budgets.budgets import BudgetAllowances, Budgets, ModelNote
 from bot.budgets.report import FooterStyle
+from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.attachments.read_again import ReadAgainTool
@@ -69,7 +69,7 @@ def turns_host(
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
-    spending = AdmissionControl(AdmissionRules(), store.preferences, allowances, clock)
+    spending = AdmissionControl(AdmissionRules(), ChannelEffects(store.preferences), allowances, clock)
     longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
     policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     questions = QuestionService(store.open_questions, clock)
@@ -80,12 +80,13 @@ def turns_host(
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     ambient = ambient_on(store, judge or model, clock, AdmissionRules(access))
 
-    def usual(_: Incoming) -> Persona:
+    async def usual(_: Incoming) -> Persona:
         return Persona("You are a bot.", "Answer in English.")
 
     mind = AgentConfig(
         provider=always(model),
-        persona=partial(persona_here, store.preferences, usual),
+        persona=usual,
+        channel_rules=ChannelEffects(store.preferences),
         tools=toolbox,
         policy=policy,
         audit=store.audit,

@@ -35,7 +35,7 @@ from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Known
 from agent.turn_setup import ContextConfig
 from bot.app.host import BotHost
-from bot.app.parts import persona_here
+from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
@@ -247,7 +247,8 @@ class Bot:
         everywhere = off is Mechanism.MEMBERSHIP
         mind = AgentConfig(
             provider=always(self.model),
-            persona=partial(persona_here, store.preferences, self._persona),
+            persona=self._persona,
+            channel_rules=ChannelEffects(store.preferences),
             tools=Toolbox(core, sources, policy, frozenset(ToolEffect)),
             policy=policy,
             context=ContextConfig(
@@ -272,7 +273,7 @@ class Bot:
         fetcher = Fetcher(WebGuard(), "Test/1", self.clock, *net, robots=False, limits=limits)
         return [WebFetchTool(fetcher, PageReader(patient_reader()), page_cache(self.clock), PATIENCE_S)]
 
-    def _persona(self, _: Incoming) -> Persona:
+    async def _persona(self, _: Incoming) -> Persona:
         instructions = self.instructions if self.off is Mechanism.NOT_READ else ""
         return Persona("You are a bot.", "Answer in English.", instructions)
 

@@ -13,12 +13,10 @@ from agent.errors import Refused
 from agent.incoming import Incoming
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
-from agent.ports.preferences import Preferences
 from bot.chat.access import acl
 from bot.chat.access.acl import AccessRules
-from bot.chat.access.place_rules import rules_at
 from bot.chat.askers import Requester
-from bot.chat.ports import BudgetChecks
+from bot.chat.ports import BudgetChecks, ChannelRules
 from bot.chat.replicas import Replicas
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, local_moment
@@ -168,8 +166,7 @@ class AdmissionControl:
     """
 
     rules: AdmissionRules
-    preferences: Preferences
-    """They hold the rules of channels."""
+    channel_rules: ChannelRules
     budgets: BudgetChecks
     clock: Clock
     replicas: Replicas | None = None
@@ -213,8 +210,8 @@ class AdmissionControl:
         why = acl.refusal(self.rules.access, incoming)
         if why is not None or self.is_exempt(incoming):
             return why
-        rules = await rules_at(self.preferences, incoming.channel)
-        return None if rules.admits(Requester.wrote(incoming), incoming.authority) else reply_texts.CLOSED_HERE
+        # Those who could change the rules are not bound by them, so that they cannot be locked out.
+        return None if incoming.authority >= Authority.MANAGER else await self.channel_rules.refusal(incoming)
 
     async def admit_context(self, incoming: Incoming) -> bool:
         """Count a message that is only context; return whether it may be stored. A refusal is not shown."""

@@ -187,6 +187,13 @@ class LiveReply:
         self._draft.record_event(event)
         self._wake()
 
+    def shape_answer(self, shape: Callable[[str], str]) -> None:
+        """Show the growing answer as `shape` returns it (`bot.chat.ports.ChannelRules`); called before it begins."""
+        self._draft.shape = shape
+
+    def shaped(self, answer: str) -> str:
+        return self._draft.shape(answer)
+
     def record_context(self, texts: Iterable[str], progress: Progress) -> None:
         """Record the texts that the turn has read, and the calls and results that came before it was resumed."""
         self._draft.record_read(texts)

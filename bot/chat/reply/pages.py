@@ -4,7 +4,7 @@ A step shows which tool runs and how it ended, but no arguments and no results: 
 see, and others may read the page. Only a step's trace shows them, on surfaces that only the asker reads.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
@@ -15,6 +15,7 @@ from agent.addresses import AddressesRead
 from agent.citations import Citations
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.render import ReplyText
+from bot.chat.ports import unshaped
 from bot.chat.reply.link_addresses import show_addresses
 from bot.chat.reply.markdown import close_markdown
 from bot.chat.reply.split import Page, Pager
@@ -89,6 +90,7 @@ class Draft:
         self.question_count = 0  # How often a call began to wait for the asker
         self.addresses = AddressesRead()
         self._citations = Citations()
+        self.shape: Callable[[str], str] = unshaped
         self.status = ""
         self.note = ""
         self._note_call = ""
@@ -134,6 +136,7 @@ class Draft:
                 self._end_step(name, STEP_STATES[result.status], reply_texts.OUTPUTS[result.status], trace)
             case events.TurnPutAside(calls):
                 tools = ", ".join(f"`{name}`" for name in sorted({call.name for call in calls.values()}))
+                self.shape = unshaped  # what it waits for must be seen
                 self._begin_part()
                 self._add(reply_texts.WAITS_FOR_CONSENT.format(tools=tools))
             case events.ModelAnswered() | events.ModelSwitched() | events.HandleOpened() | events.HandleClosed():
@@ -197,9 +200,10 @@ class Draft:
         text = self._final_text
         if text is None:
             text = self._reply.text if self._ended else self._reply.settled
-        if self._is_text_given or not self._citations.known:
+        if self._is_text_given:
             return text
-        return self._citations.shown(text, complete=self.complete)
+        text = self.shape(text)
+        return self._citations.shown(text, complete=self.complete) if self._citations.known else text
 
     def _end_step(self, name: str, state: StepState, output: str, trace: str = "") -> None:
         if name in self._steps:  # else it started in an earlier process

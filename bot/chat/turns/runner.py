@@ -145,6 +145,7 @@ class TurnRunner:
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self._ledger.set_text(claim, files.spoken)
+            live.shape_answer(await self._config.channel_rules.answer(claim.incoming))
             groups = await self._groups(claim.incoming.place)
             provider = await self._config.provider(claim.incoming)
             context, until = await self._known(claim, rule, tools, groups, turn.progress, files, provider.capabilities)
@@ -179,6 +180,8 @@ class TurnRunner:
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
+        if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
+            closing = replace(closing, reply=live.shaped(closing.reply))
         closing = _with_sources(claim, closing, turn.progress)
         closing = closed(closing, turn, claim.incoming.place)
         return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
@@ -199,7 +202,8 @@ class TurnRunner:
         capabilities: Capabilities,
     ) -> tuple[Context, int | None]:
         """See `ContextComposer.compose`. Raises StoreError."""
-        persona, contents = await self._config.persona(claim.incoming), FileContents(files.images, files.quoted)
+        usual, contents = await self._config.persona(claim.incoming), FileContents(files.images, files.quoted)
+        persona = await self._config.channel_rules.persona(usual, claim.incoming)
         context, until = await self._contexts.compose(claim, persona, tools, groups, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, own_words=context.own_words[:-1])

@@ -21,7 +21,7 @@ from agent.turn_records import Claim
 from agent.turn_setup import ContextConfig
 from bot.chat.attachments.reading import Attached
 from bot.chat.feature import Feature
-from bot.chat.ports import NO_BUDGETS, BudgetChecks
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRules
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.turn_events import HandleNotes
 
@@ -144,6 +144,7 @@ class AgentConfig:
     questions: ToolQuestions | None = None
     """Where a tool asks the person something during a call."""
     budgets: BudgetChecks = NO_BUDGETS
+    channel_rules: ChannelRules = NO_CHANNEL_RULES
     readers: GroupReaders = NO_GROUPS
     files: FileReader = NO_FILES
     learning: LearningRules = NOTHING_LEARNED

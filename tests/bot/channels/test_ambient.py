@@ -15,6 +15,7 @@ from agent.turn_records import Closing
 from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
 from bot.channels.ambient import WAIT_S, AmbientService, is_yes
 from bot.channels.ambient_state import EXAMINED_PER_ANSWER, MARKS, AmbientState
+from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.place_rules import place_owner
@@ -56,7 +57,7 @@ class World:
         allowances = BudgetAllowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
         return AmbientService(
             preferences=self.store.preferences,
-            admission=AdmissionControl(self.rules, self.store.preferences, allowances, self.clock),
+            admission=AdmissionControl(self.rules, ChannelEffects(self.store.preferences), allowances, self.clock),
             spending=self.store.spending,
             ledger=self.store.ledger,
             jobs=self.store.jobs,

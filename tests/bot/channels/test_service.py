@@ -10,6 +10,7 @@ from agent.errors import Refused, StoreError
 from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
 from agent.ports.tools import Asker
+from bot.channels import rules
 from bot.channels import texts as channels_texts
 from bot.channels.service import (
     ChangePlace,
@@ -21,7 +22,7 @@ from bot.channels.service import (
     read_place_request,
 )
 from bot.chat.access.acl import AccessRules, parse_entries, parse_model_access
-from bot.chat.access.place_rules import PlaceRule, place_owner
+from bot.chat.access.place_rules import place_owner
 from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
 from bot.memory.pauses import LearningPauses
@@ -44,21 +45,21 @@ PUBLIC = Place(TeamAudience("slack:T1"))
         ("history", ShowPlace(past=True)),
         ("undo", UndoChange()),
         ("undo 12", UndoChange(12)),
-        ("who everyone", ChangePlace(PlaceRule.WHO, "")),
-        ("who members", ChangePlace(PlaceRule.WHO, "members")),
-        ("who person:slack:T1:U1 and <@&77>", ChangePlace(PlaceRule.WHO, "person:slack:T1:U1 role:77")),
-        ("who <!subteam^S1|@devs>, Members", ChangePlace(PlaceRule.WHO, "role:S1 members")),
-        ("models ollama:a, ollama:b", ChangePlace(PlaceRule.MODELS, "ollama:a ollama:b")),
-        ("models all", ChangePlace(PlaceRule.MODELS, "")),
-        ("model usual", ChangePlace(PlaceRule.MODEL, "")),
-        ("instructions: Be brief.\n  And kind.", ChangePlace(PlaceRule.INSTRUCTIONS, "Be brief.\nAnd kind.")),
-        ("instructions none", ChangePlace(PlaceRule.INSTRUCTIONS, "")),
-        ("language Português (Brasil)", ChangePlace(PlaceRule.LANGUAGE, "Português (Brasil)")),
-        ("ambient on", ChangePlace(PlaceRule.AMBIENT, "10")),
-        ("ambient 007", ChangePlace(PlaceRule.AMBIENT, "7")),
-        ("ambient off", ChangePlace(PlaceRule.AMBIENT, "")),
-        ("learning off", ChangePlace(PlaceRule.LEARNING, "off")),
-        ("knowledge on", ChangePlace(PlaceRule.KNOWLEDGE, "")),
+        ("who everyone", ChangePlace(rules.WHO, "")),
+        ("who members", ChangePlace(rules.WHO, "members")),
+        ("who person:slack:T1:U1 and <@&77>", ChangePlace(rules.WHO, "person:slack:T1:U1 role:77")),
+        ("who <!subteam^S1|@devs>, Members", ChangePlace(rules.WHO, "role:S1 members")),
+        ("models ollama:a, ollama:b", ChangePlace(rules.MODELS, "ollama:a ollama:b")),
+        ("models all", ChangePlace(rules.MODELS, "")),
+        ("model usual", ChangePlace(rules.MODEL, "")),
+        ("instructions: Be brief.\n  And kind.", ChangePlace(rules.INSTRUCTIONS, "Be brief.\nAnd kind.")),
+        ("instructions none", ChangePlace(rules.INSTRUCTIONS, "")),
+        ("language Português (Brasil)", ChangePlace(rules.LANGUAGE, "Português (Brasil)")),
+        ("ambient on", ChangePlace(rules.AMBIENT, "10")),
+        ("ambient 007", ChangePlace(rules.AMBIENT, "7")),
+        ("ambient off", ChangePlace(rules.AMBIENT, "")),
+        ("learning off", ChangePlace(rules.LEARNING, "off")),
+        ("knowledge on", ChangePlace(rules.KNOWLEDGE, "")),
         ("who", None),
         ("who is there?", None),
         ("who team:T1", None),
@@ -125,7 +126,7 @@ class World:
         return f"no: {answer.text}" if answer.refused else answer.text
 
     async def chosen(self) -> Mapping[str, str]:
-        return {name: one for name, one in (await (await self.service()).chosen(CHANNEL)).items() if one}
+        return (await (await self.service()).context(CHANNEL)).chosen
 
 
 async def test_each_change_is_in_the_history_without_a_name_and_in_the_audit_with_one() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from agent.admission_terms import Authority, Rate, Whose
 from agent.errors import Refused
+from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import MINUTE, AdmissionControl, AdmissionRules, RateLimits
 from bot.chat.askers import Requester
 from bot.chat.ports import NO_BUDGETS
@@ -31,7 +32,9 @@ class Process:
     def __post_init__(self) -> None:
         self.rates = WatchedRates(self.store.shared_rates)
         self.replicas = Replicas(self.store.shard_leases, self.rates, self.name, self.clock, patience_s=10.0)
-        self.gate = AdmissionControl(TWO_A_MINUTE, self.store.preferences, NO_BUDGETS, self.clock, self.replicas)
+        self.gate = AdmissionControl(
+            TWO_A_MINUTE, ChannelEffects(self.store.preferences), NO_BUDGETS, self.clock, self.replicas
+        )
 
     async def obeys(self, person: str = "ann") -> bool:
         try:

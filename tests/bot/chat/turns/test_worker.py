@@ -1,7 +1,7 @@
 """From a message to its stored, visible reply: real turns and replies; model, store and places in memory."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -25,7 +25,7 @@ from agent.turn_records import Claiming, Closing
 from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
-from bot.chat.ports import NO_BUDGETS, BudgetChecks
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRules, NoChannelRules
 from bot.chat.reply.surface import Limits, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
@@ -38,7 +38,7 @@ from tests.fakes.incoming import LEASE, dm, said
 from tests.fakes.minds import WORDED, always
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The boat is blue."}}]\n</execute>'
 SUMMARY = '<summary>{"goal": "paint the boat"}</summary>'
@@ -54,6 +54,7 @@ class World:
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
     limits: TurnWorkerLimits = field(default_factory=lambda: TurnWorkerLimits(sweep_s=0.01))
     budgets: BudgetChecks = NO_BUDGETS
+    channel_rules: ChannelRules = NO_CHANNEL_RULES
 
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.script)
@@ -71,6 +72,7 @@ class World:
             tools=Toolbox([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
             context=WORDED,
             budgets=self.budgets,
+            channel_rules=self.channel_rules,
             features=[Feature(name="budgets", notes=[ModelNote(FooterStyle.OFF)])],
         )
 
@@ -428,3 +430,32 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
         await turns.idle()
     assert list(world.surfaces) == ["here"]
     assert [turn.state for turn in world.store.turns] == ["waiting", "done"]
+
+
+class Shortened(NoChannelRules):
+    """Answers of a channel have at most as many characters."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    async def answer(self, question: Incoming) -> Callable[[str], str]:  # noqa: ARG002 -- the same for each
+        return lambda text: text[: self.limit]
+
+
+async def test_an_answer_is_shaped_by_its_channel_while_it_grows_and_as_it_is_stored() -> None:
+    grown = asyncio.Event()
+    world = World([["Hello, ", "everybody ", Until(grown.wait), "here."]], channel_rules=Shortened(12))
+    async with world.serving() as turns:
+        asked = asyncio.create_task(turns.ask(said("Hello?")))
+        await until(lambda: "thread" in world.surfaces and world.shown() == ["Hello, every"])
+        grown.set()
+        assert await asked is Outcome.ANSWERED
+    assert world.shown() == ["Hello, every"]
+    assert world.stored() == ["Hello?", "Hello, every"]
+
+
+async def test_why_an_answer_failed_is_said_whole() -> None:
+    world = World([[ProviderRefused("It refused.", person="Please tell.")]], channel_rules=Shortened(3))
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is Outcome.REFUSED
+    assert "Please tell." in world.shown()[0]
