@@ -39,8 +39,8 @@ NOT_SENTENCES: Final = {
     "bot/platforms/slack/search_slack.py": "a model reads what a tool says",
     "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",
 }
-# A command is declared whole in its file: its name, arguments and help.
-DECLARES: Final = re.compile(r"/(\w+_)?commands(/\w+)?\.py$")
+# A command is declared whole in its file: its name, arguments and help. So is a rule of a channel.
+DECLARES: Final = re.compile(r"/(\w+_)?commands(/\w+)?\.py$|^bot/channels/rules\.py$")
 # Errors that no person reads.
 NOT_READ: Final = {
     "LeaseLost": "another process goes on with the turn",

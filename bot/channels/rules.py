@@ -101,9 +101,9 @@ def _mention(entry: str) -> str:
 
 WHO: Final = ChannelRule(
     name="who",
-    title=channels_texts.WHO_TITLE,
+    title="Who may ask",
     usual=channels_texts.WHO_USUAL,
-    usage=channels_texts.WHO_USAGE,
+    usage="`who` (`everyone`, `members`, or people and roles)",
     read=_read_who,
     words=("everyone", MEMBERS),
     examples={MEMBERS: "let only full members ask; or name people and roles"},
@@ -151,8 +151,8 @@ def _model_menu(context: RuleContext) -> Mapping[str, str]:
 
 MODELS: Final = ChannelRule(
     name=place_rules.MODELS,
-    title=channels_texts.MODELS_TITLE,
-    usual=channels_texts.MODELS_USUAL,
+    title="Models",
+    usual="all that people may choose",
     usage="`models`",
     read=_read_models,
     words=("NAME, NAME",),
@@ -183,7 +183,7 @@ MODELS: Final = ChannelRule(
 )
 MODEL: Final = ChannelRule(
     name=place_rules.MODEL,
-    title=channels_texts.MODEL_TITLE,
+    title="Model of who chose none",
     usual=channels_texts.MODEL_USUAL,
     usage="`model`",
     read=_read_model,
@@ -218,8 +218,8 @@ def _instruct(value: str, persona: Persona, asked: Incoming) -> Persona:
 
 INSTRUCTIONS: Final = ChannelRule(
     name="instructions",
-    title=channels_texts.INSTRUCTIONS_TITLE,
-    usual=channels_texts.INSTRUCTIONS_USUAL,
+    title="Instructions",
+    usual="none",
     usage="`instructions:`",
     read=_read_instructions,
     words=("TEXT",),
@@ -268,8 +268,8 @@ def _speak(value: str, persona: Persona, _: Incoming) -> Persona:
 
 LANGUAGE: Final = ChannelRule(
     name="language",
-    title=channels_texts.LANGUAGE_TITLE,
-    usual=channels_texts.LANGUAGE_USUAL,
+    title="Language",
+    usual="as usual",
     usage="`language`",
     read=_read_language,
     words=("NAME",),
@@ -347,9 +347,9 @@ def _ambient_menu(context: RuleContext) -> Mapping[str, str]:
 
 AMBIENT: Final = ChannelRule(
     name="ambient",
-    title=channels_texts.AMBIENT_TITLE,
+    title="Answers without a mention",
     usual=channels_texts.AMBIENT_USUAL,
-    usage=channels_texts.AMBIENT_USAGE,
+    usage="`ambient` (`on`, `off`, or how many answers a day)",
     read=_read_ambient,
     words=("on", "off"),
     examples={"on": "have me answer open questions that nobody put to me, some a day"},
@@ -378,8 +378,8 @@ def _announce_learning(_: str, after: str, who: str) -> Announcement | None:
 
 LEARNING: Final = ChannelRule(
     name="learning",
-    title=channels_texts.LEARNING_TITLE,
-    usual=channels_texts.LEARNING_USUAL,
+    title="Learning",
+    usual="on, from who has not switched it off",
     usage="`learning` (`on`, `off`)",
     read=switch_value,
     words=("on", "off"),
@@ -393,8 +393,8 @@ LEARNING: Final = ChannelRule(
 # Documents: the tool that searches them reads this rule.
 KNOWLEDGE: Final = ChannelRule(
     name=place_rules.KNOWLEDGE,
-    title=channels_texts.KNOWLEDGE_TITLE,
-    usual=channels_texts.KNOWLEDGE_USUAL,
+    title="Documents",
+    usual="found in answers",
     usage="`knowledge` (`on`, `off`)",
     read=switch_value,
     words=("on", "off"),
