@@ -35,7 +35,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.turns.watermark import Watermark
 from bot.platforms import texts as platforms_texts
-from bot.platforms.slack import home, panels
+from bot.platforms.slack import home, panels, question_views
 from bot.platforms.slack.agent_view import (
     BEGINS_PER_MINUTE,
     AgentEventHandler,
@@ -80,14 +80,6 @@ from bot.platforms.slack.options import (
     scopes,
 )
 from bot.platforms.slack.places import Places, SlackMembership
-from bot.platforms.slack.question_views import (
-    ANYWHERE_SHORTCUT,
-    ANYWHERE_VIEW,
-    ASK_SHORTCUT,
-    ASK_VIEW,
-    FORGET_SHORTCUT,
-    MEMORY_SHORTCUT,
-)
 from bot.platforms.slack.reply_buttons import ACTION
 from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
@@ -409,10 +401,10 @@ def bolt_app(
 def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     """Register the listeners for commands, shortcuts, windows and buttons."""
     shortcuts = {
-        ANYWHERE_SHORTCUT: personal_commands.asking.open_anywhere,
-        ASK_SHORTCUT: personal_commands.asking.open_about,
-        MEMORY_SHORTCUT: personal_commands.memory_shortcut,
-        FORGET_SHORTCUT: personal_commands.forget_shortcut,
+        question_views.ANYWHERE_SHORTCUT: personal_commands.asking.open_anywhere,
+        question_views.ASK_SHORTCUT: personal_commands.asking.open_about,
+        question_views.MEMORY_SHORTCUT: personal_commands.memory_shortcut,
+        question_views.FORGET_SHORTCUT: personal_commands.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
         is_question = command.name == "ask"
@@ -423,7 +415,7 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
         )
         registry.command(f"/{personal_commands.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
-        is_forgetting = name == FORGET_SHORTCUT
+        is_forgetting = name == question_views.FORGET_SHORTCUT
         registry.shortcut(name)(
             _ack_first(personal_commands, handle if is_forgetting else _admitted(personal_commands, handle))
         )
@@ -431,8 +423,10 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
         _ack_when_stored(personal_commands, partial(personal_commands.asking.ask_by_entry, SUMMARISE))
     )
     registry.command(unknown_commands(personal_commands.me.prefix))(_unknown_command(personal_commands))
-    registry.view(ANYWHERE_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere))
-    registry.view(ASK_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_about))
+    registry.view(question_views.ANYWHERE_VIEW)(
+        _ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere)
+    )
+    registry.view(question_views.ASK_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_about))
     registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(personal_commands, personal_commands.handle_press))
     registry.action(re.compile(f"^{panels.TICK}:.*$"))(_ack_tick)
     question_actions = f"(?:{ReplyAction.CONTINUE}|{ReplyAction.REGENERATE})"
