@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import os
-import signal
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
@@ -15,6 +12,7 @@ from typing import Final
 from agent.messages import is_too_deep
 from bot.chat.attachments import kinds
 from bot.chat.fair_turns import FairTurns
+from bot.chat.processes import complete, kill, started
 
 CPU_S: Final = 15.0  # CPU time: a report of two hundred pages takes three seconds on a small machine
 SECONDS: Final = 30.0  # Wall-clock time: on a busy machine a reader gets little CPU, and a person waits for it
@@ -146,7 +144,7 @@ class Reader:
 
     async def _read(self, kind: ReadAs, data: bytes, seconds: float, first: int, address: str) -> ReadText:
         output = _Output()
-        process = await asyncio.create_subprocess_exec(
+        starting = asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
             "-B",
@@ -159,6 +157,7 @@ class Reader:
             limit=_LINE_BYTES,
             start_new_session=True,
         )
+        process = await started(starting, kill)
         late = False
         try:
             async with asyncio.timeout(seconds):
@@ -166,18 +165,8 @@ class Reader:
         except TimeoutError:
             late = True
         finally:
-            _kill(process)
-            await asyncio.shield(process.wait())
+            await complete(kill(process))
         return _text(kind, output, first, late=late)
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill a process with its process group, in case it has started others."""
-    with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        elif process.returncode is None:
-            process.kill()
 
 
 async def _exchange(process: asyncio.subprocess.Process, data: bytes, output: _Output) -> None:

@@ -38,6 +38,7 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Tool, ToolContext, ToolEffect, ToolOutput
 from bot.chat.findings import Finding, Level
 from bot.chat.logs import redactor
+from bot.chat.processes import complete
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import long_time
 from bot.tools import texts as tool_texts
@@ -612,7 +613,11 @@ async def open_servers(
     try:
         yield servers
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await watchdog.aclose()
+        await complete(_stop(tasks, watchdog))
+
+
+async def _stop(tasks: Sequence[asyncio.Task[None]], watchdog: Watchdog) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await watchdog.aclose()

@@ -7,8 +7,6 @@ closed, then its group gets SIGTERM, then SIGKILL. If the bot itself dies, a wat
 
 import asyncio
 import math
-import os
-import signal
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -28,6 +26,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
 from agent.messages import is_too_deep
+from bot.chat.processes import complete, finished, has_ended, kill, signal_group, started
 from bot.tools.mcp.config import HttpReach, StdioReach
 from bot.tools.mcp.repair import repair
 
@@ -44,8 +43,6 @@ STDERR_PAUSE_S: Final = 0.05  # Between two reads of standard error: a process t
 INVALID_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "not": {}}
 STREAM_LINES: Final = 500  # The cost of opening a stream in lines: two a second steadily, ten at once
 END_S: Final = 1.0  # For a process to end after its input is closed, and again after SIGTERM
-REAP_S: Final = 2.0  # For the system to remove a killed process
-POLL_S: Final = 0.01
 
 # Headers that are set here; a file cannot set them.
 GENERATED: Final = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
@@ -143,24 +140,26 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._shell: asyncio.subprocess.Process | None = None
-        self._starting = asyncio.Lock()
+        self._starting: asyncio.Task[None] | None = None
 
     async def watch(self, group: int) -> None:
-        async with self._starting:
-            if self._shell is None:
-                with suppress(OSError):  # without a shell, servers end only because their input is closed
-                    self._shell = await asyncio.create_subprocess_exec(
-                        "/bin/sh",
-                        "-c",
-                        _WATCHDOG,
-                        stdin=-1,
-                        stdout=-3,
-                        stderr=-3,
-                        start_new_session=True,
-                        cwd="/",
-                        env={},
-                    )
+        self._starting = self._starting or asyncio.create_task(self._start())
+        await finished(self._starting)
         self._send(f"+ {group}\n")
+
+    async def _start(self) -> None:
+        with suppress(OSError):  # without a shell, servers end only because their input is closed
+            self._shell = await asyncio.create_subprocess_exec(
+                "/bin/sh",
+                "-c",
+                _WATCHDOG,
+                stdin=-1,
+                stdout=-3,
+                stderr=-3,
+                start_new_session=True,
+                cwd="/",
+                env={},
+            )
 
     def forget(self, group: int) -> None:
         self._send(f"- {group}\n")
@@ -170,9 +169,12 @@ class Watchdog:
             self._shell.stdin.write(line.encode())
 
     async def aclose(self) -> None:
+        """Wait for the shell's end: it ends groups that it still watches first."""
+        if self._starting is not None:
+            await finished(self._starting)
         if self._shell is not None and self._shell.stdin is not None:
             self._shell.stdin.close()
-            await self._shell.wait()
+            await complete(self._shell.wait())
 
 
 _WATCHDOG: Final = """
@@ -197,7 +199,7 @@ async def stdio_streams(
 ) -> AsyncGenerator[TransportStreams, None]:
     """Start a process, and end its group with the block. Raises ServerBroken if it cannot be started."""
     try:
-        process = await asyncio.create_subprocess_exec(
+        starting = asyncio.create_subprocess_exec(
             reach.command,
             *reach.args,
             stdin=asyncio.subprocess.PIPE,
@@ -208,6 +210,7 @@ async def stdio_streams(
             start_new_session=True,
             limit=MAX_MESSAGE_BYTES,
         )
+        process = await started(starting, kill)
     except (OSError, ValueError) as error:
         raise ServerBroken(f"its command cannot be started: {_reason(error, reach)}") from None
     try:
@@ -224,8 +227,11 @@ async def stdio_streams(
             finally:
                 tasks.cancel_scope.cancel()
     finally:
-        await _end(process)
-        watchdog.forget(process.pid)
+        try:
+            with anyio.CancelScope(shield=True):  # else a scope that is cancelled would cancel again at every step
+                await complete(_end(process))
+        finally:
+            watchdog.forget(process.pid)
 
 
 def _reason(error: OSError | ValueError, reach: StdioReach) -> str:
@@ -331,32 +337,15 @@ async def _read_stderr(stderr: asyncio.StreamReader, status: ConnectionStatus) -
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a process and all that it started, even while the caller is cancelled."""
-    with anyio.CancelScope(shield=True):
-        try:
-            if process.stdin is not None:
-                process.stdin.close()
-            if not await _gone(process, END_S):
-                _signal(process.pid, signal.SIGTERM)
-                await _gone(process, END_S)
-        finally:
-            _signal(process.pid, signal.SIGKILL)
-            await _gone(process, REAP_S)
-            # A grandchild that left the group may still hold the pipes, and no public API closes our ends.
-            process._transport.close()  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-
-
-async def _gone(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Whether the process ended within `seconds`. `process.wait` would also wait for its children's pipes."""
-    with anyio.move_on_after(seconds):
-        while process.returncode is None:  # noqa: ASYNC110 -- there is no event for it
-            await anyio.sleep(POLL_S)
-    return process.returncode is not None
-
-
-def _signal(group: int, sign: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, sign)
+    """End a process and all that it started."""
+    try:
+        if process.stdin is not None:
+            process.stdin.close()
+        if not await has_ended(process, END_S):
+            signal_group(process, "SIGTERM")
+            await has_ended(process, END_S)
+    finally:
+        await kill(process)
 
 
 @cache

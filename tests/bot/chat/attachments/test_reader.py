@@ -13,6 +13,7 @@ import pytest
 from bot.chat.attachments import kinds, reader
 from bot.chat.attachments.reader import NICENESS, ReadAs, Reader, ReadSeconds, ReadText
 from tests.fakes import documents, pdfs
+from tests.fakes.cancelling import left_by_cancelling
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
@@ -293,3 +294,8 @@ async def test_of_a_page_of_the_web_the_main_text_is_read_with_whole_links() -> 
 async def test_deeply_nested_html_costs_bounded_time(kind: ReadAs) -> None:
     told = await read(b"<div>" * 30_000 + b"words " * 50, kind)
     assert told.why or "words" in told.text
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["once", "at each step from there on"])
+def test_a_read_that_is_cancelled_at_any_step_leaves_no_process(again: bool) -> None:
+    assert left_by_cancelling(lambda: read(pdfs.pdf("The boat is blue.")), again=again) == []
