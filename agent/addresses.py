@@ -61,8 +61,10 @@ _HOST: Final = re.compile(
 # Anything may follow a scheme (a drive has one letter) or its slashes. Two slashes begin an address, too, and so do
 # backslashes.
 _SCHEME: Final = re.compile(
-    r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{2,}:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]|\b(?:data|javascript|mailto|tel):\S"
-    r"|(?<![\w.])(?:\d{8,10}|0[xX][0-9a-fA-F]{6,8})[/?#]"  # An IPv4 address as one number
+    r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{2,}:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]"
+    r"|\b(?i:data|javascript|mailto|sip|sips|tel):\S"
+    # An IPv4 address in fewer than four numbers, the last of which is larger than a byte
+    r"|(?<![\w.])(?:\d{8,12}|(?:\d{1,4}\.){1,2}\d{4,9}|(?:0[xX][0-9a-fA-F]{1,8}\.){0,3}0[xX][0-9a-fA-F]{1,8})[/?#]"
     r"|(?<![\w.-])(?i:localhost)[:/\\]"
 )
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
@@ -202,7 +204,7 @@ _ADDRESS_WORDS: Final = frozenset(
     (
         *("host", "hostname", "url", "uri", "href", "link", "domain", "subdomain", "fqdn", "tld", "netloc", "address"),
         *("addr", "ip", "ipv", "endpoint", "server", "nameserver", "resolver", "site", "website", "webhook", "proxy"),
-        *("port", "callback"),
+        *("port", "callback", "dsn", "redirect", "referer", "referrer", "broker", "upstream"),
     )
 )
 _NAME_WORDS: Final = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+")

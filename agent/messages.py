@@ -362,7 +362,7 @@ _SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
 # Invisible characters (Unicode's Default_Ignorable_Code_Point), and the Braille pattern without a dot.
 UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 # Small letters that look like Latin ones, as small letters or as capitals.
 LOOKS_LIKE: Final = str.maketrans(

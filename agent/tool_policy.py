@@ -51,6 +51,8 @@ from fnmatch import fnmatchcase
 from typing import Final, assert_never
 from unicodedata import category, normalize
 
+import regex
+
 from agent.addresses import addresses_in, addresses_read, carries_by_number, leaving, texts_in
 from agent.admission_terms import Authority
 from agent.citations import FETCH
@@ -66,6 +68,7 @@ MAX_CHARS: Final = 200  # Length of a row: a name, an id and an id
 COLUMNS: Final = 4
 # Characters of a call that needs consent: people read no more before they decide, and it fits every platform.
 MAX_SHOWN: Final = 6_000
+LINE_CHARS: Final = 24  # That a shorter line counts as: a screen is filled by lines, too
 ARGUMENT_CHARS: Final = 12  # Characters that an argument takes beside its name and value
 
 
@@ -225,13 +228,22 @@ def shown_arguments(call: ToolCall) -> Sequence[tuple[str, str]]:
     ]
 
 
+def _read_chars(text: str) -> int:
+    """Return the characters that a person reads, with short lines as LINE_CHARS each."""
+    first, *lines = text.split("\n")
+    return len(first) + sum(max(len(line), LINE_CHARS) + 1 for line in lines)
+
+
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
 MAX_EMPTY_LINES: Final = 2  # In a row: more would push what follows them out of sight
 MAX_BLANKS: Final = 12  # In a row, for the same reason: code is indented by less
-_LINES: Final = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
-_BLANKS: Final = re.compile(rf"[ \t]{{{MAX_BLANKS + 1},}}")
+MAX_MARKS: Final = 4  # On one letter, more than any language writes: they are drawn over the lines around them
+# Blanks of every width count, as they break into lines.
+_LINES: Final = re.compile(rf"\n(?:[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
+_BLANKS: Final = re.compile(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
+_MARKS: Final = regex.compile(rf"\p{{M}}{{{MAX_MARKS + 1},}}")
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -243,6 +255,7 @@ def visible(text: str) -> str:
     text = "".join(char if char in "\n\t" or not _is_hidden(char) else _point(char) for char in text)
     text = _LINES.sub(lambda run: f"\n⟨{run[0].count(chr(10)) - 1} empty lines⟩\n", text)
     text = _BLANKS.sub(lambda run: f" ⟨{len(run[0])} blanks⟩ ", text)
+    text = _MARKS.sub(lambda run: f"{run[0][:MAX_MARKS]}⟨{len(run[0]) - MAX_MARKS} marks⟩", text)
     return text if text.isascii() else _WORD.sub(lambda word: _with_look_alikes(word[0]), text)
 
 
@@ -317,7 +330,7 @@ class CallGate:
             return OPERATOR_REFUSES.format(tool=call.name)
         if not self.needs_consent(call):
             return None
-        chars = sum(len(name) + len(text) + ARGUMENT_CHARS for name, text in shown_arguments(call))
+        chars = sum(len(name) + _read_chars(text) + ARGUMENT_CHARS for name, text in shown_arguments(call))
         return UNREADABLE.format(chars=chars, most=MAX_SHOWN) if chars > MAX_SHOWN else None
 
     def needs_consent(self, call: ToolCall) -> bool:

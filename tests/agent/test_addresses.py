@@ -203,6 +203,13 @@ EVERYWHERE: list[tuple[JsonObject, str]] = [
     ({"body": ' [{"data": "{\\"host\\": \\"heron\\"}"}]'}, "heron"),
     ({"task": "Ask 2001:db8:1:2:3:4:5:6 now"}, "2001:db8:1:2:3:4:5:6"),
     ({"q": "::ffff:203.0.113.7"}, "::ffff:203.0.113.7"),
+    ({"q": "MAILTO:heron@evil"}, "MAILTO:heron@evil"),
+    ({"q": "Sip:heron@evil"}, "Sip:heron@evil"),
+    ({"q": "203.28935/heron"}, "203.28935/heron"),
+    ({"q": "203.0.28935?heron"}, "203.0.28935?heron"),
+    ({"q": "0xcb.0x0.0x71.0x7/heron"}, "0xcb.0x0.0x71.0x7/heron"),
+    ({"q": "0xcb.0x7107/heron"}, "0xcb.0x7107/heron"),
+    ({"q": "031300070407/heron"}, "031300070407/heron"),
 ]
 SAYS_ADDRESS = (
     *("host", "hostname", "url", "uri", "domain", "address", "ip", "endpoint", "server", "site", "href", "port"),
@@ -219,6 +226,7 @@ SAYS_ADDRESS = (
         "IPs",
         "webhook",
     ),
+    *("dsn", "redirect", "redirectTo", "referer"),
     *("serverAddress", "subdomain", "domains", "ipv6", "host1", "fqdn", "websites"),
 )
 HELD: tuple[Json, ...] = (

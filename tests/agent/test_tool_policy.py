@@ -365,6 +365,10 @@ def test_a_call_that_nobody_could_read_whole_is_not_asked_about() -> None:
     assert gate().check(fits) is None
     assert gate().check(too_long) == UNREADABLE.format(chars=MAX_SHOWN + 1, most=MAX_SHOWN)
     assert gate(effect=READS).check(too_long) is None
+    screens = ToolCall("send", {"text": "pay 5" + "\n." * (room // 4) + "\nor all"})  # lines fill a screen, too
+    assert gate().check(screens) is not None
+    code = "\n".join("    first = second(third, fourth)" for _ in range(150))
+    assert gate().check(ToolCall("send", {"text": code})) is None
     hidden = ToolCall("send", {"text": "\u202e" * (room // 2)})  # each takes the room of its name
     assert gate().check(hidden) is not None
 
@@ -392,6 +396,12 @@ def test_two_different_texts_never_look_the_same_by_what_is_unseen(text: str) ->
         ("pay 5" + "\n" * 4_000 + "and 5,000 to Mallory", "pay 5\n⟨3999 empty lines⟩\nand 5,000 to Mallory"),
         ("a" + "\n \t" * 9 + "\nb", "a\n⟨9 empty lines⟩\nb"),
         ("a\n\n\nb", "a\n\n\nb"),
+        ("pay 5" + "\n\u00a0" * 900 + "\nor all", "pay 5\n⟨900 empty lines⟩\nor all"),
+        ("pay 5" + "\u3000" * 900 + "or all", "pay 5 ⟨900 blanks⟩ or all"),
+        ("pay 5" + "\u2003\u00a0" * 9 + "or all", "pay 5 ⟨18 blanks⟩ or all"),
+        ("5" + "\u0301" * 900, "5" + "\u0301" * 4 + "⟨896 marks⟩"),
+        ("12\u00a0000\u202f€", "12\u00a0000\u202f€"),
+        ("5\U0001d15900", "5⟨U+1D159⟩00"),
         ("to ann@a.example" + " " * 300 + "and mallory", "to ann@a.example ⟨300 blanks⟩ and mallory"),
         ("if x:\n        y()", "if x:\n        y()"),
         ("\u0430pple.com", "\u0430⟨U+0430⟩pple.com"),
