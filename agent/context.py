@@ -192,9 +192,9 @@ class Context:
     visible_from: int = 0
     """The id of the oldest message of the history; 0 where there is none."""
     assumed: Scope = Scope.GLOBAL
-    own_words: tuple[str, ...] = ()
+    asker_texts: tuple[str, ...] = ()
     """The texts that the person wrote, the question last."""
-    others_words: tuple[str, ...] = ()
+    other_texts: tuple[str, ...] = ()
     """The texts of other people and of the bot, and those that came with the question."""
     read: tuple[str, ...] = ()
     """The texts that others than the bot wrote: they make addresses read (`agent.addresses`)."""
@@ -259,8 +259,8 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         visible_from=fitting[0][0].id if fitting else max((message.id for message in hidden), default=-1) + 1,
         assumed=parts.assumed,
         memory=memory.text,
-        own_words=(*(message.text for message in parts.history if _is_own(message, parts.person)), *question),
-        others_words=(
+        asker_texts=(*(message.text for message in parts.history if _is_own(message, parts.person)), *question),
+        other_texts=(
             *(message.text for message in parts.history if not _is_own(message, parts.person)),
             *(quote.text for quote in (*parts.quoted, *parts.files)),
             *(message.text for _, message in parts.reminded),

@@ -555,9 +555,9 @@ class Loop:
         progress, initial = self._turn.progress, self._tool_context
         results = [result.content for step in progress.steps for result in step.results if result is not None]
         joined = [message.text for message in progress.joined]
-        own, others = (*initial.own_words, *joined), (*initial.others_words, *results)
+        own, others = (*initial.asker_texts, *joined), (*initial.other_texts, *results)
         words = whose_words(initial.words, progress.steps)
-        return replace(initial, own_words=own, others_words=others, words=words)
+        return replace(initial, asker_texts=own, other_texts=others, words=words)
 
     def _count(self, answer: ModelAnswer) -> Usage | None:
         """Pass the usage of the call to the turn, and the vendor's native content if the answer kept the protocol."""

@@ -145,7 +145,7 @@ class Scene:
             conversation="pairs",
             message=message,
             now=stated.time,
-            own_words=(stated.text,),
+            asker_texts=(stated.text,),
         )
         arguments: JsonObject = {"text": stated.text, "key": key, "supersedes": [*map(int, supersedes)]}
         with suppress(ToolError):  # what is not kept supersedes nothing

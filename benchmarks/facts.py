@@ -72,7 +72,7 @@ from bot.chat.turns.turn_config import AgentConfig
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyService
 from store.engine import Store, open_store
-from tests.fakes.minds import always, speaking
+from tests.fakes.fixed_config import always, with_persona
 
 PAIRS = Path(__file__).parent / "data" / "supersession_pairs.tsv"
 NATURAL_CHANGES = PAIRS.with_name("natural_changes.tsv")
@@ -155,7 +155,7 @@ async def open_bench() -> AsyncGenerator[Bench]:
     try:
         mind = AgentConfig(
             provider=always(ScriptedProvider([])),
-            persona=speaking(),
+            persona=with_persona(),
             tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
             context=ContextConfig(lambda: "harbour", recollect=partial(recollect, store.memories, store.conversations)),
         )

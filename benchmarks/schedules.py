@@ -54,8 +54,8 @@ from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules.scheduler import Scheduler, schedule_kinds
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
+from tests.fakes.fixed_config import always, with_persona
 from tests.fakes.incoming import dm
-from tests.fakes.minds import always, speaking
 from tests.fakes.postgresql import running_postgres
 from tests.fakes.surface import FakeSurface
 
@@ -427,7 +427,7 @@ class Minute:
     def turns(self) -> TurnWorker:
         mind = AgentConfig(
             provider=always(ScriptedProvider([])),
-            persona=speaking(),
+            persona=with_persona(),
             tools=Toolbox([]),
             context=ContextConfig(lambda: "bench"),
             features=[Feature(name="schedules", kinds=schedule_kinds())],

@@ -38,7 +38,7 @@ from store.engine import Store
 from store.memory import fact_index
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
-from tests.fakes.minds import always, speaking
+from tests.fakes.fixed_config import always, with_persona
 
 Ticking = Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]
 LEASE = timedelta(hours=1)
@@ -125,7 +125,7 @@ class Asking:
         self._composing = asyncio.Semaphore(1)
         self._mind = AgentConfig(
             provider=always(ScriptedProvider([])),
-            persona=speaking(),
+            persona=with_persona(),
             tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
             context=ContextConfig(lambda: "kestrel", recollect=partial(recollect, store.memories, store.conversations)),
         )

@@ -51,7 +51,7 @@ from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.operators.metrics import Metrics
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.minds import always, speaking
+from tests.fakes.fixed_config import always, with_persona
 from tests.fakes.postgresql import running_postgres
 from tests.fakes.surface import FakeSurface
 
@@ -120,7 +120,7 @@ class Bench:
 def _mind(model: Provider, store: Store) -> AgentConfig:
     return AgentConfig(
         provider=always(model),
-        persona=speaking(),
+        persona=with_persona(),
         tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
         context=ContextConfig(lambda: "bench"),
     )

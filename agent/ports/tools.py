@@ -66,9 +66,9 @@ class ToolContext:
     """What to mark in quoted text because it no longer holds."""
     assumed: Scope = Scope.GLOBAL
     """HYPOTHETICAL or DRAFT while the question continues a hypothetical or a draft: its statements hold only there."""
-    own_words: tuple[str, ...] = ()
+    asker_texts: tuple[str, ...] = ()
     """What the person wrote in this conversation, with the question: only this may be stored as their statement."""
-    others_words: tuple[str, ...] = ()
+    other_texts: tuple[str, ...] = ()
     """The other text that the model has read: files, quotes, results of tools, messages of others and of the bot."""
     visible_from: int = 0
     """The id of the oldest message of this conversation that the model sees; 0: it sees all."""

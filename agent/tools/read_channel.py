@@ -474,7 +474,7 @@ def split_pieces(lines: Sequence[_NumberedMessage], limit: int) -> list[Sequence
 
 def notes_prompt(piece: Sequence[_NumberedMessage], context: ToolContext) -> list[Message]:
     """Return the prompt for the notes on one piece."""
-    question = context.own_words[-1][:QUESTION_CHARS] if context.own_words else ""
+    question = context.asker_texts[-1][:QUESTION_CHARS] if context.asker_texts else ""
     conversation = quote("\n".join(f"{line.head}:\n{line.body}" for line in piece), "the conversation")
     return [Message(Role.SYSTEM, FOLD), Message(Role.USER, ASKED.format(question=question, said=conversation))]
 

@@ -88,7 +88,7 @@ class RememberTool:
         new = build_fact(args, context)
         if has_secret(f"{new.key}: {new.value}"):
             raise ToolError(texts.NEVER_KEPT, "tell the person so", ours=True)
-        own, others = context.own_words, context.others_words
+        own, others = context.asker_texts, context.other_texts
         name, supposing = context.person.name, new.scope in SUPPOSITIONS
         strict = context.words is not Provenance.OWN  # a text may want it kept, and not only in its own words
         is_said = partial(
@@ -128,7 +128,7 @@ def build_fact(args: JsonObject, context: ToolContext) -> NewFact:
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
         constraint_type_of(without_quotes(message))
         and said_by(value, (message,), name=context.person.name, read=context.read)
-        for message in context.own_words
+        for message in context.asker_texts
     )
     constraint = constraint_type_of(f"{key}: {value}") if sets_limits else None
     return NewFact(

@@ -286,10 +286,10 @@ def _build_schedule(
 def _is_own(what: str, context: ToolContext) -> bool:
     """Return whether the person said that, and wrote each address in it: a model may use words of its own."""
     own = AddressesRead()
-    own.read(map(without_quotes, context.own_words))
+    own.read(map(without_quotes, context.asker_texts))
     addresses = hosts_in(what)
     strict = context.words is not Provenance.OWN
-    is_said = said_by(what, context.own_words, context.others_words, strict=strict, read=context.read)
+    is_said = said_by(what, context.asker_texts, context.other_texts, strict=strict, read=context.read)
     return is_said and len(addresses) <= MAX_ADDRESSES and all(map(own.may_leave, addresses))
 
 

@@ -52,20 +52,20 @@ def listed_entries(
     items: Sequence[Remembered],
     numbers: EntryNumbers,
     zone: tzinfo,
-    own_words: Container[str],
+    self_stated: Container[str],
     former: Sequence[Fact] = (),
 ) -> tuple[ShownEntry, ...]:
     """Return the entries as they are shown, in the order of their numbers in `numbers`; days are of `zone`.
 
-    `own_words`: the ids of facts that come from the person's own words alone. Profile entries always do. `former`: the
-    superseded facts.
+    `self_stated`: the ids of facts that come from the person's own words alone. Profile entries always do.
+    `former`: the superseded facts.
     """
     replaced: dict[str, list[str]] = {}
     for fact in former:
         if fact.superseded_by is not None:
             replaced.setdefault(fact.superseded_by, []).append(fact.text)
     entries = (
-        _entry(item, numbers, zone, own_words, () if isinstance(item, ProfileEntry) else replaced.get(item.id, ()))
+        _entry(item, numbers, zone, self_stated, () if isinstance(item, ProfileEntry) else replaced.get(item.id, ()))
         for item in items
     )
     return tuple(sorted(entries, key=lambda entry: entry.number))
@@ -118,7 +118,7 @@ def full_text(items: Sequence[Remembered]) -> str:
 
 
 def _entry(
-    item: Remembered, numbers: EntryNumbers, zone: tzinfo, own_words: Container[str], replaced: Sequence[str]
+    item: Remembered, numbers: EntryNumbers, zone: tzinfo, self_stated: Container[str], replaced: Sequence[str]
 ) -> ShownEntry:
     """`replaced`: the texts of the facts that it superseded."""
     doubt = instead = ""
@@ -133,7 +133,7 @@ def _entry(
         text, plain, in_own_words = (
             literal(item.text) + memory_texts.ASSUMED.get(item.scope, "") + review + doubt + instead,
             item.value,
-            item.id in own_words,
+            item.id in self_stated,
         )
     return ShownEntry(
         key_of(item),

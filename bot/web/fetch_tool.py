@@ -78,7 +78,7 @@ class WebFetchTool:
             return cached
         try:
             fetched = await self.fetcher.fetch(
-                address, lambda host: any(names_host(words, host) for words in context.own_words)
+                address, lambda host: any(names_host(words, host) for words in context.asker_texts)
             )
             page = await self.reader.read(fetched, context.person.id)
         except WebRefused as refused:

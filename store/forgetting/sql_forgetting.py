@@ -138,12 +138,12 @@ def pieces(texts: list[str]) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def traces(connection: Connection, found: frozenset[bytes], own_words: frozenset[bytes]) -> frozenset[bytes]:
-    """The pieces in `found` that no row explains; `own_words`: pieces of messages, facts and documents."""
+def traces(connection: Connection, found: frozenset[bytes], originals: frozenset[bytes]) -> frozenset[bytes]:
+    """The pieces in `found` that no row explains; `originals`: pieces of messages, facts and documents."""
     return frozenset(
         piece
         for piece in found
-        if not _is_held(connection, piece.decode(), derived=piece not in own_words or len(piece) < TELLING_BYTES)
+        if not _is_held(connection, piece.decode(), derived=piece not in originals or len(piece) < TELLING_BYTES)
     )
 
 
@@ -456,14 +456,14 @@ class SqlForgetting(SqlStore):
             await self.database.write(clear_sweep_due)
         return wiped
 
-    async def _wiped(self, receipt: Receipt, own_words: list[str], derived: list[str]) -> Receipt:
-        """Wipe the bytes and search the files for them; returns the receipt with the result. `own_words`: the erased
+    async def _wiped(self, receipt: Receipt, originals: list[str], derived: list[str]) -> Receipt:
+        """Wipe the bytes and search the files for them; returns the receipt with the result. `originals`: the erased
         messages, facts and documents; `derived`: the erased summaries and profile entries.
         """
         files = self.database.files
         if files is None:
             return replace(receipt, kept_by_server=True)
-        wiped, own_pieces = await self._wipe(files), pieces(own_words)
+        wiped, own_pieces = await self._wipe(files), pieces(originals)
         found = await files.find(own_pieces | pieces(derived))
         bytes_gone = wiped and not await self.database.read_long(traces, found, own_pieces)
         if bytes_gone:

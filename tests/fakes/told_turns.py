@@ -18,7 +18,7 @@ from bot.memory.notices import FirstNotice
 from bot.memory.pauses import LearningPauses, LearningSchedule
 from store.databases.database import LocalNotifier
 from store.engine import Store
-from tests.fakes.minds import WORDED, always, speaking
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -45,15 +45,15 @@ class ToldTurns:
             ForegroundPriority(),
         )
         self.pauses = LearningPauses(store.preferences, store.profiles, self.clock)
-        mind = AgentConfig(
+        config = AgentConfig(
             provider=always(model),
-            persona=speaking(),
+            persona=with_persona(),
             tools=Toolbox([]),
             context=WORDED,
             learning=LearningSchedule(learner, self.pauses),
             features=[Feature(name="memory", notes=[FirstNotice(store.preferences, lambda: True)])],
         )
-        runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        runner = TurnRunner(config, store.ledger, store.knowledge, self.clock)
         limits = TurnWorkerLimits(sweep_s=0.01)
         self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, self.owner, limits)
 

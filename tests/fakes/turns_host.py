@@ -35,8 +35,8 @@ from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.questions import QuestionService
 from store.databases.database import LocalNotifier
+from tests.fakes.fixed_config import WORDED, always
 from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
-from tests.fakes.minds import WORDED, always
 from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
@@ -83,7 +83,7 @@ def turns_host(
     async def usual(_: Incoming) -> Persona:
         return Persona("You are a bot.", "Answer in English.")
 
-    mind = AgentConfig(
+    config = AgentConfig(
         provider=always(model),
         persona=usual,
         channel_rules=ChannelEffects(store.preferences),
@@ -102,7 +102,7 @@ def turns_host(
         questions=questions,
         files=reader,
     )
-    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"
     turns = TurnWorker(
         store.ledger,

@@ -27,8 +27,8 @@ from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from store.engine import Store, open_store
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.hosts import connections_of, host_on
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import new_database
 
 
@@ -48,8 +48,8 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> TurnWorker:
-    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
+def turns_on(store: Store, config: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> TurnWorker:
+    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     limits = TurnWorkerLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
     return TurnWorker(store.ledger, runner, surface_for, store.notifier, clock, owner="flow", limits=limits)
 
@@ -57,7 +57,7 @@ def turns_on(store: Store, mind: AgentConfig, surface_for: Callable[[Incoming], 
 def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
     return AgentConfig(
         provider=always(model),
-        persona=speaking("You are a bot.", "Answer in the person's language."),
+        persona=with_persona("You are a bot.", "Answer in the person's language."),
         tools=Toolbox(
             [
                 RecallTool(store.memories, documents=store.documents),
@@ -105,8 +105,8 @@ async def serving_host(
         Feature(name="memory", notes=[kept, withheld]),
         Feature(name="schedules", kinds=schedule_kinds(), notes=[scheduled]),
     ]
-    mind = replace(mind_of(store, model, connections), readers=connections.readers, features=features)
-    host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
+    config = replace(mind_of(store, model, connections), readers=connections.readers, features=features)
+    host = host_on(store, turns_on(store, config, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host
 

@@ -33,8 +33,8 @@ from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.engine import open_store
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import said
-from tests.fakes.minds import WORDED, always, speaking
 from tests.patience import PATIENCE_S
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
@@ -267,9 +267,9 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     tools = Toolbox([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
     model = DyingModel(ScriptedProvider(script), steps)
-    mind = AgentConfig(
+    config = AgentConfig(
         provider=always(model),
-        persona=speaking(),
+        persona=with_persona(),
         tools=tools,
         context=WORDED,
         joins=joins,
@@ -278,7 +278,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     ledger = DyingLedger(store.ledger, steps)
     turns = TurnWorker(
         ledger,
-        TurnRunner(mind, ledger, store.knowledge, CLOCK),
+        TurnRunner(config, ledger, store.knowledge, CLOCK),
         lambda _: surface,
         store.notifier,
         CLOCK,

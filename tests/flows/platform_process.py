@@ -32,9 +32,9 @@ from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import EDIT_INTERVAL_S, SERVERS_S
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.long_work import CountingTool, Worker
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.schedules import doing
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
@@ -82,14 +82,14 @@ async def _main(
     model = ScriptedProvider(worker if works else (lambda _: typed(ANSWER)), sleep=clock.sleep)
     connections = connections_of(store, clock)
     longer = LongWork(store.schedules, connections.schedules, clock)
-    mind = AgentConfig(
+    config = AgentConfig(
         provider=always(model),
-        persona=speaking(),
+        persona=with_persona(),
         tools=Toolbox([BackgroundTool(store.schedules), tool] if works else []),
         context=WORDED,
         features=[Feature(name="schedules", kinds=schedule_kinds(longer))],
     )
-    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     limits, owner = TurnWorkerLimits(sweep_s=0.05), clock.now().isoformat()
     turns = TurnWorker(store.ledger, runner, connections.surface_for, store.notifier, clock, owner, limits)
     host = host_on(store, turns, connections, clock)

@@ -59,9 +59,9 @@ from bot.memory.pauses import LearningSchedule
 from store.engine import Store, open_store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import new_database, open_new
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
@@ -160,9 +160,9 @@ class Town:
             self.clock,
             ForegroundPriority(),
         )
-        mind = AgentConfig(
+        config = AgentConfig(
             provider=always(self.model),
-            persona=speaking("You are a bot.", ""),
+            persona=with_persona("You are a bot.", ""),
             tools=Toolbox(
                 [
                     RecallTool(store.memories, documents=store.documents),
@@ -178,7 +178,7 @@ class Town:
             learning=LearningSchedule(self.learner),
             readers=self.readers,
         )
-        self.runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        self.runner = TurnRunner(config, store.ledger, store.knowledge, self.clock)
 
     def answer(self, messages: Sequence[Message]) -> str:
         seen = " ".join(sorted(secrets(messages)))

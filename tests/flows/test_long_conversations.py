@@ -20,8 +20,8 @@ from store.engine import Store
 from store.message_tables import conversation, message
 from store.turn_tables import turn
 from tests.fakes.clock import FakeClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import LEASE, START, said
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import open_new
 from tests.fakes.surface import FakeSurface
 
@@ -62,13 +62,13 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     first = await store.ledger.claim(Claiming("w", START, LEASE))
     assert first is not None
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
-    mind = AgentConfig(
+    config = AgentConfig(
         always(model),
-        speaking("A bot.", "Answer."),
+        with_persona("A bot.", "Answer."),
         Toolbox([]),
         WORDED,
     )
-    runner = TurnRunner(mind, store.ledger, store.knowledge, clock)
+    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
         ended = await runner.run(first, live, lambda: False)
         assert isinstance(ended, EndedTurn)

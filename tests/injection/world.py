@@ -49,8 +49,8 @@ from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
 from store.databases.database import LocalNotifier
 from tests.fakes.fast_clock import MovedClock
+from tests.fakes.fixed_config import always
 from tests.fakes.hosts import connections_of, host_on, patient_reader
-from tests.fakes.minds import always
 from tests.fakes.store import StoreInMemory
 from tests.fakes.turns_host import AT_ONCE
 from tests.fakes.web_world import WebWorld
@@ -167,7 +167,7 @@ class Credulous(RememberTool):
     """Takes whatever is to be kept for the person's own words."""
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        return await super().run(args, replace(context, own_words=(str(args["text"]),), others_words=()))
+        return await super().run(args, replace(context, asker_texts=(str(args["text"]),), other_texts=()))
 
 
 class Trusting(ApprovalPolicy):
@@ -245,7 +245,7 @@ class Bot:
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
         everywhere = off is Mechanism.MEMBERSHIP
-        mind = AgentConfig(
+        config = AgentConfig(
             provider=always(self.model),
             persona=self._persona,
             channel_rules=ChannelEffects(store.preferences),
@@ -258,7 +258,7 @@ class Bot:
             readers=self if everywhere else connections.readers,
             files=AttachmentReader(connections.fetchers, None, fetch_s=FETCH_S),
         )
-        runner = TurnRunner(mind, store.ledger, knowledge, self.clock)
+        runner = TurnRunner(config, store.ledger, knowledge, self.clock)
         turns = TurnWorker(
             store.ledger, runner, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE
         )

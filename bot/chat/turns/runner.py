@@ -206,7 +206,7 @@ class TurnRunner:
         persona = await self._config.channel_rules.persona(usual, claim.incoming)
         context, until = await self._contexts.compose(claim, persona, tools, groups, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
-            context = replace(context, own_words=context.own_words[:-1])
+            context = replace(context, asker_texts=context.asker_texts[:-1])
         return context, until
 
     async def _turn(

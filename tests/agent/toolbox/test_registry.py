@@ -24,7 +24,7 @@ from agent.toolbox.registry import Registry, Toolbox
 from agent.toolbox.results import FILE, LEFT_OUT, PICTURE, ToolLimits
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
-from tests.fakes.minds import FakeServers
+from tests.fakes.fixed_config import FakeServers
 from tests.fakes.store import store_in_memory
 
 QUERY: JsonObject = {

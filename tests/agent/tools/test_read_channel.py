@@ -96,7 +96,7 @@ class Colleague:
     def context(self, place: Place = DM) -> ToolContext:
         question = ("catch me up",)
         return ToolContext(
-            ANN, place, "now", 1, NOON, own_words=question, report=self.report, consult=self.consult, channel="d"
+            ANN, place, "now", 1, NOON, asker_texts=question, report=self.report, consult=self.consult, channel="d"
         )
 
 

@@ -117,7 +117,7 @@ async def test_a_private_channel_is_found_in_a_dm_only_while_the_person_can_read
 async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None:
     store = store_in_memory()
     await said(store, "My boat is blue.", CHANNEL)
-    asked = replace(context(CHANNEL), own_words=("My boat is blue.",))
+    asked = replace(context(CHANNEL), asker_texts=("My boat is blue.",))
     answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, asked)
     (kept,) = store.facts_kept
     assert answer.text == "Remembered: The boat is blue."

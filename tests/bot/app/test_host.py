@@ -31,9 +31,9 @@ from tests.fakes.askers import asker
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.incoming import dm, said
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -49,14 +49,14 @@ class Service:
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
-        mind = AgentConfig(
+        config = AgentConfig(
             always(self.model),
-            speaking("A bot.", ""),
+            with_persona("A bot.", ""),
             Toolbox([]),
             WORDED,
         )
         connections = connections_of(self.store, self.clock)
-        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
         limits, surface_for = TurnWorkerLimits(sweep_s=0.01), connections.surface_for
         turns = TurnWorker(self.store.ledger, runner, surface_for, LocalNotifier(), self.clock, "worker", limits)
         self.host = host_on(self.store, turns, connections, self.clock)

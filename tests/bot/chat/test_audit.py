@@ -38,14 +38,14 @@ class Audited(World):
     rows: Sequence[PolicyRow] = ALLOWED
     audit: ToolAudit | None = None
 
-    def mind(self) -> AgentConfig:
+    def config(self) -> AgentConfig:
         policy = ApprovalPolicy(
             self.store.consents,
             self.clock,
             PolicyTable(self.store.preferences, self.store.audit, self.clock, self.rows),
         )
         toolbox = Toolbox((), [FixedTools((self.tool,))], policy)
-        return replace(super().mind(), tools=toolbox, policy=policy, audit=self.audit or self.store.audit)
+        return replace(super().config(), tools=toolbox, policy=policy, audit=self.audit or self.store.audit)
 
     async def calls(self) -> list[AuditedCall]:
         """The oldest first."""

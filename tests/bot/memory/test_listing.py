@@ -19,7 +19,7 @@ LINK = "https://chat.example/m/7"
 
 def shown(*known: Remembered, zone: str = "UTC") -> list[str]:
     numbers = EntryNumbers().including(key_of(one) for one in known)
-    return [entry_line(entry) for entry in listed_entries(known, numbers, ZoneInfo(zone), own_words=())]
+    return [entry_line(entry) for entry in listed_entries(known, numbers, ZoneInfo(zone), self_stated=())]
 
 
 def test_a_fact_is_shown_literally_with_its_date_and_its_source() -> None:

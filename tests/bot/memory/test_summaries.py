@@ -31,8 +31,8 @@ from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.contracts.steps import answered, proved
 from tests.fakes.clock import FakeClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import START, said
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.new_database import open_new
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -56,11 +56,11 @@ class World:
     recollects: bool = False
     clock: FakeClock = field(default_factory=FakeClock)
 
-    def mind(self) -> AgentConfig:
+    def config(self) -> AgentConfig:
         store = self.store
         return AgentConfig(
             provider=always(self.answers),
-            persona=speaking("You are a bot.", ""),
+            persona=with_persona("You are a bot.", ""),
             tools=Toolbox([RecallTool(store.memories)]),
             context=replace(
                 WORDED,
@@ -73,7 +73,7 @@ class World:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[TurnWorker]:
         store = self.store
-        runner = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
+        runner = TurnRunner(self.config(), store.ledger, store.knowledge, self.clock)
         surface = FakeSurface(self.clock)
         limits = TurnWorkerLimits(sweep_s=0.01)
         turns = TurnWorker(store.ledger, runner, lambda _: surface, LocalNotifier(), self.clock, "worker", limits)
@@ -273,8 +273,8 @@ async def test_only_one_of_two_summaries_of_the_same_is_kept() -> None:
 async def test_the_rehearsal_answers_in_a_long_conversation_without_waiting_for_a_summary() -> None:
     async with world() as one:
         rehearsal = RehearsalProvider(pace_s=0)
-        mind = replace(one.mind(), provider=always(rehearsal))
-        runner = TurnRunner(mind, one.store.ledger, one.store.knowledge, one.clock)
+        config = replace(one.config(), provider=always(rehearsal))
+        runner = TurnRunner(config, one.store.ledger, one.store.knowledge, one.clock)
         surface = FakeSurface(one.clock)
         turns = TurnWorker(
             one.store.ledger, runner, lambda _: surface, LocalNotifier(), one.clock, "w", TurnWorkerLimits()

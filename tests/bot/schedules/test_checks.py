@@ -52,7 +52,7 @@ async def test_a_check_has_the_same_digest_until_the_content_changes() -> None:
     assert await look.digest(check, asked) != before
     args, context = page.asked[0]
     assert args == {"url": "https://example.org/build"}
-    assert (context.person, context.place, context.own_words) == (asked.person, asked.place, ())
+    assert (context.person, context.place, context.asker_texts) == (asked.person, asked.place, ())
 
 
 async def test_a_check_uses_no_tool_that_acts_is_unknown_or_needs_approval() -> None:

@@ -47,8 +47,8 @@ from bot.schedules.scheduler import GIVE_UP, JUMP_S, LOOK_S, Scheduler, schedule
 from bot.schedules.work import ASK_AGAIN_S, LongWork
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import NOON, FakeClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import dm
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import BUTTONED, FakeSurface
 from tests.patience import PATIENCE_S
@@ -111,14 +111,14 @@ class World:
 
     def __post_init__(self) -> None:
         self.place, self.model = Place(self.clock), ScriptedProvider(self.script)
-        mind = AgentConfig(
+        config = AgentConfig(
             provider=always(self.model),
-            persona=speaking(),
+            persona=with_persona(),
             tools=Toolbox([RecallTool(self.store.memories)]),
             context=WORDED,
             features=[Feature(name="schedules", kinds=schedule_kinds())],
         )
-        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = TurnWorker(
             self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "us", TurnWorkerLimits(sweep_s=0.01)
         )

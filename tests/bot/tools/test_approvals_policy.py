@@ -20,7 +20,7 @@ from bot.tools import texts as tool_texts
 from bot.tools.answers import ToolsAnswer
 from bot.tools.approvals import NAME, OWNER, READ_S, ApprovalPolicy, ApprovalService, NumberedRows, PolicyTable
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.minds import FakeServers
+from tests.fakes.fixed_config import FakeServers
 from tests.fakes.one_turn import Echo
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S

@@ -55,7 +55,7 @@ async def web(pages: Mapping[str, Behaviour], opened: str = "", **more: Any) -> 
         fetcher = Fetcher(guard, "Test/1", clock, world.resolve, world.dial, robots=False, limits=limits)
         tool = WebFetchTool(fetcher, PageReader(Reader(PATIENCE_S, niceness=0)), page_cache(clock), 60)
         said = ("Read me wiki.example, please.",)
-        yield Web(world, tool, clock, ToolContext(Person("p", "Anna"), PLACE, "c", 1, clock.now(), own_words=said))
+        yield Web(world, tool, clock, ToolContext(Person("p", "Anna"), PLACE, "c", 1, clock.now(), asker_texts=said))
 
 
 @pytest.mark.slow

@@ -33,8 +33,8 @@ class Reading(World):
     attached = Attached()
     asked: Sequence[Incoming] = ()
 
-    def mind(self) -> AgentConfig:
-        return replace(super().mind(), files=self)
+    def config(self) -> AgentConfig:
+        return replace(super().config(), files=self)
 
     async def read(self, incoming: Incoming) -> Attached:
         self.asked = [*self.asked, incoming]

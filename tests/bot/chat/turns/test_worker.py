@@ -34,8 +34,8 @@ from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
+from tests.fakes.fixed_config import WORDED, always
 from tests.fakes.incoming import LEASE, dm, said
-from tests.fakes.minds import WORDED, always
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S, until
@@ -65,7 +65,7 @@ class World:
     async def _persona(self, incoming: Incoming) -> Persona:
         return Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}.")
 
-    def mind(self) -> AgentConfig:
+    def config(self) -> AgentConfig:
         return AgentConfig(
             provider=always(self.model),
             persona=self._persona,
@@ -78,7 +78,7 @@ class World:
 
     def turns(self, owner: str = "worker", limits: TurnWorkerLimits | None = None) -> TurnWorker:
         store = self.store
-        runner = TurnRunner(self.mind(), store.ledger, store.knowledge, self.clock)
+        runner = TurnRunner(self.config(), store.ledger, store.knowledge, self.clock)
         return TurnWorker(store.ledger, runner, self.surface, LocalNotifier(), self.clock, owner, limits or self.limits)
 
     @asynccontextmanager
@@ -416,7 +416,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
     world = World(["Hello."])
     turns = TurnWorker(
         world.store.ledger,
-        TurnRunner(world.mind(), world.store.ledger, world.store.knowledge, world.clock),
+        TurnRunner(world.config(), world.store.ledger, world.store.knowledge, world.clock),
         world.surface,
         LocalNotifier(),
         world.clock,

@@ -29,17 +29,17 @@ from bot.memory.learning import Learner
 from bot.memory.pauses import LearningSchedule
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from tests.bot.chat.turns.test_worker import World
+from tests.fakes.fixed_config import WORDED, FixedGroups
 from tests.fakes.incoming import said
-from tests.fakes.minds import WORDED, FixedGroups
 from tests.fakes.one_turn import Echo
 
 
 class Remembering(World):
     """A configuration whose contexts hold past threads."""
 
-    def mind(self) -> AgentConfig:
+    def config(self) -> AgentConfig:
         finds = partial(recollect, self.store.memories, self.store.conversations)
-        return replace(super().mind(), context=replace(WORDED, recollect=finds))
+        return replace(super().config(), context=replace(WORDED, recollect=finds))
 
 
 def told(world: World, request: int) -> str:
@@ -151,13 +151,13 @@ class Told(World):
 
     echo: Echo = field(default_factory=Echo)
 
-    def mind(self) -> AgentConfig:
+    def config(self) -> AgentConfig:
         store = self.store
         tools = [RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), self.echo]
         table = PolicyTable(store.preferences, store.audit, self.clock, [PolicyRow("echo", "*", "*", PolicyAnswer.YES)])
         policy = ApprovalPolicy(store.consents, self.clock, table)
         return replace(
-            super().mind(),
+            super().config(),
             tools=Toolbox(tools, policy=policy),
             policy=policy,
             readers=FixedGroups(frozenset({"club"})),

@@ -14,8 +14,8 @@ from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import said
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -36,8 +36,8 @@ class Bot:
 
     def __post_init__(self) -> None:
         model = ScriptedProvider(lambda _: [ScriptPause(ANSWER_S), "Done."], sleep=self.clock.sleep)
-        mind = AgentConfig(always(model), speaking("A bot.", ""), Toolbox([]), WORDED)
-        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
+        config = AgentConfig(always(model), with_persona("A bot.", ""), Toolbox([]), WORDED)
+        runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = TurnWorker(
             self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "worker", self.limits
         )

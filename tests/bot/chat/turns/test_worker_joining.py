@@ -19,8 +19,8 @@ from tests.fakes.incoming import said
 class Joining(World):
     """Messages join."""
 
-    def mind(self) -> AgentConfig:
-        return replace(super().mind(), joins=True)
+    def config(self) -> AgentConfig:
+        return replace(super().config(), joins=True)
 
 
 def behind(world: World, *texts: str) -> Answering:

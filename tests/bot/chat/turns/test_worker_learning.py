@@ -25,8 +25,8 @@ from bot.memory.pauses import LearningSchedule
 from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.fakes.clock import FakeClock
+from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import dm, said
-from tests.fakes.minds import WORDED, always, speaking
 from tests.fakes.plans import one_thread
 from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
@@ -56,15 +56,15 @@ class World:
             self.floor,
         )
         self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
-        mind = AgentConfig(
+        config = AgentConfig(
             provider=always(self.model),
-            persona=speaking(),
+            persona=with_persona(),
             tools=Toolbox([]),
             context=WORDED,
             learning=LearningSchedule(self.learner),
             foreground=self,
         )
-        runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        runner = TurnRunner(config, store.ledger, store.knowledge, self.clock)
         limits = TurnWorkerLimits(sweep_s=0.01)
         self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, "worker", limits)
         self.answered: list[str] = []

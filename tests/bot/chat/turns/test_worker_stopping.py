@@ -157,8 +157,8 @@ def asking_first(world: World, ledger: Ledger, tool: Echo) -> TurnWorker:
     """Turns in which the tool needs its asker's consent."""
     table = PolicyTable(world.store.preferences, world.store.audit, world.clock)
     policy = ApprovalPolicy(world.store.consents, world.clock, table)
-    mind = replace(world.mind(), tools=Toolbox([tool]), policy=policy)
-    runner = TurnRunner(mind, ledger, world.store.knowledge, world.clock)
+    config = replace(world.config(), tools=Toolbox([tool]), policy=policy)
+    runner = TurnRunner(config, ledger, world.store.knowledge, world.clock)
     return TurnWorker(ledger, runner, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
 
 

@@ -1,4 +1,4 @@
-"""Models and personas for tests with only one model and one kind of answer."""
+"""Parts of a configuration that are the same for every question: a model, a persona, readable groups, tools."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ def always(model: Provider) -> Callable[[Incoming], Awaitable[Provider]]:
     return chosen
 
 
-def speaking(
+def with_persona(
     persona: str = "You are a bot.", language_rule: str = "Answer in English."
 ) -> Callable[[Incoming], Awaitable[Persona]]:
     """The same persona for all users."""
