@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from agent.errors import Refused
 from agent.schedules.definitions import ScheduleState
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
+from bot.chat.host import ScheduleNotes
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelPart, page_part
+from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.schedules import texts as schedule_texts
 from bot.schedules.answers import ScheduleAnswer, ShownSchedule
@@ -99,6 +102,14 @@ def entry_actions(schedule: ShownSchedule) -> tuple[PanelAction, ...]:
             return (PanelAction("Stop", cancel.words),)
 
 
+async def press_change(service: ScheduleNotes, pressed: declaration.PressedReply) -> PanelAction:
+    """The form to change the schedule that the reply's question created, or the list of several."""
+    if pressed.answered is None:
+        raise Refused(schedule_texts.NOT_ANY_MORE)
+    words = await service.change_words(pressed.answered, pressed.person)
+    return CHANGE.button(words) if words.startswith(CHANGES) else PanelAction(CHANGE.label, words)
+
+
 async def _offered(service: ScheduleService, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
     return (*WORDS, *OF_OPERATORS) if service.operates(requester.person) else WORDS
 
@@ -180,6 +191,7 @@ COMMAND = declaration.Command(
     run=show,
     suggests={"words": _offered},
     prefills={CHANGE.name: _words_now},
+    presses={ReplyAction.CHANGE: press_change},
     arguments=(
         declaration.Argument(
             "words",

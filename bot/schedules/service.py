@@ -85,6 +85,8 @@ class ScheduleService:
                 return await self._change_state(asker, order, id_)
             case "edit" if id_ and extra.strip():
                 return await self._edit(asker, id_, extra.strip())
+            case "edit" if id_:  # its buttons change it
+                return await self._show(asker, number)
             case "forbid" | "allow" as order if not rest:
                 return await self._set_forbidden(asker, forbids=order == "forbid")
             case _:

@@ -3,16 +3,14 @@ operators' table.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
-from agent.incoming import Incoming
 from agent.ports.tools import Asker
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
-from bot.chat.message_caller import MessageCaller
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
+from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import shortened
 from bot.tools import texts as tool_texts
@@ -33,10 +31,6 @@ LINE_CHARS = 200  # A longer text gets a field of several lines
 MAX_BUTTONS = 10  # In one panel; with more accounts, people write the words
 
 
-# Returns what a turn (its number) waits for, for its asker; None if it waits for nothing.
-WaitingPanel: TypeAlias = Callable[[int], Awaitable[Panel | None]]
-
-
 def show_words(turn: int) -> str:
     """Return the words that show the waiting calls of this turn."""
     return f"waiting {turn}"
@@ -53,15 +47,6 @@ class ToolsService:
 
     async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
         return await self.service.answer(asker, words, operates=self.operates(asker.person.id))
-
-
-async def waiting(commands: declaration.BoundCommands, incoming: Incoming, fields: int, turn: int) -> Panel | None:
-    """Run `/tools` for the asker of this turn, to show them unasked what it waits for; None if nothing is left to
-    decide. Raises CogencyError. `fields`: how many a form can have there.
-    """
-    call = declaration.CommandCall(words=show_words(turn), caller=MessageCaller(incoming, fields))
-    panel = await commands[COMMAND.name].run(call)
-    return panel if panel.actions else None
 
 
 async def show(service: ToolsService, call: declaration.CommandCall) -> Panel:
@@ -169,6 +154,11 @@ async def _sign_ins(service: ToolsService, call: declaration.CommandCall) -> Pan
     return Panel(answer.text, actions[:MAX_BUTTONS])
 
 
+async def press_waiting(_: object, pressed: declaration.PressedReply) -> PanelAction:
+    """What the turn of this reply waits for."""
+    return PanelAction("", show_words(pressed.turn))
+
+
 async def _words_offered(service: ToolsService, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
     return (*WORDS, *OF_OPERATORS) if service.operates(requester.person) else WORDS
 
@@ -205,6 +195,7 @@ COMMAND = declaration.Command(
     suggests={"words": _words_offered},
     prefills={ANSWER_FORM.name: _values_now},
     builds={ANSWER_FORM.name: _window},
+    presses={ReplyAction.DECIDE: press_waiting, ReplyAction.ANSWER: press_waiting},
     arguments=(
         declaration.Argument(
             "words",

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Self, TypeVar
 
 from agent.admission_terms import Authority
@@ -33,7 +34,7 @@ from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
 from bot.chat.ports import ModelMenu
 from bot.chat.replicas import Replicas
-from bot.chat.reply.surface import Surface
+from bot.chat.reply.surface import ReplyAction, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
@@ -251,6 +252,7 @@ class FakeHost:
     def commands(self) -> BoundCommands:
         """The real commands; `/memory`, `/policy`, `/budget` and `/tools` record what was asked, and answer as set."""
         schedules = ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
+        waiting = partial(tools.press_waiting, None)
         return by_name(
             (
                 talking.ASK_COMMAND.bound(self),
@@ -267,9 +269,14 @@ class FakeHost:
                 LEARN_COMMAND.bound(self._knowledge()),
                 BoundCommand(memory.COMMAND, self._memory, prefills={memory.CORRECT.name: self._entry_to_correct}),
                 FORGET_COMMAND.bound(self),
-                remind.COMMAND.bound(schedules),
+                replace(
+                    remind.COMMAND.bound(schedules),
+                    presses={ReplyAction.CHANGE: partial(remind.press_change, self.scheduled)},
+                ),
                 remind.REMIND_COMMAND.bound(schedules),
-                BoundCommand(tools.COMMAND, self._tools),
+                BoundCommand(
+                    tools.COMMAND, self._tools, presses={ReplyAction.DECIDE: waiting, ReplyAction.ANSWER: waiting}
+                ),
             )
         )
 

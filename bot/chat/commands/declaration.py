@@ -19,8 +19,10 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from agent.incoming import Attachment, Person
 from agent.ports.tools import Asker
+from agent.shown_replies import Answered
 from bot.chat.askers import Requester
-from bot.chat.panels import Filled, Panel, PanelForm, PanelPart
+from bot.chat.panels import Filled, Panel, PanelAction, PanelForm, PanelPart
+from bot.chat.reply.surface import ReplyAction
 
 ServiceT = TypeVar("ServiceT")
 
@@ -167,11 +169,24 @@ class CommandCall:
     show: ShowPanel = _ignore_panel
 
 
+@dataclass(frozen=True, slots=True)
+class PressedReply:
+    """A button below a reply was pressed. `turn`: the number of the reply's turn; `person`: who pressed it.
+
+    `answered`: the reply, as far as the platform has read it; None if the turn may still wait.
+    """
+
+    turn: int
+    person: str
+    answered: Answered | None = None
+
+
 # What a command does with its service, in the order of `Command`'s fields. Each may raise CogencyError.
 Run: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[Panel]]
 Suggest: TypeAlias = Callable[[ServiceT, Requester, Mapping[str, str]], Awaitable[Sequence[str]]]
 Prefill: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[Filled]]
 BuildForm: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[PanelForm]]
+Press: TypeAlias = Callable[[ServiceT, PressedReply], Awaitable[PanelAction]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +205,9 @@ class Command(Generic[ServiceT]):
     builds: Mapping[str, BuildForm[ServiceT]] = field(default_factory=dict[str, BuildForm[ServiceT]])
     """Returns the form itself, under the same name, for the words of its button, if its fields are not known before; by
     the names of forms. It is quick enough for a form to be opened."""
+    presses: Mapping[ReplyAction, Press[ServiceT]] = field(default_factory=dict[ReplyAction, Press[ServiceT]])
+    """Buttons below replies that lead to it: each returns the button of one of its own panels that is pressed instead,
+    by its words, and with the form that it opens, if any."""
     arguments: tuple[Argument, ...] = ()
     open_to_all: bool = False
     """Whether people whom the bot does not answer may use it, too, without a limit."""
@@ -228,6 +246,7 @@ class Command(Generic[ServiceT]):
             {name: partial(suggest, service) for name, suggest in self.suggests.items()},
             {name: partial(prefill, service) for name, prefill in self.prefills.items()},
             {name: partial(build, service) for name, build in self.builds.items()},
+            {action: partial(press, service) for action, press in self.presses.items()},
         )
 
     def refusing(self, why: str) -> "BoundCommand":
@@ -256,6 +275,9 @@ class BoundCommand:
     )
     builds: Mapping[str, Callable[[CommandCall], Awaitable[PanelForm]]] = field(
         default_factory=dict[str, Callable[[CommandCall], Awaitable[PanelForm]]]
+    )
+    presses: Mapping[ReplyAction, Callable[[PressedReply], Awaitable[PanelAction]]] = field(
+        default_factory=dict[ReplyAction, Callable[[PressedReply], Awaitable[PanelAction]]]
     )
 
     async def run(self, call: CommandCall) -> Panel:
@@ -286,6 +308,14 @@ BoundCommands: TypeAlias = Mapping[str, BoundCommand]
 
 def by_name(commands: Iterable[BoundCommand]) -> BoundCommands:
     return {command.declared.name: command for command in commands}
+
+
+def command_below(commands: BoundCommands, action: ReplyAction) -> BoundCommand:
+    """Return the command to which this button below a reply leads. Raises LookupError for a button without one."""
+    found = next((command for command in commands.values() if action in command.presses), None)
+    if found is None:
+        raise LookupError(f"no command has the button {action}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from bot.chat.askers import Requester
 from bot.chat.caches import MAX_ENTRIES
 from bot.chat.commands.declaration import AnyCommand, BoundCommand, BoundCommands, CommandCall, by_name
 from bot.chat.host import Host
-from bot.chat.panels import Filled, Panel, PanelForm
+from bot.chat.panels import Filled, Panel, PanelAction, PanelForm
 from bot.chat.texts import replies as reply_texts
 from bot.commands import form_named
 from bot.platforms import texts as platforms_texts
@@ -35,8 +35,6 @@ from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.settings_command import SETTINGS
 from bot.platforms.discord.slash_commands import COMMANDS, Given, help_text, register, sync
 from bot.platforms.discord.surroundings import Surroundings
-from bot.schedules import commands as remind
-from bot.tools import commands as tools
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +64,7 @@ class CommandHandler:
         self._host = host
         self._connection = connection
         self._members = members
-        self._pressing = Pressing(host, connection, members, surroundings, self._show_waiting, self._change)
+        self._pressing = Pressing(host, connection, members, surroundings, self._press_below)
         self._commands = Commands(host, connection, surroundings, members, conversations)
         self._menus = Menus(host, self._commands)
         own = by_name((SETTINGS.bound(host), self._menus.forget_this.bound(None)))
@@ -143,18 +141,14 @@ class CommandHandler:
             words = " ".join([press.words, *map(str, values)]).strip()
             await self._answer(command, self._call(interaction, words, press.options(command), pressed=True))
 
-    async def _show_waiting(self, interaction: Interaction, turn: int) -> None:
-        await interaction.response.defer(ephemeral=True, thinking=True)
-        await self._answer(tools.COMMAND, self._call(interaction, tools.show_words(turn), {}))
-
-    async def _change(self, interaction: Interaction, words: str) -> None:
-        """Open the form to change one schedule, or show several to choose from."""
-        if words.startswith(remind.CHANGES):
-            press = ButtonPress(interaction.user.id, remind.CHANGE.name, words, opens=True)
-            await self._open(interaction, press, self._bound[remind.COMMAND.name], remind.CHANGE)
+    async def _press_below(self, interaction: Interaction, command: BoundCommand, button: PanelAction) -> None:
+        """Open the form of a button to which one below a reply led, or have the command answer its words."""
+        if button.form is not None:
+            press = ButtonPress(interaction.user.id, button.form.name, button.words, opens=True)
+            await self._open(interaction, press, command, button.form)
             return
         await interaction.response.defer(ephemeral=True, thinking=True)
-        await self._answer(remind.COMMAND, self._call(interaction, words, {}, pressed=True))
+        await self._answer(command.declared, self._call(interaction, button.words, {}))
 
     async def _form(self, interaction: Interaction, press: ButtonPress, command: AnyCommand, form: PanelForm) -> None:
         """Open a form, or handle its submission."""

@@ -17,6 +17,7 @@ from bot.chat.commands.declaration import AnyCommand
 from bot.chat.host import Host
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelSelect
 from bot.chat.texts import formatting
+from bot.chat.waiting import waiting_panel
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import interactions
 from bot.platforms.discord.buttons import Components
@@ -24,7 +25,6 @@ from bot.platforms.discord.caller import WINDOW_FIELDS
 from bot.platforms.discord.inbound import decode_address
 from bot.platforms.discord.interactions import Button, Interaction, Layout, Part
 from bot.platforms.discord.places import known_as
-from bot.tools import commands as tools
 
 Component: TypeAlias = discord.ui.Item[discord.ui.Modal]
 MAX_LINE_CHARS: Final = 4_000  # Discord's limit of a field's input
@@ -120,10 +120,10 @@ def _menu(select: PanelSelect, command: AnyCommand, person: int) -> Part:
 
 async def waiting_panels(host: Host, incoming: Incoming, turn: int) -> Sequence[Components]:
     """Return the panels that show the asker what this turn waits for; () for nothing. Raises CogencyError."""
-    panel = await tools.waiting(host.commands, incoming, WINDOW_FIELDS, turn)
-    if panel is None:
+    waiting = await waiting_panel(host.commands, incoming, WINDOW_FIELDS, turn)
+    if waiting is None:
         return ()
-    first, more = laid_out(panel, tools.COMMAND, int(decode_address(incoming.reply_to).person))
+    first, more = laid_out(waiting.panel, waiting.command, int(decode_address(incoming.reply_to).person))
     following = [interactions.layout(interactions.panel_text(text)) for text in more[: interactions.MAX_FOLLOWING]]
     return [panel_layout.to_components() for panel_layout in (first, *following)]
 

@@ -18,7 +18,9 @@ from agent.schedules.long_work import asked_in
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
+from bot.chat.commands.declaration import BoundCommand, PressedReply, command_below
 from bot.chat.host import Host
+from bot.chat.panels import PanelAction
 from bot.chat.reply.surface import SCHEDULING, ReplyAction, SurfaceError
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
@@ -183,10 +185,8 @@ class Pressing:
     connection: Connection
     members: Members
     surroundings: Surroundings
-    show_waiting: Callable[[Interaction, int], Awaitable[None]]
-    """Shows the presser what the turn waits for, if it waits for them."""
-    change: Callable[[Interaction, str], Awaitable[None]]
-    """Has `/schedules` change the schedule in its argument (`ScheduleAnswers.change_words`)."""
+    press_below: Callable[[Interaction, BoundCommand, PanelAction], Awaitable[None]]
+    """Presses a button of a command's panel for the presser, to which one below a reply leads (`Command.presses`)."""
 
     async def press(self, interaction: Interaction, button: ReplyPress) -> None:
         try:
@@ -204,11 +204,11 @@ class Pressing:
                 case ReplyAction.DELETE:
                     await self._delete(interaction, button.turn)
                 case ReplyAction.DECIDE | ReplyAction.ANSWER:
-                    await self.show_waiting(interaction, button.turn)
+                    await self._use_command(interaction, button, ended=False)
                 case ReplyAction.UNDO:
                     await self._take_back(interaction, button)
                 case ReplyAction.CHANGE:
-                    await self._change(interaction, button.turn)
+                    await self._use_command(interaction, button)
                 case ReplyAction.CANCEL:
                     await self._take_back(interaction, button)
                 case _:
@@ -243,19 +243,25 @@ class Pressing:
             reply_text = platforms_texts.failure(error)
         await interactions.show_text(interaction, reply_text)
 
-    async def _change(self, interaction: Interaction, turn: int) -> None:
-        """Open the window for a change. A window cannot follow an acknowledgement, so the schedule is read first."""
+    async def _use_command(self, interaction: Interaction, button: ReplyPress, *, ended: bool = True) -> None:
+        """Press the button of the command to which this one leads. `ended`: whether it needs the reply above it.
+
+        A window cannot follow an acknowledgement, so what was stored is read first.
+        """
+        command = command_below(self.host.commands, button.offer)
         try:
             async with asyncio.timeout(STORE_FIRST_S):
-                if (reply := await self._reply_above(interaction, turn)) is None:
+                reply = await self._reply_above(interaction, button.turn) if ended else None
+                if ended and reply is None:
                     raise Refused(platforms_texts.NO_SUCH_REPLY)
-                words = await self.host.schedules.change_words(reply, known_as(interaction.user.id))
+                pressed = PressedReply(button.turn, known_as(interaction.user.id), reply)
+                press = await command.presses[button.offer](pressed)
         except TimeoutError:
             await interactions.respond_alone(interaction, platforms_texts.WINDOW_TRY_AGAIN)
         except CogencyError as error:
             await interactions.respond_alone(interaction, platforms_texts.failure(error))
         else:
-            await self.change(interaction, words)
+            await self.press_below(interaction, command, press)
 
     async def _take_back(self, interaction: Interaction, button: ReplyPress) -> None:
         """Undo a memory or cancel a schedule, and mark it on the page."""

@@ -26,7 +26,9 @@ from bot.chat.commands.declaration import (
     CommandCall,
     CommandMeant,
     CommandScope,
+    PressedReply,
     Stoppable,
+    command_below,
     command_meant,
     command_named,
     nearest,
@@ -37,6 +39,7 @@ from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, Pa
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
+from bot.chat.waiting import waiting_panel
 from bot.commands import COMMANDS as DECLARED
 from bot.commands import form_named
 from bot.memory import commands as memory
@@ -46,11 +49,8 @@ from bot.platforms.play.inbound import PlayAddress, budget_ids, conversation_of,
 from bot.platforms.play.requests import Body, PressButton, PressOffer
 from bot.platforms.play.surface import MessageLog, PlayMessage
 from bot.platforms.play.workspace import BOT, CHANNELS, PEOPLE, TEAM, PlayChannel, PlayPerson, known_as
-from bot.schedules.commands import CHANGES
-from bot.schedules.commands import COMMAND as SCHEDULES
-from bot.tools import commands as tools
-from bot.tools.mcp.questions import MAX_FIELDS
 
+WINDOW_FIELDS: Final = 25  # More fields are too many to fill in at once
 REPLY_ATTEMPTS: Final = 20
 REPLY_PAUSE_S: Final = 0.1
 VERDICTS: Final = {ReplyAction.GOOD: ReplyVerdict.GOOD, ReplyAction.BAD: ReplyVerdict.BAD}
@@ -122,7 +122,7 @@ class PlayCaller:
 
     @property
     def window_fields(self) -> int:
-        return MAX_FIELDS
+        return WINDOW_FIELDS
 
     async def requester(self) -> Requester:
         return Requester(self.person.id, self.channel, team=TEAM)
@@ -387,9 +387,9 @@ async def show_waiting(play: PlayHost, asked: Incoming, turn: int) -> None:
     """Show the asker only what a turn waits for. Raises CogencyError."""
     address = PlayAddress.decode(asked.reply_to)
     caller = PlayCaller(play, PEOPLE[address.person], CHANNELS[address.channel], address.thread)
-    panel = await tools.waiting(play.host.commands, asked, caller.window_fields, turn)
-    if panel is not None:
-        await PlayAnswer(caller, tools.COMMAND).show(panel)
+    waiting = await waiting_panel(play.host.commands, asked, caller.window_fields, turn)
+    if waiting is not None:
+        await PlayAnswer(caller, waiting.command).show(waiting.panel)
 
 
 # The buttons below a reply.
@@ -425,8 +425,7 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             if not await host.feedback.delete(page.turn, person):
                 raise Refused(platforms_texts.NO_SUCH_REPLY)
         case ReplyAction.DECIDE | ReplyAction.ANSWER:
-            call = _call(caller, tools.show_words(page.turn))
-            await _answer(caller, PlayAnswer(caller, tools.COMMAND), tools.COMMAND, call)
+            await _use_command(caller, page, request.offer, None)
         case ReplyAction.UNDO:
             await _reply_of(caller, page)
             send_ephemeral(caller, text=await host.memories.take_back(page.turn, person))
@@ -435,11 +434,16 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
             send_ephemeral(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
             _remove_offers(caller, page, SCHEDULING, platforms_texts.unscheduled(page.text))
         case ReplyAction.CHANGE:
-            words = await host.schedules.change_words(await _reply_of(caller, page), person)
-            call_shown = _call(caller, f"show {words.removeprefix(CHANGES)}" if words.startswith(CHANGES) else words)
-            await _answer(caller, PlayAnswer(caller, SCHEDULES), SCHEDULES, call_shown)
+            await _use_command(caller, page, request.offer, await _reply_of(caller, page))
         case _:
             assert_never(request.offer)
+
+
+async def _use_command(caller: PlayCaller, page: PlayMessage, offer: ReplyAction, reply: Answered | None) -> None:
+    """Have the command answer to which this button leads. A form is opened from the panel that its words show."""
+    command = command_below(caller.host.commands, offer)
+    press = await command.presses[offer](PressedReply(page.turn, caller.person.id, reply))
+    await _answer(caller, PlayAnswer(caller, command.declared), command.declared, _call(caller, press.words))
 
 
 def _remove_offers(

@@ -23,7 +23,7 @@ from bot.chat.askers import Requester
 from bot.chat.caches import RecentKeys
 from bot.chat.commands.declaration import AnyCommand, BoundCommand, CommandCall, ShowPanel
 from bot.chat.host import Host
-from bot.chat.panels import Filled, Panel, PanelFile, PanelForm
+from bot.chat.panels import Filled, Panel, PanelAction, PanelFile, PanelForm
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.memory import commands as memory
@@ -50,8 +50,6 @@ from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.slash_commands import help_text, named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames
-from bot.schedules import commands as remind
-from bot.tools import commands as tools
 
 PREFILL_S: Final = 1.5  # Half of the time within which Slack lets a window be opened after a click
 
@@ -102,20 +100,16 @@ class PersonalCommands:
             self.places,
             self.asking.may_read,
             self.clock,
-            self._show_waiting,
-            self._change,
+            self._press_below,
         )
 
-    async def _show_waiting(self, to: ReplyTo, turn: int) -> None:
-        await self.run(tools.COMMAND, to, tools.show_words(turn))
-
-    async def _change(self, body: JsonObject, to: ReplyTo, words: str) -> None:
-        """Open the window that changes one schedule of a reply; list them to choose from if there are several."""
-        if not words.startswith(remind.CHANGES):
-            await self.run(remind.COMMAND, to, words)
+    async def _press_below(self, body: JsonObject, to: ReplyTo, command: AnyCommand, button: PanelAction) -> None:
+        """Open the form of a button to which one below a reply led, or have the command answer its words."""
+        if button.form is None:
+            await self.run(command, to, button.words)
             return
-        call = CommandCall(words=words, caller=self._caller(to), pressed=True)
-        await self._open(remind.COMMAND, remind.CHANGE, call, replace(to, response_url=""), body)
+        call = CommandCall(words=button.words, caller=self._caller(to), pressed=True)
+        await self._open(command, button.form, call, replace(to, response_url=""), body)
 
     async def _open(
         self,

@@ -14,7 +14,9 @@ from agent.repeats import message_of
 from agent.schedules.long_work import asked_in
 from agent.shown_replies import EPHEMERAL_PAGE, Answered, ReplyVerdict
 from bot.chat import intake as message_intake
+from bot.chat.commands.declaration import AnyCommand, PressedReply, command_below
 from bot.chat.host import Host
+from bot.chat.panels import PanelAction
 from bot.chat.reply.surface import ELSEWHERE_OFFERS, SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
@@ -47,8 +49,8 @@ class ReplyPresses:
     acknowledged, and once for each reply, however often the button is clicked. Answers to a click are ephemeral; a
     reaction gets none.
 
-    `may_read` raises Refused, or SlackError, unless a user can read a channel now. `show_waiting` shows what a turn
-    waits for to the person for whom it waits. `change` opens `/schedules` for a schedule (`change_words`).
+    `may_read` raises Refused, or SlackError, unless a user can read a channel now. `press_below` presses a button of a
+    command's panel for the user, to which one below a reply leads (`Command.presses`).
     """
 
     host: Host
@@ -58,8 +60,7 @@ class ReplyPresses:
     places: Places
     may_read: Callable[[str, str], Awaitable[None]]
     clock: Clock
-    show_waiting: Callable[[ReplyTo, int], Awaitable[None]]
-    change: Callable[[JsonObject, ReplyTo, str], Awaitable[None]]
+    press_below: Callable[[JsonObject, ReplyTo, AnyCommand, PanelAction], Awaitable[None]]
 
     async def handle_click(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on a button below a reply. Raises CogencyError when its request could not be stored."""
@@ -81,9 +82,12 @@ class ReplyPresses:
             case ReplyAction.UNDO | ReplyAction.CANCEL:
                 await self._take_back(click, clicked_at, body)
             case ReplyAction.CHANGE:
-                await self._change(click, clicked_at, body)
+                if (reply := await self._find_reply(click)) is None:
+                    await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
+                else:
+                    await self._use_command(click, clicked_at, body, reply)
             case ReplyAction.DECIDE | ReplyAction.ANSWER:
-                await self.show_waiting(clicked_at, click.turn)
+                await self._use_command(click, clicked_at, body)
             case ReplyAction.CONTINUE:
                 await self._ask(
                     await self._question(click, clicked_at, f"continue:{click.turn}", platforms_texts.GO_ON), clicked_at
@@ -180,12 +184,13 @@ class ReplyPresses:
             with suppress(SlackError):  # best effort: the user has read that it was undone
                 await self.api.call(Method.UPDATE, channel=clicked_at.channel, ts=page, text=words, blocks=blocks)
 
-    async def _change(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
-        if (reply := await self._find_reply(click)) is None:
-            await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
-            return
-        words = await self.host.schedules.change_words(reply, inbound.person_id(self.me, clicked_at.user))
-        await self.change(body, clicked_at, words)
+    async def _use_command(
+        self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject, reply: Answered | None = None
+    ) -> None:
+        """Press the button of the command to which the one that was clicked leads."""
+        command = command_below(self.host.commands, click.offer)
+        pressed = PressedReply(click.turn, inbound.person_id(self.me, clicked_at.user), reply)
+        await self.press_below(body, clicked_at, command.declared, await command.presses[click.offer](pressed))
 
     async def _regenerate(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
         reply = await self._find_reply(click)

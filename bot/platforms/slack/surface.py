@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from agent.errors import CogencyError
 from agent.incoming import Incoming
@@ -32,6 +32,7 @@ from bot.chat.reply.surface import (
     ReplyEnd,
     Surface,
 )
+from bot.chat.waiting import WaitingPanel, waiting_panel
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions
@@ -48,10 +49,11 @@ from bot.platforms.slack.settings import Streaming
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.streams import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
-from bot.tools import commands as tools
-from bot.tools.commands import WaitingPanel
 
 log = logging.getLogger(__name__)
+
+# Returns what a turn (its number) waits for, for its asker; None if it waits for nothing.
+WaitingFor: TypeAlias = Callable[[int], Awaitable[WaitingPanel | None]]
 
 OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.STOP}  # Slack shows its own Stop button while an agent works
 
@@ -129,7 +131,7 @@ class SlackSurface:
         conversation: str,
         session: AgentSession,
         stop: Callable[[], Awaitable[object]],
-        waiting: WaitingPanel | None = None,
+        waiting: WaitingFor | None = None,
         *,
         moved: bool = False,
     ) -> None:
@@ -363,17 +365,17 @@ class SlackSurface:
         return bare and ts != self._to.thread_ts and ts not in self._keys
 
 
-async def _show_waiting(workspace: SurfaceParts, to: ReplyTo, waiting: WaitingPanel | None, turn: int) -> None:
+async def _show_waiting(workspace: SurfaceParts, to: ReplyTo, waiting_for: WaitingFor | None, turn: int) -> None:
     """Show the asker the buttons that wait for them, as an ephemeral message.
 
     Slack drops it when the asker reloads Slack, and does not deliver it while they are away. The button below the reply
     shows it again.
     """
-    if waiting is None or (panel := await waiting(turn)) is None:
+    if waiting_for is None or (waiting := await waiting_for(turn)) is None:
         return
-    below = panel_blocks(panel, tools.COMMAND, ShownTo(to.user, to.channel))
+    below = panel_blocks(waiting.panel, waiting.command, ShownTo(to.user, to.channel))
     with message_pages.page_errors():
-        await Ephemeral(workspace.api, to).send(named(panel.text, workspace.me.prefix), *below)
+        await Ephemeral(workspace.api, to).send(named(waiting.panel.text, workspace.me.prefix), *below)
 
 
 async def delete_page(api: SlackApi, page: ShownPage) -> None:
@@ -425,7 +427,7 @@ class PrivateSurface:
     """
 
     def __init__(
-        self, workspace: SurfaceParts, to: ReplyTo, conversation: str, waiting: WaitingPanel | None = None
+        self, workspace: SurfaceParts, to: ReplyTo, conversation: str, waiting: WaitingFor | None = None
     ) -> None:
         self._workspace = workspace
         self._api = workspace.api
@@ -501,7 +503,7 @@ class SlackSurfaces:
         to = decode_reply_to(incoming.reply_to)
         if incoming.kind is TurnKind.NOTICE:
             to = replace(to, scheduled=ScheduleKind.REMINDER)
-        waiting = partial(tools.waiting, self._host.commands, incoming, WINDOW_FIELDS)
+        waiting = partial(waiting_panel, self._host.commands, incoming, WINDOW_FIELDS)
         if to.private:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)

@@ -127,6 +127,13 @@ async def test_before_a_divider_nothing_is_dropped() -> None:
     assert "\nNext: Mon 23 Nov 11:00, Mon 23 Nov 12:00, Mon 23 Nov 13:00.\n" in panel.text
 
 
+async def test_edit_without_a_change_shows_the_schedule_with_its_buttons() -> None:
+    service = Desk()
+    await service.remind("tomorrow at 9:00 to call Ben")
+    assert await service.show("edit 1") == await service.show("show 1")
+    assert (await service.show("edit 1")).actions[0].form is remind.CHANGE
+
+
 async def test_edit_changes_the_words_only_behind_a_divider() -> None:
     service = Desk()
     await service.remind("tomorrow at 9:00 to call Ben")
