@@ -29,6 +29,7 @@ NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
 ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
 INVITED = "309237746688"  # The permissions of a bot that was invited by the link of `cogency discord invite`
 VIEW = 1 << 10
+EVERYBODY = str(VIEW | 1 << 11 | 1 << 16 | 1 << 35 | 1 << 38)  # May read, write, and start threads; manages nothing
 CONNECT = 1 << 20
 EPHEMERAL = 1 << 6
 COMPONENTS_V2 = 1 << 15
@@ -250,6 +251,11 @@ def seen(message: Payload) -> str:
     """Return all the text that a message shows: its content, or that of its components."""
     texts = [part["content"] for part in parts(message) if part["type"] == 10]
     return "\n".join([message["content"], *texts] if message["content"] else texts)
+
+
+def labels(message: Payload) -> list[str]:
+    """Return the labels of a message's buttons."""
+    return [part.get("label") or part["emoji"]["name"] for part in parts(message) if part["type"] == 2]
 
 
 def text_file(name: str, address: str, size: int, content_type: str = "text/plain; charset=utf-8") -> Payload:

@@ -16,11 +16,11 @@ from bot.tools import texts as tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload
+from tests.fakes.discord_world import labels as below
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_things import BOT_USER, TEAM, FakeMessage
-from tests.flows.test_discord_control import labels as below
 from tests.flows.test_python_tools import named
 from tests.flows.test_service import on_discord, on_slack, service
 from tests.flows.test_terminal import cogency

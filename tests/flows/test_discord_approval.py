@@ -16,11 +16,11 @@ from bot.tools import texts as tool_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, seen
+from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, labels, seen
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.one_turn import Echo
 from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says, says_after_looking
-from tests.flows.test_discord_control import AT_THE_END, labels
+from tests.flows.test_discord_control import AT_THE_END
 from tests.patience import until
 
 ME = f"<@{BOT}>"

@@ -13,10 +13,10 @@ from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, seen
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
-from tests.flows.test_discord_control import AT_THE_END, labels, page
+from tests.flows.test_discord_control import AT_THE_END, page
 
 ME = f"<@{BOT}>"
 

@@ -16,7 +16,7 @@ from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, parts, seen
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
@@ -51,10 +51,6 @@ async def page(fake: FakeDiscord, showing: str) -> Payload:
     """The bot's message with this text, once it is there."""
     await fake.until(lambda: any(showing == seen(message) for message in by_the_bot(fake)))
     return next(message for message in by_the_bot(fake) if seen(message) == showing)
-
-
-def labels(message: Payload) -> list[str]:
-    return [part.get("label") or part["emoji"]["name"] for part in parts(message) if part["type"] == 2]
 
 
 async def idle(host: AnsweringHost) -> None:

@@ -12,9 +12,9 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.asking_tool import BOAT, PAGE, SAID, SMALL, AskingTool, books
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, parts, seen
+from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, Payload, labels, parts, seen
 from tests.fakes.fast_clock import MovedClock
-from tests.flows.test_discord_control import AT_THE_END, labels
+from tests.flows.test_discord_control import AT_THE_END
 from tests.patience import until
 
 ME = f"<@{BOT}>"

@@ -8,10 +8,10 @@ from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, serving
 from tests.fakes.discord_gateway import PATIENCE_S, running_discord
-from tests.fakes.discord_world import ANN, BOT, Payload, seen
+from tests.fakes.discord_world import ANN, BOT, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
-from tests.flows.test_discord_control import AT_THE_END, labels
+from tests.flows.test_discord_control import AT_THE_END
 
 PAGE = 2_000
 

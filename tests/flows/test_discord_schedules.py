@@ -22,12 +22,24 @@ from store.engine import open_store
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import BO, BOT, DM_OF, GENERAL, GUILD, STAFF, VIEW, Payload, parts, seen
+from tests.fakes.discord_world import (
+    BO,
+    BOT,
+    DM_OF,
+    EVERYBODY,
+    GENERAL,
+    GUILD,
+    STAFF,
+    VIEW,
+    Payload,
+    labels,
+    parts,
+    seen,
+)
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.schedules import doing, ended, let_in
 from tests.fakes.store import store_in_memory
 from tests.flows.platform_process import discord_main
-from tests.flows.test_discord_control import labels
 from tests.flows.test_slack_crash import processes
 from tests.patience import PATIENCE_S
 
@@ -35,7 +47,6 @@ PERSON, TEAM, DM = f"discord:{BO}", f"discord:{GUILD}", DM_OF[BO]
 PUBLIC = Place(TeamAudience(TEAM), within_team=TEAM)
 WORDS, SECOND = "Water the plants.", "The second one."
 MINUTE = timedelta(minutes=1)
-EVERYBODY = str(VIEW | 1 << 11 | 1 << 16 | 1 << 35 | 1 << 38)  # May read, write, and start threads; manages nothing
 
 
 @dataclass

@@ -15,10 +15,9 @@ from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.settings_command import PRIVATE, REPLIES, YES
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, labels, parts, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost, FakePreferences
-from tests.flows.test_discord_control import labels
 
 NOTHING_SPECIAL = str(1 << 10 | 1 << 16)  # A member who manages nothing: may view channels, and read what was said
 HERE, ALL_OVER = f"channel:{GENERAL}", f"team:{GUILD}"

@@ -17,11 +17,11 @@ from bot.platforms.discord.members import ZONE
 from bot.schedules import texts as schedule_texts
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
+from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import live_host
 from tests.flows.forgetting_bot import forgetting_host
-from tests.flows.test_discord_control import labels, page
+from tests.flows.test_discord_control import page
 
 KEEP = '<execute>[{"name": "remember", "args": {"text": "TEXT", "key": "deadline"}}]\n</execute>'
 UNDO = "Undo"

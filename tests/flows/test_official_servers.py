@@ -25,14 +25,13 @@ from bot.chat.texts import replies as reply_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BOT, Payload, seen
+from tests.fakes.discord_world import ANN, BOT, Payload, labels, seen
 from tests.fakes.mcp_world import FAKES
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.ready_process import ReadyService
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_home import fill_in
 from tests.fakes.slack_things import FakeEphemeral
-from tests.flows.test_discord_control import labels
 from tests.flows.test_service import ROOT, by_model, on_discord, on_slack, service
 from tests.patience import until
 

@@ -10,10 +10,9 @@ from bot.schedules import texts as schedule_texts
 from bot.schedules.commands import CHANGE
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, GENERAL, Payload, parts, seen
+from tests.fakes.discord_world import ANN, GENERAL, Payload, labels, parts, seen
 from tests.fakes.fast_clock import FastClock
 from tests.flows.bot import live_host
-from tests.flows.test_discord_control import labels
 from tests.flows.test_discord_forms import opened
 
 

@@ -1,0 +1,346 @@
+"""What people do with the bot, and what they see of it: the same on each platform, for scenarios that are the same.
+
+A scenario takes a `World` of each platform. Two people are in it: the asker, and somebody else. They write in a public
+channel, and the asker in their direct messages. What only one platform has is tested beside it, with its own double.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+from bot.chat.host import Host
+from bot.platforms import texts as platforms_texts
+from tests.fakes import discord_bot, discord_world, slack_bot
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, EVERYBODY, GENERAL, Payload, seen
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_things import BOT_USER, TEAM, FakeEphemeral, FakeMessage
+
+
+class Who(Enum):
+    ASKER = "asker"
+    OTHER = "other"
+
+
+class Page(Protocol):
+    """A message, as it is shown now: it follows edits. Two of the same message are equal."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def buttons(self) -> Sequence[str]:
+        """The labels of those that the asker can press."""
+        ...
+
+    def copy(self) -> "Page":
+        """The message as it is shown now, as in an app that has not heard of a change."""
+        ...
+
+
+class World(Protocol):
+    """`clock`: of the platform, and of the bot there."""
+
+    clock: MovedClock
+
+    def person(self, who: Who) -> str:
+        """Return the person's id, as the bot writes it."""
+        ...
+
+    def conversation(self, question: Page) -> str:
+        """Return the id of the conversation that this question began."""
+        ...
+
+    def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
+        """The bot, connected."""
+        ...
+
+    async def until(self, happened: Callable[[], object]) -> None: ...
+
+    async def ask(self, text: str, below: Page | None = None, who: Who = Who.ASKER) -> Page:
+        """Mention the bot in the channel, or in the thread of a question."""
+        ...
+
+    async def write(self, text: str) -> Page:
+        """The asker writes a direct message."""
+        ...
+
+    async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:
+        """Use a command in the channel, or about the thread of a question. Slack has no commands in threads: there it
+        is used in the channel.
+        """
+        ...
+
+    async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None: ...
+    async def edit(self, question: Page, text: str) -> None:
+        """`text`: what stands after the mention of the bot."""
+        ...
+
+    async def delete(self, question: Page) -> None: ...
+    async def leave(self) -> None:
+        """The asker leaves the place where the channel is."""
+        ...
+
+    def answers(self, below: Page | None = None) -> Sequence[Page]:
+        """The bot's messages that everybody in the channel can read, or those in the thread of a question."""
+        ...
+
+    def direct(self) -> Sequence[Page]:
+        """The bot's messages in the asker's direct messages."""
+        ...
+
+    def private(self) -> Sequence[Page]:
+        """The bot's messages that only one person sees, oldest first."""
+        ...
+
+    def calls(self, page: Page) -> bool:
+        """Whether the message notifies the asker."""
+        ...
+
+    @property
+    def left(self) -> str:
+        """Why somebody who has left is shown nothing more."""
+        ...
+
+
+W = TypeVar("W", bound=World)
+
+
+# --------------------------------------------------------------------------------------------------
+# Slack
+
+
+@dataclass(frozen=True)
+class SlackPage:
+    message: FakeMessage | FakeEphemeral
+
+    @property
+    def id(self) -> str:
+        return self.message.ts if isinstance(self.message, FakeMessage) else f"ephemeral {id(self.message)}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.message.text}\n{self.message.blocks}" if self._is_panel else self.message.text
+
+    @property
+    def _is_panel(self) -> bool:
+        """A panel's text is the short form of its blocks, which show all of it."""
+        return isinstance(self.message, FakeEphemeral)
+
+    @property
+    def buttons(self) -> Sequence[str]:
+        return labels(self.message.blocks, SLACK_ASKER)
+
+    def copy(self) -> "SlackPage":
+        return SlackPage(replace(self.message, blocks=[*self.message.blocks]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SlackPage) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+SLACK_ASKER, SLACK_OTHER, SLACK_GENERAL, SLACK_DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER}
+
+
+@dataclass
+class SlackWorld:
+    slack: FakeSlack
+    clock: MovedClock
+    left: str = platforms_texts.SCHEDULE_LEFT
+    _copies: list[FakeEphemeral] = field(default_factory=list[FakeEphemeral])
+
+    def person(self, who: Who) -> str:
+        return f"slack:{TEAM}:{SLACK_PEOPLE[who]}"
+
+    def conversation(self, question: Page) -> str:
+        return f"slack:{TEAM}:{SLACK_GENERAL}:{question.id}"
+
+    def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
+        return slack_bot.serving(self.slack, host, self.clock)
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        await self.slack.until(happened)
+
+    async def ask(self, text: str, below: Page | None = None, who: Who = Who.ASKER) -> Page:
+        thread = "" if below is None else below.id
+        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], SLACK_GENERAL, f"<@{BOT_USER}> {text}", thread))
+
+    async def write(self, text: str) -> Page:
+        return SlackPage(await self.slack.say(SLACK_ASKER, SLACK_DM, text))
+
+    async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:  # noqa: ARG002 -- see `World`
+        await self.slack.command(SLACK_PEOPLE[who], SLACK_GENERAL, f"/{name}", words)
+
+    async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None:
+        assert isinstance(page, SlackPage)
+        shown, user = page.message, SLACK_PEOPLE[who]
+        if isinstance(shown, FakeEphemeral):
+            if shown.user != user:  # a client that shows it to somebody else
+                shown = replace(shown, user=user)
+            if not any(shown is one for one in self.slack.state.ephemerals):
+                self._copies.append(shown)
+        await self.slack.click(user, shown, label)
+
+    async def edit(self, question: Page, text: str) -> None:
+        message = self._message(question)
+        edited = {**message.wire(), "text": f"<@{BOT_USER}> {text}", "edited": {"user": message.user, "ts": "1.2"}}
+        change = {"type": "message", "subtype": "message_changed", "channel": message.channel, "message": edited}
+        await self.slack.deliver(self.slack.envelope({**change, "previous_message": message.wire(), "ts": "2.1"}))
+
+    async def delete(self, question: Page) -> None:
+        message = self._message(question)
+        gone = {"type": "message", "subtype": "message_deleted", "channel": message.channel}
+        deletion = {**gone, "deleted_ts": message.ts, "previous_message": message.wire()}
+        await self.slack.deliver(self.slack.envelope(deletion))
+
+    async def leave(self) -> None:
+        self.slack.state.channels[SLACK_GENERAL].members.discard(SLACK_ASKER)
+
+    def answers(self, below: Page | None = None) -> Sequence[Page]:
+        said = self.slack.state.answers(SLACK_GENERAL, None if below is None else below.id)
+        return [SlackPage(message) for message in said]
+
+    def direct(self) -> Sequence[Page]:
+        return [SlackPage(message) for message in self.slack.state.answers(SLACK_DM)]
+
+    def private(self) -> Sequence[Page]:
+        return [SlackPage(message) for message in (*self._copies, *self.slack.state.ephemerals)]
+
+    def calls(self, page: Page) -> bool:
+        return f"<@{SLACK_ASKER}>" in str(self._message(page).blocks)
+
+    def _message(self, page: Page) -> FakeMessage:
+        assert isinstance(page, SlackPage)
+        assert isinstance(page.message, FakeMessage)
+        return page.message
+
+
+@asynccontextmanager
+async def in_slack() -> AsyncGenerator[SlackWorld]:
+    clock = MovedClock(speed=20.0)
+    async with FakeSlack(clock) as slack:
+        slack.state.user("ann")
+        slack.state.user("bob")
+        slack.state.channel("general")
+        slack.state.channel("ann", "im")
+        yield SlackWorld(slack, clock)
+
+
+# --------------------------------------------------------------------------------------------------
+# Discord
+
+
+@dataclass(frozen=True)
+class DiscordPage:
+    message: Payload
+
+    @property
+    def id(self) -> str:
+        return self.message["id"]
+
+    @property
+    def text(self) -> str:
+        return seen(self.message)
+
+    @property
+    def buttons(self) -> Sequence[str]:
+        return discord_world.labels(self.message)
+
+    def copy(self) -> "DiscordPage":
+        return DiscordPage({**self.message})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DiscordPage) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN}
+
+
+@dataclass
+class DiscordWorld:
+    """The other person owns the server, and the asker manages nothing."""
+
+    fake: FakeDiscord
+    clock: MovedClock
+    left: str = platforms_texts.SCHEDULE_LEFT_SERVER
+
+    def person(self, who: Who) -> str:
+        return f"discord:{DISCORD_PEOPLE[who]}"
+
+    def conversation(self, question: Page) -> str:
+        return f"discord:{question.id}"
+
+    def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
+        return discord_bot.serving(self.fake, host)
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        await self.fake.until(happened)
+
+    async def ask(self, text: str, below: Page | None = None, who: Who = Who.ASKER) -> Page:
+        channel = GENERAL if below is None else below.id
+        return DiscordPage(await self.fake.say(DISCORD_PEOPLE[who], f"<@{BOT}> {text}", channel))
+
+    async def write(self, text: str) -> Page:
+        return DiscordPage(await self.fake.write(BO, text))
+
+    async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:
+        known = next(command for command in self.fake.rest.commands if command["name"] == name)
+        first = {known["options"][0]["name"]: words} if words else {}
+        await self.fake.command(DISCORD_PEOPLE[who], name, GENERAL if below is None else below.id, **first)
+
+    async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None:
+        await self.fake.press(DISCORD_PEOPLE[who], self._message(page), label)
+
+    async def edit(self, question: Page, text: str) -> None:
+        await self.fake.change(self._message(question), f"<@{BOT}> {text}")
+
+    async def delete(self, question: Page) -> None:
+        await self.fake.take_back(self._message(question))
+
+    async def leave(self) -> None:
+        self.fake.world.absent.add(BO)
+
+    def answers(self, below: Page | None = None) -> Sequence[Page]:
+        return self._said(lambda said: said["channel_id"] == below.id if below else said["channel_id"] != DM_OF[BO])
+
+    def direct(self) -> Sequence[Page]:
+        return self._said(lambda said: said["channel_id"] == DM_OF[BO])
+
+    def _said(self, chosen: Callable[[Payload], bool]) -> Sequence[Page]:
+        said = discord_bot.by_the_bot(self.fake)
+        return [DiscordPage(message) for message in said if not message["flags"] & EPHEMERAL and chosen(message)]
+
+    def private(self) -> Sequence[Page]:
+        said = discord_bot.by_the_bot(self.fake)
+        return [DiscordPage(message) for message in said if message["flags"] & EPHEMERAL]
+
+    def calls(self, page: Page) -> bool:
+        return f"<@{BO}>" in page.text
+
+    def _message(self, page: Page) -> Payload:
+        assert isinstance(page, DiscordPage)
+        return page.message
+
+
+@asynccontextmanager
+async def on_discord() -> AsyncGenerator[DiscordWorld]:
+    clock = MovedClock(speed=2.0)
+    async with running_discord(clock, window_s=discord_bot.WINDOW_S) as fake:
+        fake.world.everyone_may = EVERYBODY
+        yield DiscordWorld(fake, clock)
+
+
+OpenWorld: TypeAlias = Callable[[], AbstractAsyncContextManager[W]]
+AnyWorld: TypeAlias = OpenWorld[World]
+WORLDS: Final[Sequence[AnyWorld]] = (in_slack, on_discord)
