@@ -51,7 +51,6 @@ from benchmarks.facts import (
 )
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Timeline, Write, read_timelines
-from bot.app.from_settings import model_settings
 from bot.app.settings import load_settings
 from bot.chat.learning_model import LearningModel
 from bot.models.switch import ModelSwitch
@@ -186,7 +185,7 @@ async def run(options: Options, timelines: Sequence[Timeline], environ: Mapping[
     qualities: dict[str, Extractor | LearningModel] = dict(QUALITIES)
     switch = None
     if any(environ.get(name) for name in MODELS):
-        switch = await ModelSwitch.open(model_settings(load_settings(environ)), CLOCK, lambda: 0.5)
+        switch = await ModelSwitch.open(load_settings(environ).models, CLOCK, lambda: 0.5)
         model = switch.learning_model()
         if model.can_learn:
             qualities["model"] = model

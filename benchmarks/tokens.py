@@ -198,7 +198,7 @@ def slack_tools() -> list[Tool]:
 def _hi(tools: Registry) -> tuple[Message, ...]:
     settings = Settings()
     parts = ContextParts(
-        persona=Persona(settings.persona, settings.language_rule),
+        persona=Persona(settings.chat.persona, settings.chat.language_rule),
         tool_schemas=tools.schemas,
         person=Person("slack:T1:U1", "Robin", "Europe/Madrid"),
         now=datetime(2026, 5, 4, 12, 0, tzinfo=UTC),

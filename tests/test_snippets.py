@@ -10,7 +10,6 @@ import shlex
 import tomllib
 from argparse import ArgumentParser, _SubParsersAction  # pyright: ignore[reportPrivateUsage]  # there is no public one
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -20,10 +19,9 @@ import pytest
 from agent.errors import SettingsError
 from agent.spending import NANO
 from benchmarks.house_code import ROOT
-from bot.app.settings import Settings, load_settings, setting_names
+from bot.app.settings import all_settings, load_settings, setting_names
 from bot.platforms.discord.slash_commands import COMMANDS
 from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
-from bot.settings.declaration import SOURCE, From
 from bot.settings.sources import KEYCHAIN
 from bot.setup.arguments import parser
 from bot.tools.accounts.pages import PATH as SIGN_IN_PATH
@@ -74,7 +72,7 @@ NO_COMMANDS: Final = {
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix
 }
 # Names that are not ours: of an example, of the system, of Ollama.
-ENVIRONMENT: Final = {"WIKI_TOKEN", "HTTPS_PROXY", "OLLAMA_HOST", "OLLAMA_CONTEXT_LENGTH"}
+ENVIRONMENT: Final = {"WIKI_TOKEN", "COGENCY_JOKE_LIMIT", "HTTPS_PROXY", "OLLAMA_HOST", "OLLAMA_CONTEXT_LENGTH"}
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED: Final = re.compile(r"^    +((?:make|cogency|python|uvx?|pipx?) .*)$", re.MULTILINE)
 INLINE: Final = re.compile(r"`([^`\n]+)`")
@@ -82,7 +80,6 @@ SETTING: Final = re.compile(
     r"(?<![\w$])((?:COGENCY_[A-Z_]*[A-Z])|(?:[A-Z]+_)+(?:API_KEY|BASE_URL|TOKEN|SECRET))(?![\w*…])"
 )
 ASSIGNED: Final = re.compile(r"([A-Z][A-Z_]*[A-Z])=([^\s…]\S*)")
-SETTINGS: Final = [part for part in fields(Settings) if SOURCE in part.metadata]
 QUOTED: Final = re.compile("“([^”]+)”")
 
 
@@ -224,7 +221,7 @@ def check_env(block: Block, folder: Path) -> None:
 
 
 def test_the_limits_on_the_page_are_those_that_hold_without_a_setting() -> None:
-    declared: dict[str, From] = {part.metadata[SOURCE].name: part.metadata[SOURCE] for part in SETTINGS}
+    declared = {setting.name: setting for setting in all_settings()}
     cells = [row.split(" | ") for row in texts()["docs/access.md"].splitlines() if row.startswith("|")]
     rows = [row for row in cells if len(row) == 3 and row[2].startswith("`COGENCY_") and re.search(r"\d", row[1])]
     told = [
@@ -327,8 +324,7 @@ def test_what_the_head_of_a_deployed_file_has_people_write_is_there(file: Path, 
 @cache
 def said_by_the_bot() -> list[str]:
     """Every text where texts stand, without what is filled in."""
-    others = ("agent/providers/rehearsal.py", "bot/app/settings.py")
-    files = [*catalogue_files(), *(ROOT / other for other in others)]
+    files = [*catalogue_files(), ROOT / "agent/providers/rehearsal.py"]
     constants = (
         node.value
         for file in files

@@ -24,7 +24,7 @@ MODULES: Final = {
 SENTENCE: Final = re.compile(r"[*`“(]*[A-Z][a-z’']* [^|\n]*[a-z]|…[ ,:].* .*[.!?]\s*$", re.DOTALL)
 # Modules whose literals may look like sentences. What is given to errors is looked at everywhere.
 NOT_SENTENCES: Final = {
-    "bot/app/settings.py": "the persona and the language are prompts",
+    "bot/settings/declaration.py": "a section is declared with its heading",
     "bot/models/check.py": "a model reads the probes",
     "bot/setup/operator.py": "what the model is asked is a prompt",
     "bot/platforms/discord/options.py": "permissions have the names that Discord gives them",
@@ -39,8 +39,8 @@ NOT_SENTENCES: Final = {
     "bot/platforms/slack/search_slack.py": "a model reads what a tool says",
     "bot/platforms/slack/doctor.py": "what was found is said beside its check; what to do about it is in the catalogue",
 }
-# A command is declared whole in its file: its name, arguments and help. So is a rule of a channel.
-DECLARES: Final = re.compile(r"/(\w+_)?commands(/\w+)?\.py$|^bot/channels/rules\.py$")
+# A command is declared whole in its file: its name, arguments and help. So are a rule of a channel and a setting.
+DECLARES: Final = re.compile(r"/(\w+_)?commands(/\w+)?\.py$|^bot/channels/rules\.py$|/(\w+_)?settings\.py$")
 # Errors that no person reads.
 NOT_READ: Final = {
     "LeaseLost": "another process goes on with the turn",

@@ -4,7 +4,7 @@ import random
 import tomllib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
@@ -15,12 +15,12 @@ from agent.machine import CLOCK
 from agent.providers.catalog import is_loopback
 from agent.tool_policy import PolicyRow, read_rows
 from bot.app import texts as app_texts
-from bot.app.settings import MAX_FAULTS, SLACK_APPS, TOOL_POLICY, Settings
+from bot.app.settings import Settings
 from bot.budgets import settings as budget_settings
 from bot.budgets.budgets import Budget, Budgets
 from bot.chat.access.acl import AccessKind, AccessRules, Entries
 from bot.chat.access.admission import AdmissionRules, RateLimits
-from bot.models.choice import ModelSettings
+from bot.chat.access.settings import AccessSettings
 from bot.models.switch import ModelSwitch
 from bot.platforms.discord.options import DiscordOptions, Ranks
 from bot.platforms.discord.settings import OtherServers
@@ -36,26 +36,29 @@ from bot.platforms.slack.options import (
     required_features,
     scopes,
 )
+from bot.platforms.slack.settings import SLACK_APPS
 from bot.settings import parsers
 from bot.settings.declaration import needed
 from bot.settings.sources import named_file
 from bot.tools.mcp.config import is_plain_loopback
+from bot.tools.settings import TOOL_POLICY
 
+MAX_FAULTS: Final = 5  # Reported at once; the others are reported once these are fixed
 KEY_FILE: Final = "_file"
 HTTP: Final = "http/protobuf"  # OpenTelemetry's name of the protocol by which traces are sent
 
 
 def operator_address(settings: Settings) -> str:
     """Return the address of the operators' page for browsers, "" where it is off. Raises SettingsError."""
-    if settings.operator_page is None:
+    if settings.operators.page is None:
         return ""
-    host, port = settings.operator_page
-    if settings.operator_address:
-        if urlsplit(settings.operator_address).path:
+    host, port = settings.operators.page
+    if settings.operators.address:
+        if urlsplit(settings.operators.address).path:
             raise SettingsError(app_texts.OPERATOR_ADDRESS_PATH)
-        if settings.operator_address.startswith("http:") and not is_plain_loopback(settings.operator_address):
+        if settings.operators.address.startswith("http:") and not is_plain_loopback(settings.operators.address):
             raise SettingsError(app_texts.OPERATOR_ADDRESS_PLAIN)
-        return settings.operator_address
+        return settings.operators.address
     if not is_loopback(host):
         raise SettingsError(app_texts.OPERATOR_PAGE_OPEN.format(host=host))
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -64,60 +67,60 @@ def operator_address(settings: Settings) -> str:
 def slack_settings(settings: Settings) -> SlackOptions:
     """Return the settings that all Slack apps share."""
     return SlackOptions(
-        settings.slack_api_base_url,
-        settings.allowed_bots,
-        managers=settings.slack_managers,
-        groups=_groups(settings.allow, *settings.model_access.values()),
-        denied=_groups(settings.deny),
-        streaming=settings.slack_stream,
+        settings.slack.api_base_url,
+        settings.access.allowed_bots,
+        managers=settings.slack.managers,
+        groups=_groups(settings.access.allow, *settings.access.model_access.values()),
+        denied=_groups(settings.access.deny),
+        streaming=settings.slack.stream,
     )
 
 
 def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
     """Return the Slack apps; none without a token. Raises SettingsError where an app lacks a setting."""
-    if settings.slack_apps is not None:
+    if settings.slack.apps is not None:
         # Two lists of apps would serve one workspace twice, and answer each question twice.
-        if settings.slack_bot_token or settings.slack_app_token or settings.slack_client_id:
+        if settings.slack.bot_token or settings.slack.app_token or settings.slack.client_id:
             raise SettingsError(app_texts.TWO_SLACK_LISTS)
-        described = apps_in_file(settings, settings.slack_apps)
-        if unknown := sorted({*settings.slack_serve} - {app.name for app in described}):
-            raise SettingsError(app_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack_apps))
-        return tuple(app for app in described if not settings.slack_serve or app.name in settings.slack_serve)
-    if settings.slack_client_id or not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
+        described = apps_in_file(settings, settings.slack.apps)
+        if unknown := sorted({*settings.slack.serve} - {app.name for app in described}):
+            raise SettingsError(app_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack.apps))
+        return tuple(app for app in described if not settings.slack.serve or app.name in settings.slack.serve)
+    if settings.slack.client_id or not (settings.slack.bot_token or settings.slack.app_token or settings.slack.http):
         return ()
-    token = needed(settings.slack_bot_token, "SLACK_BOT_TOKEN")
-    return (SlackApp(token, _delivery(settings), command_prefix=settings.slack_command_prefix),)
+    token = needed(settings.slack.bot_token, "SLACK_BOT_TOKEN")
+    return (SlackApp(token, _delivery(settings), command_prefix=settings.slack.command_prefix),)
 
 
 def slack_distribution(settings: Settings) -> Distribution | None:
     """Return the app that other workspaces may install; None without a client id. Raises SettingsError."""
-    if not settings.slack_client_id:
+    if not settings.slack.client_id:
         return None
-    if settings.slack_bot_token is not None:
+    if settings.slack.bot_token is not None:
         raise SettingsError(app_texts.SLACK_DISTRIBUTION_ALONE)
-    has_key = settings.account_key is not None or settings.account_key_file is not None
+    has_key = settings.accounts.key is not None or settings.accounts.key_file is not None
     needs = {
-        "SLACK_CLIENT_SECRET": settings.slack_client_secret,
-        "SLACK_SIGNING_SECRET": settings.slack_signing_secret,
-        "COGENCY_SLACK_HTTP": settings.slack_http,
-        "COGENCY_SLACK_ADDRESS": settings.slack_address,
+        "SLACK_CLIENT_SECRET": settings.slack.client_secret,
+        "SLACK_SIGNING_SECRET": settings.slack.signing_secret,
+        "COGENCY_SLACK_HTTP": settings.slack.http,
+        "COGENCY_SLACK_ADDRESS": settings.slack.address,
         "COGENCY_ACCOUNT_KEY": has_key,
     }
     if lacking := [name for name, value in needs.items() if not value]:
         raise SettingsError(app_texts.SLACK_DISTRIBUTION_LACKS.format(lacking=", ".join(lacking)))
-    address = settings.slack_address.rstrip("/")
+    address = settings.slack.address.rstrip("/")
     plain = address.startswith("http:") and not is_plain_loopback(address)
     if plain or urlsplit(address).path:
         raise SettingsError(app_texts.SLACK_ADDRESS_PLAIN)
     delivery = _delivery(settings)
     assert isinstance(delivery, HttpEvents)  # noqa: S101 -- COGENCY_SLACK_HTTP is set
     return Distribution(
-        settings.slack_client_id,
-        needed(settings.slack_client_secret, "SLACK_CLIENT_SECRET"),
+        settings.slack.client_id,
+        needed(settings.slack.client_secret, "SLACK_CLIENT_SECRET"),
         address,
         delivery,
-        settings.slack_installers,
-        settings.slack_command_prefix,
+        settings.slack.installers,
+        settings.slack.command_prefix,
         tuple(sorted(scopes(required_features(slack_settings(settings))))),
     )
 
@@ -145,10 +148,10 @@ def manifest_text(
 
 def _command_prefix(settings: Settings, app: str) -> str:
     """Return the prefix of an app's commands; the default for an app that is not described yet."""
-    if not app or settings.slack_apps is None:
-        return settings.slack_command_prefix
-    apps = apps_in_file(settings, settings.slack_apps)
-    return next((item.command_prefix for item in apps if item.name == app), settings.slack_command_prefix)
+    if not app or settings.slack.apps is None:
+        return settings.slack.command_prefix
+    apps = apps_in_file(settings, settings.slack.apps)
+    return next((item.command_prefix for item in apps if item.name == app), settings.slack.command_prefix)
 
 
 # The file that describes several apps: a table for each, under its name.
@@ -162,7 +165,7 @@ APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
     "app_token": parsers.secret("xapp-", "make one on the app's page, Basic Information"),
     "signing_secret": parsers.key,
     "app_id": slack.slack_app_id,
-    "command_prefix": slack.command_prefix,
+    "command_prefix": slack.parse_command_prefix,
     "managers": slack.slack_groups,
     TOKENS_PER_DAY: parsers.limit(10**12),
     DOLLARS_PER_DAY: budget_settings.dollars,
@@ -249,17 +252,17 @@ def _app_of(
         raise error(app_texts.SLACK_APP_WAYS)
     delivery: Delivery
     if "app_token" in values:
-        delivery = SocketMode(values["app_token"], settings.slack_connections)
-    elif settings.slack_http is None:
+        delivery = SocketMode(values["app_token"], settings.slack.connections)
+    elif settings.slack.http is None:
         raise error(app_texts.SLACK_APP_NO_HTTP)
     else:
-        delivery = HttpEvents(values["signing_secret"], *settings.slack_http)
+        delivery = HttpEvents(values["signing_secret"], *settings.slack.http)
     return SlackApp(
         values["bot_token"],
         delivery,
         name,
         values.get("app_id", ""),
-        values.get("command_prefix", settings.slack_command_prefix),
+        values.get("command_prefix", settings.slack.command_prefix),
         values.get("managers", frozenset()),
         file.name,
         budget=_budget(settings, values),
@@ -270,8 +273,8 @@ def _budget(settings: Settings, values: Mapping[str, Any]) -> Budget | None:
     """Return the budget of an app's table, completed with the workspace's default; None if the table sets none."""
     if not {TOKENS_PER_DAY, DOLLARS_PER_DAY} & values.keys():
         return None
-    money = values.get(DOLLARS_PER_DAY, settings.workspace_dollars)
-    return Budget(values.get(TOKENS_PER_DAY, settings.workspace_tokens), money)
+    money = values.get(DOLLARS_PER_DAY, settings.budgets.workspace_dollars)
+    return Budget(values.get(TOKENS_PER_DAY, settings.budgets.workspace_tokens), money)
 
 
 def _groups(*lists: Entries) -> frozenset[str]:
@@ -281,37 +284,39 @@ def _groups(*lists: Entries) -> frozenset[str]:
 
 
 def _delivery(settings: Settings) -> Delivery:
-    if settings.slack_http is None:
-        if settings.slack_app_token is None:
+    if settings.slack.http is None:
+        if settings.slack.app_token is None:
             raise SettingsError(app_texts.NO_SLACK_WAY)
-        return SocketMode(settings.slack_app_token, settings.slack_connections)
-    if settings.slack_app_token is not None:
+        return SocketMode(settings.slack.app_token, settings.slack.connections)
+    if settings.slack.app_token is not None:
         raise SettingsError(app_texts.TWO_SLACK_WAYS)
-    host, port = settings.slack_http
-    return HttpEvents(needed(settings.slack_signing_secret, "SLACK_SIGNING_SECRET"), host, port)
+    host, port = settings.slack.http
+    return HttpEvents(needed(settings.slack.signing_secret, "SLACK_SIGNING_SECRET"), host, port)
 
 
 def discord_settings(settings: Settings) -> DiscordOptions | None:
     """Return Discord's settings; None without a token. Raises SettingsError if the bot would leave every server."""
-    if settings.discord_token is None:
+    if settings.discord.token is None:
         return None
-    home = frozenset(entry.id for entry in settings.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal())
-    servers = settings.discord_servers | home
-    if settings.discord_other_servers is OtherServers.LEAVE and not servers:
+    home = frozenset(
+        entry.id for entry in settings.access.allow if entry.kind is AccessKind.TEAM and entry.id.isdecimal()
+    )
+    servers = settings.discord.servers | home
+    if settings.discord.other_servers is OtherServers.LEAVE and not servers:
         raise SettingsError(app_texts.NO_SERVERS_TO_STAY_IN)
     return DiscordOptions(
-        settings.discord_token,
-        settings.discord_api_base_url,
-        settings.discord_gateway_url,
-        settings.discord_replies,
-        settings.allowed_bots,
+        settings.discord.token,
+        settings.discord.api_base_url,
+        settings.discord.gateway_url,
+        settings.discord.replies,
+        settings.access.allowed_bots,
         servers=servers,
-        others=settings.discord_other_servers,
+        others=settings.discord.other_servers,
         home=home,
-        ranks=Ranks(settings.discord_admins, settings.discord_managers, settings.discord_employees),
-        dm_idle=timedelta(minutes=settings.discord_dm_idle_minutes),
-        message_content=settings.discord_message_content,
-        shards=settings.discord_shards,
+        ranks=Ranks(settings.discord.admins, settings.discord.managers, settings.discord.employees),
+        dm_idle=timedelta(minutes=settings.discord.dm_idle_minutes),
+        message_content=settings.discord.message_content,
+        shards=settings.discord.shards,
     )
 
 
@@ -323,9 +328,9 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
 
     Raises SettingsError, also for a single unreadable row: it may be the one that forbids something.
     """
-    if settings.tool_policy is None:
+    if settings.tools.policy is None:
         return ()
-    file, content = named_file(TOOL_POLICY, settings.tool_policy)
+    file, content = named_file(TOOL_POLICY, settings.tools.policy)
     rows, faults = read_rows(content)
     if faults:
         omitted = [f"and {len(faults) - MAX_FAULTS:,} more"] if len(faults) > MAX_FAULTS else []
@@ -339,26 +344,27 @@ def gate_rules(settings: Settings) -> AdmissionRules:
     return AdmissionRules(
         access_rules(settings),
         RateLimits.of(
-            person_minute=settings.person_per_minute,
-            person_hour=settings.person_per_hour,
-            channel_minute=settings.channel_per_minute,
-            backlog=settings.backlog,
+            person_minute=settings.access.person_per_minute,
+            person_hour=settings.access.person_per_hour,
+            channel_minute=settings.access.channel_per_minute,
+            backlog=settings.access.backlog,
         ),
     )
 
 
 def access_rules(settings: Settings) -> AccessRules:
-    return AccessRules(settings.allow, settings.deny, settings.open_to, settings.model_access, settings.operators)
+    access = settings.access
+    return AccessRules(access.allow, access.deny, access.open_to, access.model_access, access.operators)
 
 
 def budgets(settings: Settings) -> Budgets:
     """Return what may be spent in a day. Raises SettingsError."""
     return Budgets(
-        person=Budget(settings.person_tokens, settings.person_dollars),
-        channel=Budget(settings.channel_tokens, settings.channel_dollars),
-        everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
-        workspace=Budget(settings.workspace_tokens, settings.workspace_dollars),
-        apps={} if settings.slack_apps is None else _app_budgets(settings, settings.slack_apps),
+        person=Budget(settings.budgets.person_tokens, settings.budgets.person_dollars),
+        channel=Budget(settings.budgets.channel_tokens, settings.budgets.channel_dollars),
+        everyone=Budget(settings.budgets.everyone_tokens, settings.budgets.everyone_dollars),
+        workspace=Budget(settings.budgets.workspace_tokens, settings.budgets.workspace_dollars),
+        apps={} if settings.slack.apps is None else _app_budgets(settings, settings.slack.apps),
     )
 
 
@@ -368,14 +374,22 @@ def _app_budgets(settings: Settings, file: str) -> dict[str, Budget]:
 
 def for_play(settings: Settings, database: Path) -> Settings:
     """Return the settings for the page to try the bot: without access lists, other platforms and operators' pages."""
-    defaults = Settings()
-    reset = ["allow", "deny", "open_to", "model_access", "operators"]
-    reset += ["health", "operator_page", "operator_address", "supervisor"]
-    reset += ["slack_apps", "slack_http", "slack_app_token", "slack_bot_token", "discord_token"]
+    everyone = AccessSettings()
     return replace(
         settings,
-        database_url=f"sqlite:///{database.absolute().as_posix()}",
-        **{name: getattr(defaults, name) for name in reset},
+        storage=replace(settings.storage, url=f"sqlite:///{database.absolute().as_posix()}"),
+        access=replace(
+            settings.access,
+            allow=everyone.allow,
+            deny=everyone.deny,
+            open_to=everyone.open_to,
+            model_access=everyone.model_access,
+            operators=everyone.operators,
+        ),
+        operators=replace(settings.operators, health=None, page=None, address=""),
+        slack=replace(settings.slack, apps=None, http=None, app_token=None, bot_token=None),
+        discord=replace(settings.discord, token=None),
+        supervisor={},
     )
 
 
@@ -400,15 +414,10 @@ def no_traces(settings: Settings, find_module: Callable[[str], object]) -> str:
     return "" if protocol == HTTP else app_texts.OTEL_PROTOCOL.format(protocol=protocol)
 
 
-def model_settings(settings: Settings) -> ModelSettings:
-    """Return the settings of models; they have the same names in both classes."""
-    return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
-
-
 @asynccontextmanager
 async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
     """Open the models, and close them when the block ends. Raises SettingsError."""
-    switch = await ModelSwitch.open(model_settings(settings), CLOCK, random.random)
+    switch = await ModelSwitch.open(settings.models, CLOCK, random.random)
     try:
         yield switch
     finally:

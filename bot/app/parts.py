@@ -35,8 +35,8 @@ from agent.turn import TurnLimits
 from agent.turn_setup import ContextConfig
 from bot.app import texts as app_texts
 from bot.app.background import Background, background
-from bot.app.from_settings import access_rules, budgets, model_settings, open_models, policy_file
-from bot.app.settings import TOOLS, Settings, mcp_file, tool_modules
+from bot.app.from_settings import access_rules, budgets, open_models, policy_file
+from bot.app.settings import Settings
 from bot.budgets.budgets import BudgetAllowances, ModelNote
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
@@ -77,11 +77,14 @@ from bot.platforms.slack.slash_commands import named, notice
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from bot.schedules.work import LongWork
+from bot.tools.accounts.settings import AccountSettings
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
+from bot.tools.mcp.settings import mcp_file
 from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.tools.questions import QuestionService
+from bot.tools.settings import TOOLS, tool_modules
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
@@ -103,7 +106,7 @@ TRANSCRIPTION = "transcription"  # What the calls that write down voice messages
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
     """Open the store of the settings, and free the turns of a dead process to be claimed. Raises StoreError."""
-    store = await open_store(settings.database_url, replica_url=settings.database_replica_url)
+    store = await open_store(settings.storage.url, replica_url=settings.storage.replica_url)
     try:
         await store.ledger.release_all()
         yield store
@@ -145,8 +148,8 @@ async def background_of(
     """
     async with AsyncExitStack() as stack:
         meanings = None
-        if settings.embeddings:
-            embedder = open_embedder(settings.embeddings, model_settings(settings))
+        if settings.models.embeddings:
+            embedder = open_embedder(settings.models.embeddings, settings.models)
             stack.push_async_callback(embedder.aclose)
             meanings = Meanings(embedder, store.embeddings, embedder.is_local)
         yield await stack.enter_async_context(
@@ -156,7 +159,7 @@ async def background_of(
                 CLOCK,
                 await feature_jobs(settings, store, deletions),
                 owner=new_id(),
-                learns=settings.learning,
+                learns=settings.memory.learning,
                 has_budget=budget_allowances(settings, store).may_spend,
                 meanings=meanings,
                 telemetry=telemetry,
@@ -170,7 +173,7 @@ async def feature_jobs(
     """Schedule the jobs that features repeat, and return how all of theirs are run, by kind. `deletions`: see
     `background_of`.
     """
-    retention = Retention(store.forgetting, store.jobs, CLOCK, settings.retention)
+    retention = Retention(store.forgetting, store.jobs, CLOCK, settings.forgetting.retention)
     await retention.begin()
     handlers = [retention.handlers]
     if (read_page := page_reader(settings)) is not None:
@@ -193,10 +196,10 @@ async def open_reader(
 
     async with AsyncExitStack() as stack:
         transcriber = None
-        if settings.transcription:
-            transcriber = open_transcriber(settings.transcription, model_settings(settings))
+        if settings.models.transcription:
+            transcriber = open_transcriber(settings.models.transcription, settings.models)
             stack.push_async_callback(transcriber.aclose)
-        yield AttachmentReader(fetchers, transcriber, charge, text_tokens=settings.file_tokens)
+        yield AttachmentReader(fetchers, transcriber, charge, text_tokens=settings.attachments.text_tokens)
 
 
 def memory_service(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryService:
@@ -241,7 +244,7 @@ def place_service(
         model_service=service,
         clock=CLOCK,
         access=access_rules(settings),
-        most_ambient=settings.ambient_per_day,
+        most_ambient=settings.channels.ambient_per_day,
         can_judge=can_judge,
     )
 
@@ -258,7 +261,7 @@ def ambient_service(
         claim_once=claim_once,
         model=models.learning_model,
         clock=CLOCK,
-        most=settings.ambient_per_day,
+        most=settings.channels.ambient_per_day,
     )
 
 
@@ -284,7 +287,7 @@ def forget_service(
         withdraw=turns.withdraw,
         learn_at=(lambda _: None) if work.learner is None else work.learner.due,
         sources=sources,
-        grace=timedelta(days=settings.removal_grace_days),
+        grace=timedelta(days=settings.forgetting.removal_grace_days),
         revoke=revoke,
     )
 
@@ -335,7 +338,10 @@ def tool_servers(
     """Return the MCP servers of the operator's file and of all plug-ins, or only those of the plug-ins `only`; and
     sentences about servers that cannot be used. Raises SettingsError.
     """
-    own, plugins = mcp_file(settings), plugins_in_use(settings) if only is None else only
+    own, plugins = (
+        mcp_file(settings.mcp, settings.mcp_variables),
+        plugins_in_use(settings) if only is None else only,
+    )
     data = settings.plugin_list.with_name("plugin-data")
     found = servers_of(plugins, own, data, settings.mcp_variables, is_complete=only is None)
     configs, problems = found.configs if only is not None else (*own.servers, *found.configs), found.problems
@@ -370,7 +376,7 @@ async def connecting(
     if not configs and people is None:
         yield ()
         return
-    async with open_mcp(configs, CLOCK, random.random, settings.tool_timeout_s, people) as servers:
+    async with open_mcp(configs, CLOCK, random.random, settings.tools.timeout_s, people) as servers:
         yield (servers,)
 
 
@@ -383,49 +389,48 @@ def people_settings(
     names = [config.name for config in configs if config.account is AccountKind.PERSON]
     if not names:
         return _taken_away(settings, accounts)
-    if (settings.sign_in_http is None) != (not settings.sign_in_address):
+    ours = settings.accounts
+    if (ours.sign_in_http is None) != (not ours.sign_in_address):
         raise SettingsError(app_texts.SIGN_IN_ADDRESS)
-    if settings.sign_in_address.startswith("http:") and not is_plain_loopback(settings.sign_in_address):
+    if ours.sign_in_address.startswith("http:") and not is_plain_loopback(ours.sign_in_address):
         raise SettingsError(app_texts.SIGN_IN_PLAIN)
-    if settings.account_key is None and settings.account_key_file is None:
-        raise SettingsError(app_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp, servers=", ".join(names)))
-    keys = account_keys(settings)
+    if ours.key is None and ours.key_file is None:
+        raise SettingsError(app_texts.ACCOUNT_KEY_MISSING.format(file=settings.mcp.file, servers=", ".join(names)))
+    keys = account_keys(ours)
     if accounts is None:
         return None
-    return PeopleSettings(
-        accounts, keys, settings.sign_in_address if pages else "", settings.sign_in_http if pages else None
-    )
+    return PeopleSettings(accounts, keys, ours.sign_in_address if pages else "", ours.sign_in_http if pages else None)
 
 
 def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSettings | None:
     """Return the settings to sign people out of former servers; None with a log line if the key cannot be read."""
-    has_key = settings.account_key is not None or settings.account_key_file is not None
+    has_key = settings.accounts.key is not None or settings.accounts.key_file is not None
     if accounts is None or not has_key or not can_connect():
         return None
     try:
-        return PeopleSettings(accounts, account_keys(settings))
+        return PeopleSettings(accounts, account_keys(settings.accounts))
     except SettingsError as error:
         log.warning("nobody can sign out of MCP servers that were taken away: %s", error)
         return None
 
 
-def account_keys(settings: Settings) -> "SealingKeys":
+def account_keys(settings: AccountSettings) -> "SealingKeys":
     """Return the keys that seal people's accounts. Raises SettingsError."""
-    if settings.account_key is not None and settings.account_key_file is not None:
+    if settings.key is not None and settings.key_file is not None:
         raise SettingsError(app_texts.ACCOUNT_KEY_TWICE)
     if find_spec("cryptography") is None:
         raise SettingsError(app_texts.MCP_MISSING)
     sealing = import_module("bot.tools.accounts.sealing")
-    if settings.account_key is not None:
-        return sealing.SealingKeys(settings.account_key.reveal(), "COGENCY_ACCOUNT_KEY")
-    return sealing.keys_in_file(Path(settings.account_key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
+    if settings.key is not None:
+        return sealing.SealingKeys(settings.key.reveal(), "COGENCY_ACCOUNT_KEY")
+    return sealing.keys_in_file(Path(settings.key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
 
 
 def core_tools(
     settings: Settings, store: Store, memories: Memories | None = None, *, attaches_files: bool = False
 ) -> tuple[Tool, ...]:
     """Return the tools that everyone has everywhere. `attaches_files`: whether a file can be sent with an answer."""
-    timeout_s = settings.tool_timeout_s
+    timeout_s = settings.tools.timeout_s
 
     async def finds(channel: str) -> bool:
         return (await rules_at(store.preferences, channel)).finds_documents
@@ -440,8 +445,10 @@ def core_tools(
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """Load the operator's own tools. The policy decides later who is offered them. Raises SettingsError."""
-    taken = ({FETCH} if settings.web else set[str]()) | ({"web_search"} if settings.web_search else set[str]())
-    tools = load_tools(tool_modules(settings), BUILT_IN | taken, TOOLS)
+    taken = ({FETCH} if settings.web.reads_pages else set[str]()) | (
+        {"web_search"} if settings.web.search else set[str]()
+    )
+    tools = load_tools(tool_modules(settings.tools), BUILT_IN | taken, TOOLS)
     if tools:
         log.info("tools: %s", ", ".join(tool.name for tool in tools))
     return tools
@@ -450,44 +457,44 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
 def web_tools(settings: Settings) -> tuple[Tool, ...]:
     """Return the web tools that are switched on. Raises SettingsError if a library for them is missing."""
     tools, engine = list[Tool](), search_engine(settings)
-    if settings.web and missing("web"):
+    if settings.web.reads_pages and missing("web"):
         raise SettingsError(app_texts.WEB_MISSING)
-    if not (settings.web or engine):
+    if not (settings.web.reads_pages or engine):
         return ()
     from bot.web.fetch_tool import open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
     from bot.web.search_tool import WebSearchTool  # noqa: PLC0415 -- only who uses the web loads it
 
     if engine is not None:
-        tools.append(WebSearchTool(engine, settings.tool_timeout_s))
-    if settings.web:
-        networks, robots = settings.networks_allowed, settings.web_robots
-        tools.append(open_web_fetch(networks, web_agent(settings), CLOCK, settings.tool_timeout_s, robots=robots))
+        tools.append(WebSearchTool(engine, settings.tools.timeout_s))
+    if settings.web.reads_pages:
+        networks, robots = settings.web.networks, settings.web.robots
+        tools.append(open_web_fetch(networks, web_agent(settings), CLOCK, settings.tools.timeout_s, robots=robots))
     log.info("web: %s", ", ".join(tool.name for tool in tools))
     return tuple(tools)
 
 
 def page_reader(settings: Settings) -> ReadPage | None:
     """Return what reads web pages as documents of places; None if the web is switched off."""
-    if not settings.web or missing("web"):
+    if not settings.web.reads_pages or missing("web"):
         return None
     from bot.web.link_reader import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
 
-    networks, robots = settings.networks_allowed, settings.web_robots
+    networks, robots = settings.web.networks, settings.web.robots
     return open_link_reader(networks, web_agent(settings), CLOCK, robots=robots).read
 
 
 def web_agent(settings: Settings) -> str:
-    return settings.web_agent or app_texts.WEB_AGENT.format(version=version("cogency-bot"))
+    return settings.web.agent or app_texts.WEB_AGENT.format(version=version("cogency-bot"))
 
 
 def search_engine(settings: Settings) -> "SearchEngine | None":
     """Return the search engine of the settings. Raises SettingsError if its key or library is missing."""
-    if settings.web_search is None:
+    if settings.web.search is None:
         return None
     from bot.web.search_engines import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- only who uses the web loads it
 
-    keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
-    match settings.web_search:
+    keys = {"brave": settings.web.brave_api_key, "tavily": settings.web.tavily_api_key}
+    match settings.web.search:
         case "searxng", address:
             return Searxng(address)
         case "ddgs", backends:
@@ -502,7 +509,7 @@ def search_engine(settings: Settings) -> "SearchEngine | None":
 
 
 def plugin_list(settings: Settings) -> PluginList:
-    return PluginList(settings.plugins, settings.plugin_list)
+    return PluginList(settings.plugins.folders, settings.plugin_list)
 
 
 def plugins_in_use(settings: Settings) -> tuple[Plugin, ...]:
@@ -516,7 +523,7 @@ def skill_tools(settings: Settings) -> tuple[Tool, ...]:
     skills, renamed = skills_of(plugins)
     for sentence in (*(f"{plugin.name}: {fault}" for plugin in plugins for fault in plugin.faults), *renamed):
         log.warning("plug-in %s", sentence)
-    return (SkillTool(skills, settings.tool_timeout_s),) if skills else ()
+    return (SkillTool(skills, settings.tools.timeout_s),) if skills else ()
 
 
 def agent_config(
@@ -546,18 +553,18 @@ def agent_config(
     be started. Raises SettingsError if the operator's tools cannot be loaded.
     """
 
-    prefix = settings.slack_command_prefix
+    prefix = settings.slack.command_prefix
     in_slack = {text: notice(text, prefix) for text in (memory_texts.LEARNS, memory_texts.KEEPS)}
     in_slack[COMMANDS] = named(COMMANDS, prefix)
-    language_rule = settings.language_rule
+    language_rule = settings.chat.language_rule
 
     def called(source: str, text: str) -> str:
         """Return the text with the names that the commands have on that platform."""
         return in_slack[text] if platform_of(source) == SLACK else text
 
     async def persona(incoming: Incoming) -> Persona:
-        instructions = settings.channel_instructions.get(incoming.channel, "")
-        return Persona(settings.persona, language_rule, instructions, called(incoming.source, COMMANDS))
+        instructions = settings.chat.channel_instructions.get(incoming.channel, "")
+        return Persona(settings.chat.persona, language_rule, instructions, called(incoming.source, COMMANDS))
 
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
@@ -565,12 +572,12 @@ def agent_config(
     scheduled = schedule_service(store, access_rules(settings).is_operator)
     memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, CLOCK, telemetry)
     own = own_tools(settings)
-    first = [FirstNotice(store.preferences, learns, called)] if settings.first_notice else []
+    first = [FirstNotice(store.preferences, learns, called)] if settings.memory.first_notice else []
     withheld = [] if readers is None else [WithheldNotice(store.memories, readers, CLOCK)]
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK)
     features = [
         Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
-        Feature(name="budgets", notes=[ModelNote(settings.footer)]),
+        Feature(name="budgets", notes=[ModelNote(settings.budgets.footer)]),
         Feature(name="memory", notes=[kept, *first, *withheld]),
         Feature(name="schedules", kinds=schedule_kinds(long_work), notes=[ScheduleNote(scheduled)]),
         *([] if ambient is None else [ambient.feature]),
@@ -584,9 +591,9 @@ def agent_config(
                 *core_tools(settings, store, work.memories, attaches_files=attaches_files),
                 *skill_tools(settings),
                 *again,
-                ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tool_timeout_s),
-                SchedulesTool(store.schedules, settings.tool_timeout_s),
-                *([BackgroundTool(store.schedules, settings.tool_timeout_s)] if background else []),
+                ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tools.timeout_s),
+                SchedulesTool(store.schedules, settings.tools.timeout_s),
+                *([BackgroundTool(store.schedules, settings.tools.timeout_s)] if background else []),
                 *web_tools(settings),
             ),
             [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
@@ -595,13 +602,13 @@ def agent_config(
         ),
         context=ContextConfig(
             fresh_word,
-            TurnLimits(max_iterations=settings.max_iterations),
-            ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
-            partial(recollect, memories, store.conversations) if settings.earlier else None,
-            settings.history_messages,
+            TurnLimits(max_iterations=settings.turns.max_iterations),
+            ContextBudget(settings.chat.history_tokens, settings.memory.tokens, settings.memory.profile_tokens),
+            partial(recollect, memories, store.conversations) if settings.memory.earlier else None,
+            settings.chat.history_messages,
         ),
         features=features,
-        joins=settings.while_busy is WhileBusy.JOIN,
+        joins=settings.turns.while_busy is WhileBusy.JOIN,
         summarises=True,
         telemetry=telemetry,
         questions=questions,

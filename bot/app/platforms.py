@@ -108,7 +108,7 @@ async def serve_platforms(
         operator_address(settings)
         telemetry, metrics, recent = stack.enter_context(_measuring(settings))
         alive = await stack.enter_async_context(
-            supervised(parts.CLOCK, settings.health, settings.supervisor, telemetry, metrics)
+            supervised(parts.CLOCK, settings.operators.health, settings.supervisor, telemetry, metrics)
         )
         async with _starting(settings):
             store = parts.with_telemetry(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
@@ -154,7 +154,7 @@ async def serve_platforms(
 def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], bytes] | None, "Recent | None"]]:
     """Yield the telemetry, the page for Prometheus (None: off), and the recent events for operators (None: off)."""
     listeners, page, recent = list[Telemetry](), None, None
-    if settings.health is not None and settings.metrics:
+    if settings.operators.health is not None and settings.operators.metrics:
         from bot.operators.metrics import Metrics  # noqa: PLC0415 -- loaded only where metrics are served
 
         metrics = Metrics(parts.CLOCK, version("cogency-bot"))
@@ -167,7 +167,7 @@ def _measuring(settings: Settings) -> Generator[tuple[Telemetry, Callable[[], by
             from bot.operators.tracing import exported  # noqa: PLC0415 -- an extra
 
             listeners.append(stack.enter_context(exported(parts.CLOCK, version("cogency-bot"))))
-        if settings.operator_page is not None:
+        if settings.operators.page is not None:
             from bot.operators.pages.views import Recent  # noqa: PLC0415 -- an extra
 
             recent = Recent(parts.CLOCK)
@@ -187,7 +187,7 @@ async def _operator_page(
     replicas: Replicas | None,
 ) -> AsyncGenerator[None]:
     """Serve the operators' page, unless it is off, until the block ends. Raises SettingsError."""
-    if settings.operator_page is None or recent is None:
+    if settings.operators.page is None or recent is None:
         yield
         return
     from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
@@ -196,7 +196,7 @@ async def _operator_page(
     from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
     from store.operator_reports import SqlOperatorReports  # noqa: PLC0415 -- loaded only where the page is served
 
-    host, port = settings.operator_page
+    host, port = settings.operators.page
 
     def about() -> Mapping[str, str]:
         values = (version("cogency-bot"), models.sentence, store.database.where)
@@ -228,7 +228,7 @@ async def _operator_page(
     )
     overview, failures, *others = operator_views(sources)
     views = (overview, failures, *report_views(SqlOperatorReports(store.database), parts.CLOCK), *others)
-    site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operator_address)
+    site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operators.address)
     async with AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(serving(site, host, port))
@@ -320,8 +320,10 @@ def _host(
         attaches_files=True,
         telemetry=telemetry,
     )
-    slots, lease = settings.max_running, timedelta(seconds=settings.lease_s)
-    limits = TurnWorkerLimits(slots, settings.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease)
+    slots, lease = settings.turns.max_running, timedelta(seconds=settings.turns.lease_s)
+    limits = TurnWorkerLimits(
+        slots, settings.turns.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease
+    )
     turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
     forgetting = replace(
         parts.forget_service(settings, store, turns, work, connections.sources, _revoke(sources, store)),
@@ -442,7 +444,7 @@ async def _serve_installed(
     from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- a bot without Slack does not load its libraries
     from bot.platforms.slack.installed import DistributedApp  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 
-    distributed = DistributedApp(distribution, store.installations, parts.account_keys(settings), new_secret)
+    distributed = DistributedApp(distribution, store.installations, parts.account_keys(settings.accounts), new_secret)
     _keep_loaded()
     await serve_apps(host, slack_apps(settings), slack_settings(settings), parts.CLOCK, telemetry, distributed)
 
@@ -519,7 +521,7 @@ async def open_terminal(
 
         surfaces = TerminalSurfaces()
         # A terminal prints one reply at a time, in the order of the questions.
-        settings = replace(settings, while_busy=WhileBusy.WAIT)
+        settings = replace(settings, turns=replace(settings.turns, while_busy=WhileBusy.WAIT))
         service = ModelService(models, store.preferences, access_rules(settings))
         schedules = {person.id: TerminalSchedules(person, source)}
         long_work = LongWork(store.schedules, schedules, parts.CLOCK)
@@ -538,7 +540,7 @@ async def open_terminal(
             long_work=long_work,
             background=stays,
         )
-        lease = timedelta(seconds=settings.lease_s)
+        lease = timedelta(seconds=settings.turns.lease_s)
         limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
         turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         tool_service = ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake)

@@ -126,7 +126,7 @@ class Erased:
 
 async def find_similar(settings: Settings, kind: Kind, words: str) -> list[Found]:
     """Return people or places whose name or id contains these words. Raises StoreError."""
-    async with open_beside(settings.database_url) as view:
+    async with open_beside(settings.storage.url) as view:
         find = view.data_subjects.find_people if kind is Kind.PERSON else view.data_subjects.find_places
         return await find(words, FOUND)
 
@@ -172,7 +172,7 @@ class ErasurePreview:
 
 async def look(settings: Settings, kind: Kind, id_: str) -> ErasurePreview:
     """Return what an erasure would take. Raises Refused and StoreError."""
-    async with open_beside(settings.database_url) as view:
+    async with open_beside(settings.storage.url) as view:
         subject = await find_subject(view.data_subjects, kind, id_)
         if isinstance(subject, PersonSubject):
             preview = await view.forgetting.preview(subject.plan)
@@ -185,13 +185,13 @@ async def look(settings: Settings, kind: Kind, id_: str) -> ErasurePreview:
 
 async def ask(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Order:
     """Store a request that a second operator has to confirm, as a row of the audit. Raises StoreError."""
-    async with open_beside(settings.database_url) as view:
+    async with open_beside(settings.storage.url) as view:
         return await _store_row(view.data_subjects, order, operator, clock, "asked", WAITS)
 
 
 async def open_request(settings: Settings, kind: Kind, number: int, operator: Operator, clock: Clock) -> Order:
     """Return the request of a number, if this operator may confirm it now. Raises Refused and StoreError."""
-    async with open_beside(settings.database_url) as view:
+    async with open_beside(settings.storage.url) as view:
         return await _request(view.data_subjects, kind, number, operator, clock)
 
 
@@ -263,7 +263,7 @@ def erased_text(erased: Erased) -> str:
 
 def needs_another(settings: Settings, order: Order) -> bool:
     """Return whether a second operator has to confirm this order first."""
-    return order.act in settings.two_operators and not order.number
+    return order.act in settings.operators.two_operators and not order.number
 
 
 # Exports.
@@ -277,7 +277,7 @@ async def open_export(
 
     Raises Refused and StoreError.
     """
-    async with open_beside(settings.database_url) as view:
+    async with open_beside(settings.storage.url) as view:
         subject = await find_subject(view.data_subjects, order.kind, order.of)
         agreed = await _confirm(view.data_subjects, order, operator, clock)
         async with aclosing(export(view.data_subjects, subject, agreed, operator, clock)) as pieces:
@@ -458,7 +458,7 @@ def receipt_of(row: AuditedCall) -> Receipt:
 
 async def erase(settings: Settings, order: Order, operator: Operator, clock: Clock) -> Erased:
     """Erase a person or place, here or in a serving process, and wait for the end. Raises Refused and StoreError."""
-    async with open_beside(settings.database_url) as view:
+    async with open_beside(settings.storage.url) as view:
         await find_subject(view.data_subjects, order.kind, order.of)
         agreed = await _confirm(view.data_subjects, order, operator, clock)
         served, where = view.is_served, view.data_subjects.database.where
@@ -472,7 +472,7 @@ async def erase(settings: Settings, order: Order, operator: Operator, clock: Clo
             await erasing.erase(agreed.number)
             return await _result(erasing.data_subjects, agreed)
     except CogencyError:
-        async with open_beside(settings.database_url) as view:
+        async with open_beside(settings.storage.url) as view:
             await view.data_subjects.change_outcome(agreed.number, CallEnd.BEGUN, ResultStatus.FAILURE)
         raise
 
@@ -503,7 +503,7 @@ async def _hand_over(view: OperatorsView, order: Order, clock: Clock) -> bool:
 async def _open_erasing(settings: Settings, order: Order, clock: Clock) -> AsyncGenerator[OperatorErasing]:
     """Open what erases in this process, where none serves. Raises SettingsError and StoreError."""
     async with AsyncExitStack() as stack:
-        store = await open_store(settings.database_url)
+        store = await open_store(settings.storage.url)
         stack.push_async_callback(store.close)
         revoke = None
         if order.kind is Kind.PERSON and await store.tool_accounts.all_of(order.of):

@@ -1,10 +1,16 @@
 """The settings of budgets: what may be spent in a day, and whether replies say what they cost."""
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from agent.spending import NANO, Money
+from bot.budgets.report import FooterStyle
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
 
+FIVE_DOLLARS = Money(5 * NANO)
+HUNDRED_DOLLARS = Money(100 * NANO)
 _DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
 
 
@@ -14,3 +20,95 @@ def dollars(value: str) -> Money | None:
         raise ValueError("must be a sum in US dollars without a sign, as in 5 or 2.50; 0 for no limit")
     whole_, _, cents = value.partition(".")
     return Money((int(whole_) * 100 + int(cents.ljust(2, "0"))) * (NANO // 100)) or None
+
+
+def in_dollars(money: Money | None) -> str:
+    return "" if money is None else f"{money / NANO:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetSettings:
+    """What may be spent in a day, and whether replies say what they cost."""
+
+    footer: FooterStyle = setting(
+        "COGENCY_FOOTER",
+        parsers.one_of(FooterStyle),
+        FooterStyle.OFF,
+        section=Section.ANSWERS,
+        description=(
+            "What stands in small letters under each reply: off, model (which one answered) or cost (also its tokens "
+            "and their price)."
+        ),
+    )
+    person_tokens: int | None = setting(
+        "COGENCY_PERSON_TOKENS_PER_DAY",
+        parsers.limit(10**12),
+        2_000_000,
+        section=Section.ACCESS,
+        description="The most tokens that one person's questions may take in a day (of UTC).",
+    )
+    """About a hundred questions that each fill the context."""
+    person_dollars: Money | None = setting(
+        "COGENCY_PERSON_DOLLARS_PER_DAY",
+        dollars,
+        FIVE_DOLLARS,
+        section=Section.ACCESS,
+        description="The most US dollars, at list prices, that one person's questions may take in a day.",
+        write=in_dollars,
+    )
+    """What those cost with a vendor's middle model, most of the input read from its cache."""
+    channel_tokens: int | None = setting(
+        "COGENCY_CHANNEL_TOKENS_PER_DAY",
+        parsers.limit(10**12),
+        None,
+        section=Section.ACCESS,
+        description="The same for each channel: tokens.",
+        example="0",
+    )
+    """Channels differ too much in size for one number."""
+    channel_dollars: Money | None = setting(
+        "COGENCY_CHANNEL_DOLLARS_PER_DAY",
+        dollars,
+        None,
+        section=Section.ACCESS,
+        description="The same for each channel: US dollars.",
+        example="0",
+        write=in_dollars,
+    )
+    workspace_tokens: int | None = setting(
+        "COGENCY_WORKSPACE_TOKENS_PER_DAY",
+        parsers.limit(10**12),
+        None,
+        section=Section.ACCESS,
+        description=(
+            "The same for each workspace of Slack, where the file of COGENCY_SLACK_APPS gives its app no budget: "
+            "tokens."
+        ),
+        example="0",
+    )
+    workspace_dollars: Money | None = setting(
+        "COGENCY_WORKSPACE_DOLLARS_PER_DAY",
+        dollars,
+        None,
+        section=Section.ACCESS,
+        description="The same for each workspace of Slack: US dollars.",
+        example="0",
+        write=in_dollars,
+    )
+    everyone_tokens: int | None = setting(
+        "COGENCY_EVERYONE_TOKENS_PER_DAY",
+        parsers.limit(10**12),
+        None,
+        section=Section.ACCESS,
+        description="The same for everybody together: tokens.",
+        example="0",
+    )
+    everyone_dollars: Money | None = setting(
+        "COGENCY_EVERYONE_DOLLARS_PER_DAY",
+        dollars,
+        HUNDRED_DOLLARS,
+        section=Section.ACCESS,
+        description="The same for everybody together: US dollars.",
+        write=in_dollars,
+    )
+    """A mistake costs no more than this before an operator looks at it."""

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from agent.memory.audience import AudienceKind
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
 
 _DAYS: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 
 
-def retention(value: str) -> Mapping[AudienceKind, int]:
+def parse_retention(value: str) -> Mapping[AudienceKind, int]:
     """Parse days by kind of place: "dm=365, private=90, public=30"."""
     kinds = {"dm": AudienceKind.PERSON, "private": AudienceKind.GROUP, "public": AudienceKind.TEAM}
     days: dict[AudienceKind, int] = {}
@@ -19,3 +22,30 @@ def retention(value: str) -> Mapping[AudienceKind, int]:
             raise ValueError("must be days for dm, private or public places, as in dm=365, private=90, public=30")
         days[kinds[name]] = int(number)
     return days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgettingSettings:
+    """How long messages are stored."""
+
+    retention: Mapping[AudienceKind, int] = setting(
+        "COGENCY_RETENTION",
+        parse_retention,
+        {},
+        section=Section.BOUNDS,
+        description=(
+            "How many days is kept what was said in direct messages (dm), private and public places; then it is "
+            "erased with all that came of it. Default: for ever."
+        ),
+        example="dm=365,private=90,public=30",
+    )
+    removal_grace_days: int = setting(
+        "COGENCY_REMOVAL_GRACE_DAYS",
+        parsers.whole(0, 3650),
+        30,
+        section=Section.BOUNDS,
+        description=(
+            "How many days a server or workspace that has removed the bot may invite it back before what was said "
+            "there is erased."
+        ),
+    )

@@ -6,22 +6,23 @@ answers, else rehearsal. The HTTP client is imported only when a server is conta
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from agent.certificates import certificate_sentence
 from agent.errors import ProviderUnavailable, SettingsError
 from agent.ports.clock import Clock
 from agent.ports.model import Provider
-from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, Mode, ToolsForm
+from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, ToolsForm
 from agent.providers.faults import RetryPolicy
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from agent.texts import ASK_OPERATOR
 from bot.models import texts as models_texts
 from bot.models.forms import CheckedForms
+from bot.models.settings import ModelSettings
 from bot.settings.secret import Secret
 
 # For each vendor a model that answers well at a fair price (November 2026).
@@ -40,60 +41,6 @@ FAMILIES = {
 # A server on this machine accepts a connection at once; without one, the start should not be delayed.
 PROBE_TIMEOUT_S = 0.3
 LIST_TIMEOUT_S = 5.0  # For the list of models of a server that accepts connections
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """The settings for choosing and using models. An address is stored as its setting holds it."""
-
-    model: str | None = None
-    openai_api_key: Secret | None = None
-    anthropic_api_key: Secret | None = None
-    gemini_api_key: Secret | None = None
-    openrouter_api_key: Secret | None = None
-    mistral_api_key: Secret | None = None
-    xai_api_key: Secret | None = None
-    openai_base_url: str = "https://api.openai.com/v1"
-    anthropic_base_url: str = "https://api.anthropic.com"
-    gemini_base_url: str = "https://generativelanguage.googleapis.com"
-    ollama_base_url: str = "http://localhost:11434"
-    first_token_timeout_s: float = 180.0
-    next_token_timeout_s: float = 60.0
-    provider_retries: int = 2
-    fallback_models: tuple[str, ...] = ()
-    learning_model: str | None = None
-    allowed_models: tuple[str, ...] = ()
-    channel_models: Mapping[str, str] = field(default_factory=dict[str, str])
-    person_models: Mapping[str, str] = field(default_factory=dict[str, str])
-    mode: Mode = Mode.AUTO
-    tools_form: ToolsForm = ToolsForm.AUTO
-
-    def endpoint(self, name: str) -> Endpoint:
-        """Return the service of that name, at the configured address."""
-        addresses = {
-            "openai": self.openai_base_url,
-            "anthropic": self.anthropic_base_url,
-            "gemini": self.gemini_base_url,
-            "ollama": self.ollama_base_url,
-            "openai-realtime": self.openai_base_url,
-            "gemini-live": self.gemini_base_url,
-        }
-        endpoint = ENDPOINTS[name]
-        return endpoint.at(addresses[name]) if name in addresses else endpoint
-
-    def key(self, name: str) -> Secret | None:
-        """Return the key for the service of that name. No service ever gets the key of another."""
-        keys = {
-            "openai": self.openai_api_key,
-            "anthropic": self.anthropic_api_key,
-            "gemini": self.gemini_api_key,
-            "openrouter": self.openrouter_api_key,
-            "mistral": self.mistral_api_key,
-            "xai": self.xai_api_key,
-            "openai-realtime": self.openai_api_key,
-            "gemini-live": self.gemini_api_key,
-        }
-        return keys.get(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from agent.errors import SettingsError
 from agent.ports.embeddings import Embedder
 from agent.providers import static_embeddings
 from bot.models import texts as models_texts
-from bot.models.choice import WITHOUT_SERVICES, ModelSettings, named_choice
+from bot.models.choice import WITHOUT_SERVICES, named_choice
+from bot.models.settings import ModelSettings
 
 # The model for embeddings. The HTTP client is imported only where the settings name one.
 

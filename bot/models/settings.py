@@ -1,10 +1,15 @@
 """The settings of models: which answer, and the keys and addresses of their services."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from agent.providers.catalog import ENDPOINTS, Endpoint, Mode, ToolsForm
+from bot.settings import parsers
+from bot.settings.declaration import Section, secret_setting, setting
 from bot.settings.parsers import texts_by_id
+from bot.settings.secret import Secret
 
 _MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
 
@@ -30,10 +35,233 @@ def model_or_off(example: str) -> Callable[[str], str | None]:
     return read
 
 
-embeddings = model_or_off("openai:text-embedding-3-small")
+parse_embeddings = model_or_off("openai:text-embedding-3-small")
 
-transcription = model_or_off("openai:gpt-4o-mini-transcribe")
+parse_transcription = model_or_off("openai:gpt-4o-mini-transcribe")
 
 models_by_channel = texts_by_id("channel ids and models", '{"C0123": "ollama:llama3.2"}')
 
 models_by_person = texts_by_id("user ids and models", '{"U0123": "ollama:llama3.2"}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """Which models answer, and the keys and addresses of their services. An address is stored as written."""
+
+    model: str | None = setting(
+        "COGENCY_MODEL",
+        parsers.text,
+        None,
+        section=Section.MODELS,
+        description=(
+            "Which model answers, as provider:name, for example ollama:llama3.2, openai:gpt-5-mini or rehearsal. "
+            "Default: what the keys below allow, else a local Ollama, else rehearsal."
+        ),
+        example="ollama:llama3.2",
+    )
+    """None chooses by the keys that are set, else a local Ollama, else rehearsal."""
+    fallback_models: tuple[str, ...] = setting(
+        "COGENCY_FALLBACK_MODELS",
+        models,
+        (),
+        section=Section.MODELS,
+        description="Models that answer, in this order, while that one is down, with commas between them.",
+        example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
+    )
+    learning_model: str | None = setting(
+        "COGENCY_LEARNING_MODEL",
+        parsers.text,
+        None,
+        section=Section.MODELS,
+        description="A cheap model for work in the background. Default: the one that answers.",
+        example="openai:gpt-6-luna",
+    )
+    """None: the model that answers."""
+    embeddings: str | None = setting(
+        "COGENCY_EMBEDDINGS",
+        parse_embeddings,
+        None,
+        section=Section.MODELS,
+        description=(
+            "A model for embeddings, with which recall finds what means something like the question, too: the "
+            "messages that are stored go to its service. static:use-multilingual-3 runs inside the program and needs "
+            'the extra "meaning". Default: that one where the extra is installed, else off; "off" switches it '
+            "off."
+        ),
+        example="openai:text-embedding-3-small",
+    )
+    """None: recall searches for words only."""
+    transcription: str | None = setting(
+        "COGENCY_TRANSCRIPTION",
+        parse_transcription,
+        None,
+        section=Section.MODELS,
+        description=(
+            "A model that turns voice messages into text: what people say goes to its service. Default: off, and "
+            "whoever sends a voice message is asked to write."
+        ),
+        example="openai:gpt-4o-mini-transcribe",
+    )
+    """None: people are asked to write instead."""
+    allowed_models: tuple[str, ...] = setting(
+        "COGENCY_ALLOWED_MODELS",
+        models,
+        (),
+        section=Section.MODELS,
+        description="Models among which people may choose with /model, besides the usual one.",
+        example="openai:gpt-6.1-terra,openai:gpt-6-luna",
+    )
+    channel_models: Mapping[str, str] = setting(
+        "COGENCY_CHANNEL_MODELS",
+        models_by_channel,
+        {},
+        section=Section.MODELS,
+        description="Other models for some channels: a JSON object of channel ids and models.",
+        example="""'{"C0123": "openai:gpt-6.1-sol"}'""",
+    )
+    """By the platform's channel id."""
+    person_models: Mapping[str, str] = setting(
+        "COGENCY_PERSON_MODELS",
+        models_by_person,
+        {},
+        section=Section.MODELS,
+        description="Other models for some people: a JSON object of user ids and models.",
+        example="""'{"U0123": "ollama:llama3.2"}'""",
+    )
+    """By the platform's user id; overrides the channel's."""
+    mode: Mode = setting(
+        "COGENCY_MODE",
+        parsers.one_of(Mode),
+        Mode.AUTO,
+        section=Section.MODELS,
+        description=(
+            "How an answer with tools reaches the model: auto, resume (send only what is new, even where the vendor "
+            "stores the rest until we delete it) or replay (send everything, each time)."
+        ),
+    )
+    tools_form: ToolsForm = setting(
+        "COGENCY_TOOLS_FORM",
+        parsers.one_of(ToolsForm),
+        ToolsForm.AUTO,
+        section=Section.MODELS,
+        description=(
+            "How a model of Chat Completions is offered its tools: auto (the one that `cogency check-model` found "
+            "better; not checked, native for small models on this machine, by the size in their names), text (our "
+            "protocol) or native (the vendor's tool calls)."
+        ),
+    )
+    first_token_timeout_s: float = setting(
+        "COGENCY_FIRST_TOKEN_TIMEOUT_S",
+        parsers.seconds(3600),
+        180.0,
+        section=Section.BOUNDS,
+        description="How long to wait for a model's first word, in seconds; a local model may have to load.",
+    )
+    """A local model may load for minutes before its first word."""
+    next_token_timeout_s: float = setting(
+        "COGENCY_NEXT_TOKEN_TIMEOUT_S",
+        parsers.seconds(600),
+        60.0,
+        section=Section.BOUNDS,
+        description="How long a model may pause within an answer, in seconds.",
+    )
+    """Nothing loads between two pieces of an answer: a silent minute is a broken connection."""
+    provider_retries: int = setting(
+        "COGENCY_PROVIDER_RETRIES",
+        parsers.whole(0, 10),
+        2,
+        section=Section.BOUNDS,
+        description="How often to try again when a model cannot be reached.",
+    )
+    """While no text has arrived: as many as the vendors' own clients make."""
+    openai_api_key: Secret | None = secret_setting(
+        "OPENAI_API_KEY",
+        section=Section.KEYS,
+        description="The key for OpenAI's models, or for a compatible server.",
+    )
+    anthropic_api_key: Secret | None = secret_setting(
+        "ANTHROPIC_API_KEY",
+        section=Section.KEYS,
+        description="The key for Anthropic's models.",
+    )
+    gemini_api_key: Secret | None = secret_setting(
+        "GEMINI_API_KEY",
+        section=Section.KEYS,
+        description="The key for Google's models.",
+    )
+    openrouter_api_key: Secret | None = secret_setting(
+        "OPENROUTER_API_KEY",
+        section=Section.KEYS,
+        description="The key for OpenRouter's models.",
+    )
+    mistral_api_key: Secret | None = secret_setting(
+        "MISTRAL_API_KEY",
+        section=Section.KEYS,
+        description="The key for Mistral's models.",
+    )
+    xai_api_key: Secret | None = secret_setting(
+        "XAI_API_KEY",
+        section=Section.KEYS,
+        description="The key for xAI's models.",
+    )
+    openai_base_url: str = setting(
+        "OPENAI_BASE_URL",
+        parsers.web_address,
+        "https://api.openai.com/v1",
+        section=Section.KEYS,
+        description=(
+            "Where OpenAI's API is, or a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). An address in "
+            "this file gets no key that stands in the environment, unless it is on this machine."
+        ),
+        keys=("OPENAI_API_KEY",),
+    )
+    anthropic_base_url: str = setting(
+        "ANTHROPIC_BASE_URL",
+        parsers.web_address,
+        "https://api.anthropic.com",
+        section=Section.KEYS,
+        description="Where Anthropic's API is.",
+        keys=("ANTHROPIC_API_KEY",),
+    )
+    gemini_base_url: str = setting(
+        "GEMINI_BASE_URL",
+        parsers.web_address,
+        "https://generativelanguage.googleapis.com",
+        section=Section.KEYS,
+        description="Where Gemini's API is.",
+        keys=("GEMINI_API_KEY",),
+    )
+    ollama_base_url: str = setting(
+        "OLLAMA_BASE_URL",
+        parsers.web_address,
+        "http://localhost:11434",
+        section=Section.KEYS,
+        description="Where Ollama listens.",
+    )
+
+    def endpoint(self, name: str) -> Endpoint:
+        """Return the service of that name, at the configured address."""
+        addresses = {
+            "openai": self.openai_base_url,
+            "anthropic": self.anthropic_base_url,
+            "gemini": self.gemini_base_url,
+            "ollama": self.ollama_base_url,
+            "openai-realtime": self.openai_base_url,
+            "gemini-live": self.gemini_base_url,
+        }
+        endpoint = ENDPOINTS[name]
+        return endpoint.at(addresses[name]) if name in addresses else endpoint
+
+    def key(self, name: str) -> Secret | None:
+        """Return the key for the service of that name. No service ever gets the key of another."""
+        keys = {
+            "openai": self.openai_api_key,
+            "anthropic": self.anthropic_api_key,
+            "gemini": self.gemini_api_key,
+            "openrouter": self.openrouter_api_key,
+            "mistral": self.mistral_api_key,
+            "xai": self.xai_api_key,
+            "openai-realtime": self.openai_api_key,
+            "gemini-live": self.gemini_api_key,
+        }
+        return keys.get(name)

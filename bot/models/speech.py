@@ -5,7 +5,8 @@ from typing import Final, Protocol
 from agent.errors import SettingsError
 from agent.ports.transcription import Transcriber
 from bot.models import texts as models_texts
-from bot.models.choice import WITHOUT_SERVICES, ModelSettings, named_choice
+from bot.models.choice import WITHOUT_SERVICES, named_choice
+from bot.models.settings import ModelSettings
 
 # The model for speech. The HTTP client is imported only where the settings name one.
 

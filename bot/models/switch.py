@@ -10,16 +10,9 @@ from agent.ports.model import KeepingProvider, Provider, WarningProvider
 from bot.chat.learning_model import LearningModel
 from bot.chat.texts import replies as reply_texts
 from bot.models import texts as models_texts
-from bot.models.choice import (
-    NO_FORMS,
-    ClosableProvider,
-    ModelChoice,
-    ModelSettings,
-    choose_model,
-    named_choice,
-    open_model,
-)
+from bot.models.choice import NO_FORMS, ClosableProvider, ModelChoice, choose_model, named_choice, open_model
 from bot.models.forms import CheckedForms
+from bot.models.settings import ModelSettings
 
 # Which model answers a person: the default model, those set for channels and people, and those chosen with /model.
 #

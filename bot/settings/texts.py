@@ -1,4 +1,4 @@
-"""What is wrong with a setting, and what to do about it."""
+"""What is wrong with a setting, and what to do about it; the head of `.env.example`."""
 
 DOTENV_UNREADABLE = "{dotenv} cannot be read: make it a text file in UTF-8 that you may read."
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
@@ -19,4 +19,20 @@ KEYCHAIN_CLOSED = "{name} cannot be read from the keychain: unlock it, or set th
 FILE_EMPTY = "{setting} names {file}, which is empty: write the secret into it."
 SET_TWICE = "{name} and {file} are both set: take one of them away."
 FILE_MISSING = "{setting} names {file}, which does not exist{where}: write it, or correct the name."
+DATABASE_ELSEWHERE = "{name} names {hosts}: what is said and remembered is kept there."
+NOT_A_SETTING = "{name} is not a setting: {remedy}"
+MEANT = "did you mean {names}?"
+ALL_LISTED = ".env.example lists all settings."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
+
+EXAMPLE_HEAD = (
+    "# Copy this file to .env, in the folder where you start cogency (.env is read there and nowhere else), and "
+    "uncomment what\n"
+    "# you need. The environment goes before .env; nothing is required. Nobody else may own or write the file: "
+    "chmod 600 .env.\n"
+    "# A secret (each key, token and the database's address) may stand in a file of its own instead: "
+    "OPENAI_API_KEY_FILE=/run/secrets/openai\n"
+    "# names it, as Docker, Kubernetes and systemd hand secrets over. OPENAI_API_KEY=keyring takes it from the "
+    "system's keychain, once\n"
+    "# `pip install keyring` and `keyring set cogency OPENAI_API_KEY` were run.\n"
+)

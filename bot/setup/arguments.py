@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from agent.spending import By
-from bot.app.storage import database_url
+from bot.app.storage_settings import database_url
 from bot.chat.output import complain, write_out
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
-from bot.platforms.slack.settings import command_prefix, slack_app
+from bot.platforms.slack.settings import parse_command_prefix, slack_app
 from bot.settings.parsers import one_of, whole
 from bot.setup import texts as setup_texts
 from bot.setup.shared_modules import DISTRIBUTION, shared_modules
@@ -309,7 +309,9 @@ def _add_manifest(commands: _Commands) -> None:
     manifest = commands.add(Subcommand.MANIFEST, "print the manifest of the Slack app", setup_texts.PASTE_MANIFEST)
     manifest.add_argument("--features", type=_members(SlackFeature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
     manifest.add_argument(
-        "--prefix", type=_argument_type(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
+        "--prefix",
+        type=_argument_type(parse_command_prefix),
+        help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)",
     )
     manifest.add_argument(
         "--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode"

@@ -34,7 +34,7 @@ async def chat_at_once(
         if isinstance(window, PipeWindow):
             async with _load()(settings, person, models, tools_wait_s=tools_wait_s) as bot:
                 return await chat(bot, window, now)
-        text = greeting(models.sentence, place_of(settings.database_url))
+        text = greeting(models.sentence, place_of(settings.storage.url))
         return await chat_once_open(text, _opening(settings, person, models, tools_wait_s), window, now)
 
 

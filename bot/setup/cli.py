@@ -47,7 +47,7 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the only place that reads the environment
         level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
-        log_to(sys.stderr, settings.log_level or level, settings.secrets(), settings.log_form)
+        log_to(sys.stderr, settings.chat.log_level or level, settings.secrets(), settings.chat.log_form)
         if command in STARTS:
             for sentence in moved_addresses(settings):
                 complain(f"cogency: {sentence}")
@@ -130,7 +130,7 @@ async def _chat(settings: Settings) -> Exit:
     if task is not None:  # cancelling it restores the terminal
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     user, window = user_name(), open_window()
-    log_to(window.log(), settings.log_level or LogLevel.WARNING, settings.secrets())
+    log_to(window.log(), settings.chat.log_level or LogLevel.WARNING, settings.secrets())
     return await chat_at_once(settings, Person(f"terminal:{user}", user, zone), window, now, TOOLS_WAIT_S)
 
 
@@ -195,7 +195,7 @@ async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Si
 async def _run(settings: Settings) -> Exit:
     from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    log_to(sys.stderr, settings.chat.log_level or LogLevel.INFO, settings.secrets(), settings.chat.log_form)
     if warning := shared_modules(sys.path):
         complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
     await _until_ended(serve_platforms(settings))
@@ -205,7 +205,7 @@ async def _run(settings: Settings) -> Exit:
 async def _migrate(settings: Settings, *, back: str | None, file: Path | None, yes: bool) -> Exit:
     from bot.setup.operator import migrate, migrate_back  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets(), settings.log_form)
+    log_to(sys.stderr, settings.chat.log_level or LogLevel.INFO, settings.secrets(), settings.chat.log_form)
     if back is None and (file or yes):
         complain(f"cogency migrate: {setup_texts.BACK_ALONE}")
         return Exit.ARGUMENTS
@@ -247,7 +247,7 @@ async def _check_model(settings: Settings) -> Exit:
         finally:
             await charge(settings, f"terminal:{user_name()}", check.KIND, calls)
         passed = {form: check.count_passed(of_form) for form, of_form in verdicts.items()}
-        compared = check.comparison(await checking.keep(settings, passed), settings.tools_form)
+        compared = check.comparison(await checking.keep(settings, passed), settings.models.tools_form)
     if compared:
         write_out(sys.stdout, f"{compared}\n")
     return Exit.OK if any(map(check.is_usable, verdicts.values())) else Exit.FAILED

@@ -31,7 +31,7 @@ from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import Endpoint, is_loopback
 from agent.providers.http_client import Http, TransportError, Untrusted
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
-from bot.app.settings import Settings, mcp_file
+from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import counted
@@ -39,6 +39,7 @@ from bot.settings.sources import group_name, is_own_group, owner_name
 from bot.setup import texts as setup_texts
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
+from bot.tools.mcp.settings import mcp_file
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
@@ -214,14 +215,14 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
         KeptFile(Path(file).expanduser(), "Settings", setup_texts.HOLDS_SETTING.format(setting=setting))
         for setting, file in settings.secret_files.items()
     ]
-    if settings.slack_apps is not None:
-        files.append(KeptFile(Path(settings.slack_apps).expanduser(), "Settings", setup_texts.HOLDS_KEYS))
-        files += [KeptFile(file, "Settings", setup_texts.HOLDS_KEYS) for file in app_secret_files(settings.slack_apps)]
-    if settings.account_key_file is not None:
+    if settings.slack.apps is not None:
+        files.append(KeptFile(Path(settings.slack.apps).expanduser(), "Settings", setup_texts.HOLDS_KEYS))
+        files += [KeptFile(file, "Settings", setup_texts.HOLDS_KEYS) for file in app_secret_files(settings.slack.apps)]
+    if settings.accounts.key_file is not None:
         holds = setup_texts.HOLDS_SETTING.format(setting="COGENCY_ACCOUNT_KEY_FILE")
-        files.append(KeptFile(Path(settings.account_key_file).expanduser(), "Tools", holds))
-    if settings.mcp is not None and _holds_secrets(settings):
-        files.append(KeptFile(Path(settings.mcp).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
+        files.append(KeptFile(Path(settings.accounts.key_file).expanduser(), "Tools", holds))
+    if settings.mcp.file is not None and _holds_secrets(settings):
+        files.append(KeptFile(Path(settings.mcp.file).expanduser(), "Tools", setup_texts.HOLDS_SERVER_KEYS))
     database = database_file(settings)
     if database is not None:
         files += [
@@ -238,15 +239,20 @@ def kept_files(settings: Settings, dotenv: Path | None) -> list[KeptFile]:
 
 def database_file(settings: Settings) -> Path | None:
     """Return the path of an SQLite database; None for one in memory or on a server."""
-    scheme, _, rest = settings.database_url.partition("://")
+    scheme, _, rest = settings.storage.url.partition("://")
     return sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
 
 
 def _holds_secrets(settings: Settings) -> bool:
     """Return whether the file of tool servers itself contains secrets of theirs."""
     try:
-        text = Path(settings.mcp or "").expanduser().read_text("utf-8-sig")
-        return any(secret in text for server in mcp_file(settings).servers for secret in server.secrets if secret)
+        text = Path(settings.mcp.file or "").expanduser().read_text("utf-8-sig")
+        return any(
+            secret in text
+            for server in mcp_file(settings.mcp, settings.mcp_variables).servers
+            for secret in server.secrets
+            if secret
+        )
     except (OSError, UnicodeDecodeError, SettingsError):
         return False  # the check of tool servers reports the error
 
@@ -365,7 +371,7 @@ async def shards_held(settings: Settings, now: datetime) -> list[Finding]:
     """Return which process holds which shard of Discord; no finding while none does. Raises StoreError."""
     if database_file(settings) is not None:
         return []
-    database = database_beside(settings.database_url)
+    database = database_beside(settings.storage.url)
     try:
         return shard_findings(await database.read(listed, now))
     finally:
@@ -390,7 +396,7 @@ def shard_findings(shards: Sequence[ListedShard]) -> list[Finding]:
 async def migrate_after_backup(settings: Settings, now: datetime) -> list[Finding]:
     """Migrate an SQLite database to the newest version, after a backup beside it. Raises nothing."""
     try:
-        look = await look_at(settings.database_url)
+        look = await look_at(settings.storage.url)
         if look.version in {None, HEAD}:
             return []
         if look.is_held:
@@ -399,8 +405,8 @@ async def migrate_after_backup(settings: Settings, now: datetime) -> list[Findin
         if database is None:
             return [Finding(Level.NOTE, "Database", setup_texts.FIX_ON_SERVER.format(where=look.where))]
         file = database.with_name(f"cogency-{look.version}-{now:%Y%m%d-%H%M%S}.backup")
-        await backup(settings.database_url, file, now)
-        store = await open_store(settings.database_url)
+        await backup(settings.storage.url, file, now)
+        store = await open_store(settings.storage.url)
         await store.close()
     except StoreError as error:
         return [Finding(Level.PROBLEM, "Database", setup_texts.FIX_NOT_MIGRATED, str(error))]

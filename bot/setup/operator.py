@@ -28,7 +28,6 @@ from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.toolbox.registry import UNASKED, Registry
 from bot.app.from_settings import (
     discord_settings,
-    model_settings,
     open_models,
     operator_address,
     policy_file,
@@ -90,7 +89,7 @@ from store.migrations import HEAD
 async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], SpendingPeriod]:
     """Return what was spent in the last `days` days, and the period. Works while the bot runs. Raises StoreError."""
     period = SpendingPeriod.days_until(CLOCK.now(), days)
-    async with open_spending(settings.database_url) as spending:
+    async with open_spending(settings.storage.url) as spending:
         return await spending.totals(period, by), period
 
 
@@ -100,14 +99,14 @@ AUDIT_DAYS: Final = 30  # As many as `cogency usage` shows
 async def audited(settings: Settings, since: datetime | None) -> AsyncGenerator[Sequence[AuditedCall], None]:
     """Yield the audited tool calls since that time, in batches. Works while the bot runs. Raises StoreError."""
     start = since or CLOCK.now() - timedelta(days=AUDIT_DAYS)
-    async with open_audit(settings.database_url) as audit, aclosing(pages(audit, start)) as batches:
+    async with open_audit(settings.storage.url) as audit, aclosing(pages(audit, start)) as batches:
         async for calls in batches:
             yield calls
 
 
 async def budget(settings: Settings, person: str, words: str) -> Panel:
     """Show or change a budget, as `bot.budgets.budgets` reads the words. Raises StoreError."""
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.storage.url)
     try:
         return await budget_service(settings, store).answer(person, "terminal", words)
     finally:
@@ -118,18 +117,18 @@ async def operator_link(settings: Settings) -> str:
     """Return a new link that signs an operator in to the operators' page. Raises SettingsError and StoreError."""
     if not (address := operator_address(settings)):
         raise SettingsError(setup_texts.OPERATOR_PAGE_OFF)
-    async with open_operator_sessions(settings.database_url) as sessions:
+    async with open_operator_sessions(settings.storage.url) as sessions:
         link = await OperatorLinks(sessions, CLOCK, new_secret, address).new()
     message = setup_texts.OPERATOR_LINK.format(minutes=LINK_LASTS.seconds // 60, link=link)
-    if settings.operator_address or settings.operator_page is None:
+    if settings.operators.address or settings.operators.page is None:
         return message
-    return f"{message}\n{setup_texts.OPERATOR_LINK_REMOTE.format(port=settings.operator_page[1])}"
+    return f"{message}\n{setup_texts.OPERATOR_LINK_REMOTE.format(port=settings.operators.page[1])}"
 
 
 async def operator_sessions(settings: Settings) -> str:
     """Return the list of sessions on the operators' page. Raises StoreError."""
     now = CLOCK.now()
-    async with open_operator_sessions(settings.database_url) as sessions:
+    async with open_operator_sessions(settings.storage.url) as sessions:
         rows = await sessions.listed(now, now - SESSION_IDLE)
     lines = [setup_texts.SESSION_LINE.format(opened=row.opened, seen=row.seen, expires=row.expires) for row in rows]
     return "\n".join(lines) or setup_texts.NO_SESSIONS
@@ -137,7 +136,7 @@ async def operator_sessions(settings: Settings) -> str:
 
 async def sign_operators_out(settings: Settings) -> str:
     """End all sessions on the operators' page. Raises StoreError."""
-    async with open_operator_sessions(settings.database_url) as sessions:
+    async with open_operator_sessions(settings.storage.url) as sessions:
         ended = await sessions.end_all()
     return setup_texts.SIGNED_OUT_ALL.format(sessions=counted(ended, "session", "sessions"))
 
@@ -174,21 +173,21 @@ def remove_plugin(settings: Settings, name: str) -> tuple[bool, str]:
 
 async def back_up(settings: Settings, file: Path, tell: ReportProgress, *, replace: bool) -> str:
     """Write a backup; return the message about it. Raises StoreError."""
-    holding = await backup(settings.database_url, file, CLOCK.now(), replace=replace, tell=tell)
+    holding = await backup(settings.storage.url, file, CLOCK.now(), replace=replace, tell=tell)
     return setup_texts.BACKED_UP.format(file=file, held=holding, version=holding.version)
 
 
 async def restore_backup(settings: Settings, file: Path, tell: ReportProgress, *, replace: bool) -> list[str]:
     """Restore a backup; return the messages about it. Raises StoreError."""
     holding = look_into(file)
-    restored = await restore(file, settings.database_url, CLOCK.now(), replace=replace, tell=tell)
+    restored = await restore(file, settings.storage.url, CLOCK.now(), replace=replace, tell=tell)
     written = "a time that it does not name" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
     messages = [setup_texts.HOLDS.format(file=file, held=holding, made=written)]
     if restored.again:
         messages.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
     elif not restored.knows:
         messages.append(setup_texts.FORGOTTEN_UNKNOWN)
-    where = (await look_at(settings.database_url)).where
+    where = (await look_at(settings.storage.url)).where
     return [*messages, setup_texts.RESTORED.format(where=where)]
 
 
@@ -196,13 +195,13 @@ async def copy_database(
     settings: Settings, source: str | None, target: str, tell: ReportProgress, *, replace: bool
 ) -> str:
     """Copy one database into another; return the message about it. Raises StoreError."""
-    holding = await copy(source or settings.database_url, target, CLOCK.now(), replace=replace, tell=tell)
+    holding = await copy(source or settings.storage.url, target, CLOCK.now(), replace=replace, tell=tell)
     return setup_texts.COPIED.format(where=(await look_at(target)).where, held=holding)
 
 
 async def migrate(settings: Settings) -> str:
     """Migrate the database to the newest version; return the message about it. Raises StoreError."""
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.storage.url)
     await store.close()
     match store.version_before:
         case None:
@@ -223,7 +222,7 @@ async def migrate_back(
     """
     now = CLOCK.now()
     saved_to = file or Path(f"cogency-{HEAD}-{now:%Y%m%d-%H%M%S}.backup")
-    back = await go_back(settings.database_url, version, saved_to, now, lose=lose, tell=tell)
+    back = await go_back(settings.storage.url, version, saved_to, now, lose=lose, tell=tell)
     lost = "\n".join(f"{count:>9,}  {what}" for what, count in back.lost.items())
     if back.to == HEAD:
         return True, [setup_texts.BACK_IS_THERE.format(where=back.where, version=HEAD)]
@@ -239,14 +238,14 @@ async def charge(settings: Settings, person: str, kind: str, calls: Sequence[Mod
     if not calls:
         return
     await _create_database(settings)
-    async with open_spending(settings.database_url) as spending:
+    async with open_spending(settings.storage.url) as spending:
         await spending.charge(person, kind, calls, CLOCK.now())
 
 
 async def _create_database(settings: Settings) -> None:
     """Create the database if there is none. Raises StoreError."""
     try:
-        store = await open_store(settings.database_url)
+        store = await open_store(settings.storage.url)
     except StoreLocked:
         pass
     else:
@@ -276,7 +275,7 @@ class Checking:
         if endpoint is None or not endpoint.speaks_chat(self.choice.model):
             return UNCHECKED
         await _create_database(settings)
-        async with open_preferences(settings.database_url) as preferences:
+        async with open_preferences(settings.storage.url) as preferences:
             return await store_passed(preferences, endpoint, self.choice.model, passed)
 
 
@@ -296,7 +295,7 @@ async def open_checking(settings: Settings) -> AsyncGenerator[Checking, None]:
         lines = [models.sentence, *(f"{finding.what[:1].upper()}{finding.what[1:]}." for finding in context)]
         providers: dict[ToolsForm, Provider] = {}
         for form in _forms_to_check(settings, models.choice):
-            chosen = replace(model_settings(settings), tools_form=form)
+            chosen = replace(settings.models, tools_form=form)
             providers[form] = opened = open_model(models.choice, chosen, clock=CLOCK, chance=random.random)
             stack.push_async_callback(opened.aclose)
         yield Checking(models.choice, providers, Registry(core_tools(settings, store)), "\n".join(lines))
@@ -305,7 +304,7 @@ async def open_checking(settings: Settings) -> AsyncGenerator[Checking, None]:
 def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsForm]:
     if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
         return (ToolsForm.TEXT,)
-    return MEASURED if settings.tools_form is ToolsForm.AUTO else (settings.tools_form,)
+    return MEASURED if settings.models.tools_form is ToolsForm.AUTO else (settings.models.tools_form,)
 
 
 NOT_ASKED = Finding(
@@ -326,7 +325,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
     """Return the checks that run concurrently, and so take no longer than the longest limit. A model has the time that
     the settings allow for an answer, since one on this machine may load for minutes.
     """
-    model_s = settings.first_token_timeout_s + settings.next_token_timeout_s
+    model_s = settings.models.first_token_timeout_s + settings.models.next_token_timeout_s
     model = partial(examine_model, settings, ask_model=ask_model)
     return [
         Check("Web", partial(_web, settings), WEB_S),
@@ -411,8 +410,8 @@ def _policy(settings: Settings) -> list[Finding]:
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="who may use them cannot be read", remedy=str(error))]
     counted_rows = counted(len(rows), "row", "rows")
-    what = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tool_policy)
-    return [] if settings.tool_policy is None else [finding(Level.GOOD, what=what)]
+    what = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tools.policy)
+    return [] if settings.tools.policy is None else [finding(Level.GOOD, what=what)]
 
 
 async def _web(settings: Settings) -> list[Finding]:
@@ -422,9 +421,9 @@ async def _web(settings: Settings) -> list[Finding]:
         tools = web_tools(settings)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
-    networks = str(settings.networks_allowed) if tools else ""
+    networks = str(settings.web.networks) if tools else ""
     return [
-        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web else []),
+        *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web.reads_pages else []),
         *([finding(Level.NOTE, what=setup_texts.NETWORKS_OPEN.format(networks=networks))] if networks else []),
         *await _search(settings),
     ]
@@ -478,7 +477,7 @@ def file_findings(*, office: bool) -> list[Finding]:
 async def _database(settings: Settings) -> list[Finding]:
     finding = partial(Finding, where="Database")
     try:
-        look = await look_at(settings.database_url, replica_url=settings.database_replica_url)
+        look = await look_at(settings.storage.url, replica_url=settings.storage.replica_url)
     except StoreError as error:
         return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
     where, findings = look.where, list[Finding]()
@@ -535,29 +534,29 @@ async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Findin
     if choice.endpoint is None or not choice.endpoint.speaks_chat(choice.model):
         return []
     try:
-        async with open_preferences(settings.database_url) as preferences:
+        async with open_preferences(settings.storage.url) as preferences:
             passed = (await read_checked_forms(preferences)).passed(choice.endpoint, choice.model)
     except StoreError:
         passed = UNCHECKED  # The check of the database says what is wrong
-    if compared := comparison(passed, settings.tools_form):
+    if compared := comparison(passed, settings.models.tools_form):
         return [Finding(Level.NOTE, "Model", compared[:1].lower() + compared[1:].rstrip("."))]
-    is_open = settings.tools_form is ToolsForm.AUTO and choice.endpoint.is_local
+    is_open = settings.models.tools_form is ToolsForm.AUTO and choice.endpoint.is_local
     return [Finding(Level.NOTE, "Model", setup_texts.FORM_NOT_MEASURED, setup_texts.FORMS_UNCHECKED)] if is_open else []
 
 
 def _terms(settings: Settings, name: str) -> list[Finding]:
     """Check whether the vendors of all configured models may train on people's messages."""
-    others = [settings.learning_model, settings.embeddings, settings.transcription]
-    chosen = [*settings.channel_models.values(), *settings.person_models.values()]
-    models = {name, *settings.fallback_models, *settings.allowed_models, *filter(None, others), *chosen}
-    endpoint = model_settings(settings).endpoint
-    return training_findings(models, endpoint, on_discord=settings.discord_token is not None)
+    others = [settings.models.learning_model, settings.models.embeddings, settings.models.transcription]
+    chosen = [*settings.models.channel_models.values(), *settings.models.person_models.values()]
+    models = {name, *settings.models.fallback_models, *settings.models.allowed_models, *filter(None, others), *chosen}
+    endpoint = settings.models.endpoint
+    return training_findings(models, endpoint, on_discord=settings.discord.token is not None)
 
 
 async def _clock(settings: Settings, name: str) -> list[Finding]:
     """Compare the clock with that of the model's vendor, unless the model runs on this machine."""
     provider = name.partition(":")[0]
-    endpoint = model_settings(settings).endpoint(provider) if provider in ENDPOINTS else None
+    endpoint = settings.models.endpoint(provider) if provider in ENDPOINTS else None
     return await vendors_clock(endpoint, CLOCK) if endpoint is not None and not endpoint.is_local else []
 
 
@@ -570,14 +569,20 @@ async def context_findings(settings: Settings, name: str) -> list[Finding]:
     provider, _, model = name.partition(":")
     if provider not in ENDPOINTS:
         return []
-    servers = model_settings(settings)
+    servers = settings.models
     endpoint = servers.endpoint(provider)
     if endpoint == ENDPOINTS[provider] and not endpoint.is_local:
         return []  # A vendor's own models have room
     size = await context_size(endpoint, model, servers.key(provider))
     if size is None:
         return []
-    needed = settings.history_tokens + settings.memory_tokens + settings.profile_tokens + PREFIX_TOKENS + ANSWER_TOKENS
+    needed = (
+        settings.chat.history_tokens
+        + settings.memory.tokens
+        + settings.memory.profile_tokens
+        + PREFIX_TOKENS
+        + ANSWER_TOKENS
+    )
     if size >= needed:
         return [Finding(Level.GOOD, "Model", setup_texts.CONTEXT_HOLDS.format(size=size))]
     remedy = setup_texts.WIDEN_CONTEXT.format(widen=endpoint.widen) if endpoint.widen else setup_texts.FIT_CONTEXT
@@ -586,10 +591,10 @@ async def context_findings(settings: Settings, name: str) -> list[Finding]:
 
 async def _open_other_models(settings: Settings) -> None:
     """Open the models for embeddings and transcription. Raises SettingsError where a start would."""
-    if settings.embeddings:
-        await open_embedder(settings.embeddings, model_settings(settings)).aclose()
-    if settings.transcription:
-        await open_transcriber(settings.transcription, model_settings(settings)).aclose()
+    if settings.models.embeddings:
+        await open_embedder(settings.models.embeddings, settings.models).aclose()
+    if settings.models.transcription:
+        await open_transcriber(settings.models.transcription, settings.models).aclose()
 
 
 async def _ask(model: Provider) -> Finding:
@@ -621,8 +626,8 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
     except SettingsError as error:
         return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
     findings = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
-    by_pages = setup_texts.BY_PAGES.format(address=settings.sign_in_address)
-    sign_in_way = by_pages if settings.sign_in_address else setup_texts.BY_PASTING
+    by_pages = setup_texts.BY_PAGES.format(address=settings.accounts.sign_in_address)
+    sign_in_way = by_pages if settings.accounts.sign_in_address else setup_texts.BY_PASTING
     personal = [config for config in configs if config.account is AccountKind.PERSON]
     findings += [
         Finding(Level.NOTE, "Tools", setup_texts.PEOPLE_SIGN_IN.format(sentence=config.sentence, how=sign_in_way))
@@ -667,7 +672,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
     if slack:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
-        shared, token = slack_settings(settings), settings.slack_config_token
+        shared, token = slack_settings(settings), settings.slack.config_token
         checks_found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
     if discord is not None:
         from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- only who uses Slack loads its libraries

@@ -21,7 +21,6 @@ from urllib.parse import quote
 
 from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.providers.catalog import ENDPOINTS
-from bot.app.from_settings import model_settings
 from bot.app.settings import Settings, load_settings, setting_names
 from bot.chat.findings import Finding, finding_lines, healthy
 from bot.chat.output import write_out
@@ -156,7 +155,7 @@ async def _model(talk: Dialogue, draft: _Draft) -> None:
 async def _local_models(draft: _Draft) -> list[str]:
     """Return models of a local Ollama, if one answers."""
     try:
-        served = await models_of(model_settings(draft.settings()).endpoint("ollama"), None)
+        served = await models_of(draft.settings().models.endpoint("ollama"), None)
     except (ProviderError, SettingsError):
         return []
     return [f"ollama:{name}" for name in (served or [])[:MAX_LOCAL_MODELS]]
@@ -191,7 +190,7 @@ async def _slack(talk: Dialogue, draft: _Draft) -> None:
 
     if await _keeps(talk, draft, "Slack", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"):
         return
-    content = manifest.manifest(prefix=draft.settings().slack_command_prefix)
+    content = manifest.manifest(prefix=draft.settings().slack.command_prefix)
     page = f"https://api.slack.com/apps?new_app=1&manifest_json={quote(json.dumps(content, separators=(',', ':')))}"
     talk.say(setup_texts.INIT_SLACK_APP)
     talk.ask(setup_texts.INIT_OPEN)
@@ -244,7 +243,7 @@ def _secret(talk: Dialogue, draft: _Draft, name: str, begins: str = "") -> None:
 
 
 def _data(talk: Dialogue, draft: _Draft) -> None:
-    current = draft.settings().database_url
+    current = draft.settings().storage.url
     answer = talk.ask(setup_texts.INIT_DATA, current)
     if answer != current:
         draft.changes["COGENCY_DATABASE_URL"] = (

@@ -1,13 +1,72 @@
 """The settings of tools: the operator's own, who may use them, and how long a call may take."""
 
 import re
+from dataclasses import dataclass
+from typing import Final
 
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
+from bot.settings.sources import named_file
+
+TOOLS: Final = "COGENCY_TOOLS"
+TOOL_POLICY: Final = "COGENCY_TOOL_POLICY"
 _MODULE = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*")
 
 
-def modules(value: str) -> tuple[str, ...]:
+def parse_modules(value: str) -> tuple[str, ...]:
     """Parse comma-separated files, which end in .py, and names of modules or entry points, in order."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(name.endswith(".py") or _MODULE.fullmatch(name) for name in names):
         raise ValueError("must be files, modules or entry points with commas between them, as in my_tools.py")
     return names
+
+
+def runs_files(names: tuple[str, ...]) -> bool:
+    """Whether some of these are files: what is installed was chosen when it was installed."""
+    return any(name.endswith(".py") for name in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    """The operator's own tools, who may use tools, and how long a call may take."""
+
+    modules: tuple[str, ...] = setting(
+        TOOLS,
+        parse_modules,
+        (),
+        section=Section.MODELS,
+        description=(
+            "Tools of your own: files or modules with @tool functions, or entry points of the group cogency.tools, "
+            "with commas between them. Their code runs in this program: docs/tools.md. Default: none."
+        ),
+        example="my_tools.py",
+        runs_code=runs_files,
+        after="COGENCY_TOOLS_FORM",
+    )
+    policy: str | None = setting(
+        TOOL_POLICY,
+        parsers.text,
+        None,
+        section=Section.TOOLS,
+        description=(
+            "The file that says who may use which tools, and where: a row on each line (docs/tools.md). Default: none."
+        ),
+        example="tool-policy.txt",
+    )
+    """It precedes the rows that operators add by command."""
+    timeout_s: float = setting(
+        "COGENCY_TOOL_TIMEOUT_S",
+        parsers.seconds(600),
+        20.0,
+        section=Section.BOUNDS,
+        description="How long one tool call may take, in seconds.",
+    )
+    """A person who watches a status line gives up at about this time."""
+
+
+def tool_modules(settings: ToolSettings) -> tuple[str, ...]:
+    """Return the entries of COGENCY_TOOLS, files with absolute paths. They run here, so they are checked like `.env`.
+
+    Raises SettingsError.
+    """
+    return tuple(str(named_file(TOOLS, name)[0]) if name.endswith(".py") else name for name in settings.modules)

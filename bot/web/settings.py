@@ -1,9 +1,14 @@
 """The settings for reading the web and searching it."""
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
+from bot.settings import parsers
+from bot.settings.declaration import Section, secret_setting, setting
 from bot.settings.parsers import web_address
+from bot.settings.secret import Secret
+from bot.web.guard import Networks, parse_networks
 
 _BACKENDS: Final = re.compile(r"[a-z_]{2,20}(,[a-z_]{2,20}){0,9}", re.ASCII)
 
@@ -32,3 +37,70 @@ def header(value: str) -> str:
     if not (value.isascii() and value.isprintable() and len(value) <= 200):
         raise ValueError("must be at most 200 characters of ASCII, as in Cogency/1 (+https://example.com/bot)")
     return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSettings:
+    """Reading and searching the web."""
+
+    reads_pages: bool = setting(
+        "COGENCY_WEB",
+        parsers.switch,
+        default=False,
+        section=Section.WEB,
+        description=(
+            "Whether the bot can read pages of the web, PDFs and feeds, when somebody asks (docs/web.md): on or off. "
+            'Needs the extra "web". Default: off.'
+        ),
+        example="on",
+    )
+    """Off by default: requests to other people's servers are the operator's decision."""
+    agent: str = setting(
+        "COGENCY_WEB_AGENT",
+        header,
+        "",
+        section=Section.WEB,
+        description="How it introduces itself there. Default: its name, its version, and what it is.",
+        example='"Cogency/1 (+https://example.com/bot)"',
+    )
+    """"": the bot's name, version and kind."""
+    robots: bool = setting(
+        "COGENCY_WEB_ROBOTS",
+        parsers.switch,
+        default=True,
+        section=Section.WEB,
+        description="Whether it reads only what a site's robots.txt lets programs read: on or off.",
+    )
+    search: tuple[str, str] | None = setting(
+        "COGENCY_WEB_SEARCH",
+        web_search,
+        None,
+        section=Section.WEB,
+        description=(
+            "The search engine that it may ask (docs/web.md): searxng: and the address of an instance, brave, "
+            'tavily, or ddgs, which needs the extra "ddgs" and no key. It learns what is asked. Default: off.'
+        ),
+        example="searxng:https://search.example.com",
+    )
+    """The engine and its argument; None: no web search. There is no default: the engine learns the questions."""
+    brave_api_key: Secret | None = secret_setting(
+        "BRAVE_API_KEY",
+        section=Section.WEB,
+        description="The key for Brave's search, of a plan that allows use by AI.",
+    )
+    tavily_api_key: Secret | None = secret_setting(
+        "TAVILY_API_KEY",
+        section=Section.WEB,
+        description="The key for Tavily's search.",
+    )
+    networks: Networks = setting(
+        "COGENCY_NETWORKS_ALLOWED",
+        parse_networks,
+        Networks(),
+        section=Section.WEB,
+        description=(
+            "What it may read besides the public web: ranges of addresses, hosts, and hosts with ports, with commas "
+            "between them. Everybody whom the bot serves can then have it read. Default: nothing."
+        ),
+        example="10.0.0.0/8,wiki.example.com,192.168.1.7:3000",
+    )

@@ -6,16 +6,16 @@ of the code that has no words here, or words for a name that is no more, is an e
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from agent.spending import NANO
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
-from bot.app.settings import Settings
+from bot.app.settings import all_settings
 from bot.chat.attachments import pdf_forms, text_encoding, word_text
 from bot.chat.attachments.document_output import MAX_COLUMNS, MAX_ROWS
 from bot.chat.attachments.kinds import FileKind
@@ -32,8 +32,8 @@ from bot.platforms.slack import message_content as slack_content
 from bot.platforms.slack import options as slack
 from bot.platforms.slack.message_content import MAX_CELLS
 from bot.platforms.slack.slash_commands import COMMANDS as SLACK
-from bot.settings.declaration import SOURCE, From
-from bot.settings.secret import Secret
+from bot.settings.declaration import Secrecy, Setting
+from bot.settings.example import example_file
 from docs.site.capacity import capacity_page
 from docs.site.figures import benchmarks_page
 from store.all_tables import metadata
@@ -90,70 +90,25 @@ A setting that is marked *secret* may stand in a file of its own, which its name
 `OPENAI_API_KEY_FILE=/run/secrets/openai`; or in the system's keychain, as in `OPENAI_API_KEY=keyring`. A list that holds
 braces is one line of JSON.
 """
-_IN_DOLLARS: Final = "_DOLLARS_PER_DAY"
-_SETTING: Final = re.compile(r"# ([A-Z][A-Z_]*)=(.*)")
 
 
-class Shown(NamedTuple):
-    """A setting as .env.example shows it."""
-
-    section: str
-    name: str
-    example: str
-    says: str
-
-
-def shown_settings(example: str) -> Iterator[Shown]:
-    section, says = "", list[str]()
-    for line in example.splitlines():
-        if line.startswith("## "):
-            section, says = line.removeprefix("## "), []
-        elif match := _SETTING.fullmatch(line):
-            yield Shown(section, match[1], match[2], " ".join(says))
-            says = []
-        elif line.startswith("# "):
-            says.append(line.removeprefix("# "))
-
-
-def settings_page(example: str) -> str:
-    """docs/settings.md: what .env.example says of each, with what the code declares."""
-    declared = {part.metadata[SOURCE].name: part for part in fields(Settings) if SOURCE in part.metadata}
-    lines, section = [_SETTINGS], ""
-    for one in shown_settings(example):
-        part = declared.pop(one.name)
-        if one.section != section:
-            section = one.section
-            lines += [f"## {section}", ""]
-        source: From = part.metadata[SOURCE]
-        default = _default(source.default)
-        if default and one.name.endswith(_IN_DOLLARS):
-            default = f"{int(default) / NANO:g}"
-        told = "" if "Default: " in one.says or not default else f" Default: `{default}`."
-        secret = " *Secret.*" if Secret.__name__ in str(part.type) else ""
-        example_line = f"`{one.name}={one.example}`"
-        lines += [f"### {one.name}", "", f"{_linked(one.says)}{told}{secret}", ""]
-        lines += [example_line, ""] if one.example and one.example != default else []
-    if declared:
-        raise ValueError(f".env.example does not show {', '.join(declared)}")
+def settings_page(settings: Sequence[Setting]) -> str:
+    """docs/settings.md: what the code declares."""
+    lines = [_SETTINGS]
+    for section, members in groupby(settings, key=lambda setting: setting.section):
+        lines += [f"## {section}", ""]
+        for one in members:
+            default = one.default_text
+            told = "" if "Default: " in one.description or not default else f" Default: `{default}`."
+            secret = " *Secret.*" if one.secrecy is Secrecy.VALUE else ""
+            lines += [f"### {one.name}", "", f"{_linked(one.description)}{told}{secret}", ""]
+            lines += [f"`{one.name}={one.example}`", ""] if one.example and one.example != default else []
     return "\n".join(lines)
 
 
 def _linked(says: str) -> str:
-    """Pages that .env.example names, as links."""
+    """Pages that a description names, as links."""
     return re.sub(r"\bdocs/(\w+)\.md", r"[\1.md](\1.md)", says).replace("<", "&lt;")
-
-
-def _default(value: object) -> str:
-    """As somebody would write it; "" for what is not set."""
-    match value:
-        case bool():
-            return "on" if value else "off"
-        case float():
-            return f"{value:g}"
-        case StrEnum() | str() | int():
-            return str(value)
-        case _:
-            return ""
 
 
 # Rights on the platforms.
@@ -575,7 +530,8 @@ def _component_name(component: type) -> str:
 # Each page that is made, by its path.
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/commands.md": commands_page,
-    "docs/settings.md": lambda: settings_page((ROOT / ".env.example").read_text(encoding="utf-8")),
+    ".env.example": lambda: example_file(all_settings()),
+    "docs/settings.md": lambda: settings_page(all_settings()),
     "docs/permissions.md": permissions_page,
     "docs/stored.md": stored_page,
     "docs/reads.md": reads_page,

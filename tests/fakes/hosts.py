@@ -45,8 +45,9 @@ from bot.knowledge.service import KnowledgeService
 from bot.memory.pauses import LearningPauses
 from bot.memory.policies import PolicyService
 from bot.memory.service import MemoryService
-from bot.models.choice import ModelChoice, ModelSettings
+from bot.models.choice import ModelChoice
 from bot.models.service import ModelService
+from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from bot.operators.report import Health
 from bot.operators.service import OperatorLinks, OperatorService

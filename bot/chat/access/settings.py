@@ -1,7 +1,13 @@
 """Who may talk to the bot, and how often: the settings."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from agent.admission_terms import Authority
+from bot.chat.access import acl
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
 from bot.settings.parsers import id_list
 
 _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
@@ -15,3 +21,106 @@ people = id_list(
     _PERSON,
     "user ids, no names, with commas between them, as in U0123,184467440737095516",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessSettings:
+    """Who may ask, and how often."""
+
+    allow: acl.Entries = setting(
+        "COGENCY_ALLOW",
+        acl.parse_entries,
+        frozenset(),
+        section=Section.ACCESS,
+        description=(
+            "Who may talk to the bot: team (a workspace or server), channel, role (in Slack a user group, S…) and "
+            "person ids, with commas between them. Of teams, channels and roles each kind that is named must match; "
+            "a person who is named always may. Default: every member of where the bot is."
+        ),
+        example="team:T0123,channel:C0123,role:1234567890,person:U0123",
+    )
+    deny: acl.Entries = setting(
+        "COGENCY_DENY",
+        acl.parse_entries,
+        frozenset(),
+        section=Section.ACCESS,
+        description="Who may not, in the same form; it goes before COGENCY_ALLOW.",
+        example="person:U0456",
+    )
+    open_to: frozenset[Authority] = setting(
+        "COGENCY_OPEN_TO",
+        acl.parse_openness,
+        frozenset(),
+        section=Section.ACCESS,
+        description=(
+            "Who may besides members: guests, strangers (people of other workspaces, and whoever uses the Discord "
+            "app outside the bot's servers), or both."
+        ),
+        example="guests",
+    )
+    """Guests and outsiders see only a part of a workspace, and no member is responsible for them."""
+    model_access: Mapping[str, acl.Entries] = setting(
+        "COGENCY_MODEL_ACCESS",
+        acl.parse_model_access,
+        {},
+        section=Section.ACCESS,
+        description=(
+            "Who may choose a model with /model: a JSON object of models and lists as above. A model that is not "
+            "named is everybody's."
+        ),
+        example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",
+    )
+    operators: frozenset[str] = setting(
+        "COGENCY_OPERATORS",
+        people,
+        frozenset(),
+        section=Section.ACCESS,
+        description=(
+            "Operators: ids (no names) of people without limits, who may change the budgets of others with /budget."
+        ),
+        example="U0123",
+    )
+    person_per_minute: int | None = setting(
+        "COGENCY_PERSON_PER_MINUTE",
+        parsers.limit(100_000),
+        20,
+        section=Section.ACCESS,
+        description="The most messages of one person in a minute; here and below 0 is no limit.",
+    )
+    """Faster than a person asks, and slower than a loop."""
+    person_per_hour: int | None = setting(
+        "COGENCY_PERSON_PER_HOUR",
+        parsers.limit(1_000_000),
+        200,
+        section=Section.ACCESS,
+        description="The most messages of one person in an hour.",
+    )
+    """A question every eighteen seconds, for a whole hour."""
+    channel_per_minute: int | None = setting(
+        "COGENCY_CHANNEL_PER_MINUTE",
+        parsers.limit(100_000),
+        60,
+        section=Section.ACCESS,
+        description="The most messages in one channel in a minute.",
+    )
+    """A busy channel; people cannot read more answers than that, nor could a platform show them in time."""
+    backlog: int | None = setting(
+        "COGENCY_BACKLOG",
+        parsers.limit(1_000_000),
+        1_000,
+        section=Section.ACCESS,
+        description=(
+            "The most questions that wait to be answered, for all processes together; whoever asks more is told at "
+            "once."
+        ),
+    )
+    """With sixteen at a time and half a minute each, the last one waits for half an hour."""
+    allowed_bots: frozenset[str] = setting(
+        "COGENCY_ALLOWED_BOTS",
+        ids,
+        frozenset(),
+        section=Section.ANSWERS,
+        description="Other bots that may talk to this one: their ids, with commas between them.",
+        after="COGENCY_OPERATOR_ADDRESS",
+    )
+    """Two bots that answer each other never stop."""

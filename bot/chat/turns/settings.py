@@ -1,6 +1,10 @@
 """The settings of turns: how many run at once, and how long each may be."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+
+from bot.settings import parsers
+from bot.settings.declaration import Section, setting
 
 
 class WhileBusy(StrEnum):
@@ -10,3 +14,61 @@ class WhileBusy(StrEnum):
     """It is answered next."""
     JOIN = "join"
     """The running answer takes it into account after its next round of tools; if there is none, it is answered next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSettings:
+    """How many turns run at once, and how far one may go."""
+
+    while_busy: WhileBusy = setting(
+        "COGENCY_WHILE_BUSY",
+        parsers.one_of(WhileBusy),
+        WhileBusy.WAIT,
+        section=Section.ANSWERS,
+        description=(
+            "A message that comes while an answer to the same person grows in the same thread: wait (it is answered "
+            "next), or join (the growing answer takes it into account after its next round of tools). At a terminal "
+            "it always waits."
+        ),
+    )
+    max_running: int = setting(
+        "COGENCY_MAX_RUNNING",
+        parsers.whole(1, 10_000),
+        16,
+        section=Section.ACCESS,
+        description=(
+            "The most answers that run at once in one process; the next questions wait. Beside them goes on a "
+            "quarter as much long work, at least one."
+        ),
+    )
+    """What a vendor's lower tiers and two cores can carry."""
+    person_running: int | None = setting(
+        "COGENCY_PERSON_RUNNING",
+        parsers.limit(1_000),
+        4,
+        section=Section.ACCESS,
+        description=(
+            "The most answers of one person that run at once, in all processes together (one more for each that "
+            "begins in the same moment)."
+        ),
+    )
+    """A few parallel threads: a quarter of one process's slots."""
+    max_iterations: int = setting(
+        "COGENCY_MAX_ITERATIONS",
+        parsers.whole(1, 100),
+        10,
+        section=Section.BOUNDS,
+        description="The most model calls in one answer.",
+    )
+    """A larger task is better asked again, with what was found."""
+    lease_s: float = setting(
+        "COGENCY_LEASE_S",
+        parsers.seconds(600),
+        9.0,
+        section=Section.BOUNDS,
+        description=(
+            "How long a process keeps the answers that it began when nothing is heard of it, in seconds; then "
+            "another goes on."
+        ),
+    )
+    """Longer than a busy machine's pauses. After a kill another process continues its answers within a second more."""

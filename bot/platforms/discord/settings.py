@@ -1,9 +1,13 @@
 """The settings for Discord."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.settings import parsers
+from bot.settings.declaration import Section, secret_setting, setting
 from bot.settings.parsers import id_list, whole
+from bot.settings.secret import Secret
 
 
 class ReplyMode(StrEnum):
@@ -39,7 +43,7 @@ discord_servers = id_list(
 )
 
 
-def shards(value: str) -> int | None:
+def parse_shards(value: str) -> int | None:
     """Parse a number of connections; None for "auto"."""
     if value.casefold() == "auto":
         return None
@@ -47,3 +51,128 @@ def shards(value: str) -> int | None:
         return whole(1, 1_000)(value)
     except ValueError:
         raise ValueError("must be auto, or a whole number from 1 to 1000") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordSettings:
+    """The Discord application, its servers, and how the bot answers there."""
+
+    replies: ReplyMode = setting(
+        "COGENCY_DISCORD_REPLIES",
+        parsers.one_of(ReplyMode),
+        ReplyMode.THREAD,
+        section=Section.ANSWERS,
+        description=(
+            "Where a mention in a Discord channel is answered: thread (a new one), chain (a reply in the channel, "
+            "and whoever replies to that goes on with it) or place (a reply in the channel, all of it one "
+            "conversation). Managers choose for their server or channel with /settings."
+        ),
+    )
+    token: Secret | None = secret_setting(
+        "DISCORD_TOKEN",
+        section=Section.PLATFORMS,
+        description="Discord: the bot's token, from the developer portal, Bot.",
+    )
+    servers: frozenset[str] = setting(
+        "COGENCY_DISCORD_SERVERS",
+        discord_servers,
+        frozenset(),
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: ids of the servers that the bot is for, with commas between them; servers that COGENCY_ALLOW "
+            "names count, too. Without any, those are served whose owner owns the bot's application."
+        ),
+        example="123456789012345678",
+    )
+    """Empty: the servers of the application's owner."""
+    other_servers: OtherServers = setting(
+        "COGENCY_DISCORD_OTHER_SERVERS",
+        parsers.one_of(OtherServers),
+        OtherServers.REFUSE,
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: what becomes of other servers that the bot is added to: refuse (nobody is answered there), "
+            "leave, or serve (their members are answered there, and are nobody elsewhere)."
+        ),
+    )
+    """Any server can add a public bot, and ask at the operator's expense."""
+    admins: frozenset[str] = setting(
+        "COGENCY_DISCORD_ADMINS",
+        discord_roles,
+        frozenset(),
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: ids of roles whose members are admins, besides the server's owner and administrators, with "
+            "commas between them."
+        ),
+        example="123456789012345678",
+    )
+    managers: frozenset[str] = setting(
+        "COGENCY_DISCORD_MANAGERS",
+        discord_roles,
+        frozenset(),
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: ids of roles whose members are managers; without it, whoever may manage the server is one."
+        ),
+        example="123456789012345678",
+    )
+    """Empty: those who may manage the server."""
+    employees: frozenset[str] = setting(
+        "COGENCY_DISCORD_EMPLOYEES",
+        discord_roles,
+        frozenset(),
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: ids of roles whose members are employees; every other member is a guest then. Without it, "
+            "every member is one."
+        ),
+        example="123456789012345678",
+    )
+    """Empty: every member is one."""
+    dm_idle_minutes: int = setting(
+        "COGENCY_DISCORD_DM_IDLE_MINUTES",
+        parsers.whole(1, 525_600),
+        360,
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: after so many minutes of silence a direct message begins a conversation; /new begins one at once."
+        ),
+    )
+    message_content: bool = setting(
+        "COGENCY_DISCORD_MESSAGE_CONTENT",
+        parsers.switch,
+        default=True,
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: whether to ask for the message content intent: on or off. Off, the bot sees in its threads "
+            "only messages that mention it; direct messages, mentions and commands work as ever."
+        ),
+    )
+    shards: int | None = setting(
+        "COGENCY_DISCORD_SHARDS",
+        parse_shards,
+        1,
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: connections among which the servers are divided: a number, or auto for what Discord "
+            "recommends. One does for 2,500 servers."
+        ),
+    )
+    """None: as many as Discord recommends."""
+    api_base_url: str = setting(
+        "DISCORD_API_BASE_URL",
+        parsers.web_address,
+        "https://discord.com/api/v10",
+        section=Section.PLATFORMS,
+        description="Where Discord's API is.",
+        keys=("DISCORD_TOKEN",),
+    )
+    gateway_url: str = setting(
+        "DISCORD_GATEWAY_URL",
+        parsers.socket_address,
+        "wss://gateway.discord.gg",
+        section=Section.PLATFORMS,
+        description="Where Discord's gateway is.",
+        keys=("DISCORD_TOKEN",),
+    )

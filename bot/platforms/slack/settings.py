@@ -1,10 +1,18 @@
 """The settings for Slack."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from bot.settings import parsers
+from bot.settings.declaration import Secrecy, Section, secret_setting, setting
 from bot.settings.parsers import id_list
+from bot.settings.secret import Secret
+
+SLACK_APPS: Final = "COGENCY_SLACK_APPS"
+# The last one names a file with tokens, and counts as one itself.
+SLACK_TOKENS: Final = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN", SLACK_APPS)
 
 
 class Streaming(StrEnum):
@@ -21,7 +29,7 @@ class Streaming(StrEnum):
 _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 
 
-def command_prefix(value: str) -> str:
+def parse_command_prefix(value: str) -> str:
     """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
         raise ValueError('must be at most 20 small letters, digits, "-" or "_", as in bot-')
@@ -74,3 +82,158 @@ def slack_apps(value: str) -> tuple[str, ...]:
     if not names or not all(map(_APP_NAME.fullmatch, names)):
         raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS with commas between them, as in a,b")
     return names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackSettings:
+    """Slack's apps, and how the bot answers there. Several apps are described in a file of their own."""
+
+    bot_token: Secret | None = secret_setting(
+        "SLACK_BOT_TOKEN",
+        parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"),
+        section=Section.PLATFORMS,
+        description="Slack: the bot's token (xoxb-…), from the app's page, OAuth & Permissions.",
+    )
+    app_token: Secret | None = secret_setting(
+        "SLACK_APP_TOKEN",
+        parsers.secret("xapp-", "make one on the app's page, Basic Information"),
+        section=Section.PLATFORMS,
+        description="Slack: the app-level token for Socket Mode (xapp-…), from the app's page, Basic Information.",
+    )
+    signing_secret: Secret | None = secret_setting(
+        "SLACK_SIGNING_SECRET",
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: the signing secret, for events over HTTP instead of Socket Mode; from the app's page, Basic "
+            "Information."
+        ),
+    )
+    config_token: Secret | None = secret_setting(
+        "SLACK_CONFIG_TOKEN",
+        parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"),
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: an app configuration token (xoxe.xoxp-…), only for cogency doctor: it then compares the app with "
+            "its manifest."
+        ),
+    )
+    apps: str | None = setting(
+        SLACK_APPS,
+        parsers.text,
+        None,
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: a file that describes several apps, each of its own workspace, in place of the tokens above; "
+            "docs/slack.md shows one. It is read only if nobody else may write it."
+        ),
+        example="/etc/cogency/slack-apps.toml",
+        secrecy=Secrecy.FILE,
+    )
+    serve: tuple[str, ...] = setting(
+        "COGENCY_SLACK_SERVE",
+        slack_apps,
+        (),
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: the apps of that file that this process serves, with commas between them; without it all. "
+            "Processes on one PostgreSQL database may serve different ones."
+        ),
+        example="acme,beta",
+    )
+    """Empty: all apps of the file."""
+    connections: int = setting(
+        "COGENCY_SLACK_CONNECTIONS",
+        parsers.whole(1, 10),
+        2,
+        section=Section.PLATFORMS,
+        description="Slack: sockets that are open at once, 1 to 10; Slack allows ten for all processes together.",
+    )
+    """One stays open while the other is replaced."""
+    http: tuple[str, int] | None = setting(
+        "COGENCY_SLACK_HTTP",
+        parsers.listen_address,
+        None,
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: where to listen for events over HTTP, as host:port; then without SLACK_APP_TOKEN. Several "
+            "processes may share one PostgreSQL database behind a balancer."
+        ),
+        example="0.0.0.0:3000",
+    )
+    """None: Socket Mode."""
+    client_id: str = setting(
+        "SLACK_CLIENT_ID",
+        slack_client,
+        "",
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: the client id, with which other workspaces install the app by a page of the bot's "
+            "(docs/slack.md, Distribute it); from the app's page, Basic Information. It needs COGENCY_SLACK_HTTP and "
+            "COGENCY_ACCOUNT_KEY, too."
+        ),
+    )
+    """"": no other workspace can install the app."""
+    client_secret: Secret | None = secret_setting(
+        "SLACK_CLIENT_SECRET",
+        section=Section.PLATFORMS,
+        description="Slack: the secret that goes with it.",
+    )
+    address: str = setting(
+        "COGENCY_SLACK_ADDRESS",
+        parsers.url("https", "http"),
+        "",
+        section=Section.PLATFORMS,
+        description="Slack: the address by which Slack and browsers reach COGENCY_SLACK_HTTP, without a path.",
+        example="https://bot.example.com",
+    )
+    installers: frozenset[str] = setting(
+        "COGENCY_SLACK_INSTALLERS",
+        slack_installers,
+        frozenset(),
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: ids of workspaces (T…) and of whole organizations (E…) that may install the app, with commas "
+            "between them, or * for everybody. Default: nobody."
+        ),
+        example="T0123,E0456",
+    )
+    """Empty: none may."""
+    managers: frozenset[str] = setting(
+        "COGENCY_SLACK_MANAGERS",
+        slack_groups,
+        frozenset(),
+        section=Section.PLATFORMS,
+        description="Slack: ids of user groups whose members are managers, with commas between them.",
+        example="S0123",
+    )
+    command_prefix: str = setting(
+        "COGENCY_SLACK_COMMAND_PREFIX",
+        parse_command_prefix,
+        "",
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: what the names of all slash commands begin with, where other apps want the same names; print the "
+            "manifest again after a change."
+        ),
+        example="bot-",
+    )
+    stream: Streaming = setting(
+        "COGENCY_SLACK_STREAM",
+        parsers.one_of(Streaming),
+        Streaming.DIRECT,
+        section=Section.PLATFORMS,
+        description=(
+            "Where replies on Slack grow as native streams: dm (in direct messages; in the threads of channels a "
+            "stream grows before the asker's eyes alone, and a message that is edited before everybody's), "
+            "everywhere or off."
+        ),
+    )
+    api_base_url: str = setting(
+        "SLACK_API_BASE_URL",
+        parsers.web_address,
+        "https://slack.com/api",
+        section=Section.PLATFORMS,
+        description="Where Slack's API is.",
+        after="COGENCY_DISCORD_SHARDS",
+        keys=SLACK_TOKENS,
+    )

@@ -1,9 +1,12 @@
 """The settings of plug-ins."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
+from bot.settings.declaration import Section, setting
 
-def folders(value: str) -> tuple[Path, ...]:
+
+def parse_folders(value: str) -> tuple[Path, ...]:
     """Parse comma-separated folders; "~" is the user's own."""
     try:
         paths = tuple(Path(piece.strip()).expanduser() for piece in value.split(",") if piece.strip())
@@ -14,3 +17,21 @@ def folders(value: str) -> tuple[Path, ...]:
             "must be whole paths of folders with commas between them, as in /srv/plugins/office,/srv/plugins/sales"
         )
     return paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginSettings:
+    """The folders of plug-ins, besides those that `cogency plugins add` lists."""
+
+    folders: tuple[Path, ...] = setting(
+        "COGENCY_PLUGINS",
+        parse_folders,
+        (),
+        section=Section.TOOLS,
+        description=(
+            "Folders of plug-ins, with commas between them: skills and servers of tools. docs/tools.md says what one "
+            "holds. `cogency plugins add` lists more, without this setting."
+        ),
+        example="/srv/plugins/office,/srv/plugins/sales",
+        runs_code=lambda _: True,
+    )

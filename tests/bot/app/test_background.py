@@ -11,7 +11,7 @@ from agent.memory.audience import may_flow_from
 from agent.recall_query import RecallQuery
 from bot.app.background import Background, background
 from bot.memory.meanings import EMBEDDING, Meanings
-from bot.models.choice import ModelSettings
+from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from store.databases.database import Database
 from store.engine import Store

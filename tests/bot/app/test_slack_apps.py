@@ -101,7 +101,8 @@ def test_what_cannot_be_read_is_one_sentence_with_the_file_and_the_app(tmp_path:
 
 
 def test_an_app_over_http_says_that_nothing_listens_for_it(tmp_path: Path) -> None:
-    settings = replace(settings_of(written(tmp_path, TWO)), slack_http=None)
+    settings = settings_of(written(tmp_path, TWO))
+    settings = replace(settings, slack=replace(settings.slack, http=None))
     with pytest.raises(SettingsError, match=r"app beta-eu: .*set COGENCY_SLACK_HTTP"):
         slack_apps(settings)
 

@@ -103,7 +103,7 @@ async def exported(settings: Settings, kind: Kind, of: str, operator: Operator =
 
 
 async def audit_of(settings: Settings) -> list[str]:
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.storage.url)
     try:
         return [as_line(one) async for page in pages(store.audit, START - timedelta(days=9)) for one in page]
     finally:
@@ -250,7 +250,7 @@ async def test_where_a_bot_serves_that_process_erases(tmp_path: Path) -> None:
     async with operated(tmp_path) as (settings, store):
         clock = FastClock(START)
         with pytest.raises(StoreLocked):
-            await open_store(settings.database_url)
+            await open_store(settings.storage.url)
         async with serving(store, clock).serving():
             erased = await erase(settings, Order(OperatorAct.ERASE, Kind.PERSON, ANN), ANNA, clock)
         assert erased.receipt.erased["messages"] == 4
@@ -286,7 +286,7 @@ async def test_a_process_that_holds_the_file_and_does_not_erase_is_named(tmp_pat
     (row,) = await audit_of(settings)
     assert "not run" in row
     assert (await look(settings, Kind.PERSON, ANN)).counts["messages"] == 4
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.storage.url)
     assert await store.jobs.claim(frozenset({OPERATOR_ERASE}), "other", CLOCK.now(), timedelta(minutes=1)) is None
     await store.close()
 

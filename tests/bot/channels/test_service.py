@@ -26,8 +26,8 @@ from bot.chat.access.place_rules import place_owner
 from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
 from bot.memory.pauses import LearningPauses
-from bot.models.choice import ModelSettings
 from bot.models.service import ModelService
+from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from store.engine import Store
 from tests.fakes.clock import FakeClock

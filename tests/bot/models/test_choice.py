@@ -18,7 +18,6 @@ from agent.providers.catalog import ENDPOINTS, Endpoint
 from bot.models.choice import (
     AskServer,
     ModelChoice,
-    ModelSettings,
     choose_model,
     first_choice,
     models_of,
@@ -26,6 +25,7 @@ from bot.models.choice import (
     read_context_size,
     read_models,
 )
+from bot.models.settings import ModelSettings
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CUT, DONE, ModelServer, Step, Wait, head, text, whole
@@ -81,7 +81,15 @@ def decided(settings: ModelSettings) -> ModelChoice:
     ],
 )
 def test_the_setting_names_service_and_model(spec: str, name: str, base_url: str) -> None:
-    keys = ModelSettings(spec, KEY, KEY, KEY, KEY, KEY, KEY)
+    keys = ModelSettings(
+        model=spec,
+        openai_api_key=KEY,
+        anthropic_api_key=KEY,
+        gemini_api_key=KEY,
+        openrouter_api_key=KEY,
+        mistral_api_key=KEY,
+        xai_api_key=KEY,
+    )
     choice = decided(keys)
     assert choice.name == name
     assert choice.endpoint is not None
@@ -90,7 +98,9 @@ def test_the_setting_names_service_and_model(spec: str, name: str, base_url: str
 
 
 def test_rehearsal_can_be_asked_for_even_with_keys() -> None:
-    assert decided(ModelSettings("rehearsal", KEY)).line == "Model: rehearsal — COGENCY_MODEL says so"
+    assert (
+        decided(ModelSettings(model="rehearsal", openai_api_key=KEY)).line == "Model: rehearsal — COGENCY_MODEL says so"
+    )
 
 
 @pytest.mark.parametrize("spec", ["terra", "opnai:gpt-6.1-terra", "rehearsal:x", ":x", "sk-secret-4711"])
@@ -149,9 +159,15 @@ def test_every_address_can_be_moved(name: str, setting: str, base_url: str) -> N
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        (ModelSettings(None, KEY, KEY, KEY), "Model: openai:gpt-6.1-terra — OPENAI_API_KEY is set"),
-        (ModelSettings(None, None, KEY, KEY), "Model: anthropic:claude-sonnet-5-5 — ANTHROPIC_API_KEY is set"),
-        (ModelSettings(None, None, None, KEY), "Model: gemini:gemini-3.8-flash — GEMINI_API_KEY is set"),
+        (
+            ModelSettings(openai_api_key=KEY, anthropic_api_key=KEY, gemini_api_key=KEY),
+            "Model: openai:gpt-6.1-terra — OPENAI_API_KEY is set",
+        ),
+        (
+            ModelSettings(anthropic_api_key=KEY, gemini_api_key=KEY),
+            "Model: anthropic:claude-sonnet-5-5 — ANTHROPIC_API_KEY is set",
+        ),
+        (ModelSettings(gemini_api_key=KEY), "Model: gemini:gemini-3.8-flash — GEMINI_API_KEY is set"),
     ],
 )
 def test_without_the_setting_the_first_key_decides(settings: ModelSettings, line: str) -> None:
@@ -160,7 +176,7 @@ def test_without_the_setting_the_first_key_decides(settings: ModelSettings, line
 
 async def test_no_service_is_asked_where_the_settings_decide() -> None:
     never = Listing(["m"])
-    await choose_model(ModelSettings(None, KEY), never)
+    await choose_model(ModelSettings(openai_api_key=KEY), never)
     assert never.asked == []
 
 
@@ -209,12 +225,12 @@ async def test_a_server_of_ones_own_without_models_is_an_error(models: list[str]
 
 
 def test_no_key_stands_in_a_repr() -> None:
-    settings = ModelSettings(None, Secret("sk-secret-4711"))
+    settings = ModelSettings(openai_api_key=Secret("sk-secret-4711"))
     assert "4711" not in repr((settings, first_choice(settings), AskServer(ENDPOINTS["xai"], KEY, required=True)))
 
 
 def test_no_service_gets_the_key_of_another() -> None:
-    settings = ModelSettings(None, Secret("sk-secret-4711"))
+    settings = ModelSettings(openai_api_key=Secret("sk-secret-4711"))
     assert all(settings.key(name) is None for name in ENDPOINTS if not name.startswith("openai"))
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from agent.errors import SettingsError
 from bot.app.settings import load_settings
-from bot.models.choice import ModelSettings
 from bot.models.embedding import open_embedder
+from bot.models.settings import ModelSettings
 from bot.settings.secret import Secret
 
 

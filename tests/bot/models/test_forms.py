@@ -8,8 +8,8 @@ from agent.providers.catalog import ENDPOINTS, LLAMACPP, Mode, ToolsForm
 from agent.providers.factory import open_provider
 from agent.providers.replay import ProviderWorld
 from bot.models.check import comparison
-from bot.models.choice import ModelSettings
 from bot.models.forms import OWNER, PREFIX, CheckedForms, better_form, read_checked_forms, store_passed
+from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import store_in_memory

@@ -10,8 +10,8 @@ from bot.chat.access.place_rules import PLACE, place_owner
 from bot.chat.askers import Requester
 from bot.chat.ports import ModelMenu
 from bot.models import texts as models_texts
-from bot.models.choice import ModelSettings
 from bot.models.service import ModelService
+from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import SettingsError
 from bot.app.settings import load_settings
-from bot.models.choice import ModelSettings
+from bot.models.settings import ModelSettings
 from bot.models.speech import open_transcriber
 from bot.settings.secret import Secret
 
@@ -24,7 +24,7 @@ async def test_a_service_with_a_key_is_taken() -> None:
 
 @pytest.mark.parametrize(("value", "read"), [("", None), ("off", None), ("openai:m", "openai:m")])
 def test_nobody_is_listened_to_unless_a_model_is_set(tmp_path: Path, value: str, read: str | None) -> None:
-    assert load_settings({"COGENCY_TRANSCRIPTION": value}, data_folder=tmp_path).transcription == read
+    assert load_settings({"COGENCY_TRANSCRIPTION": value}, data_folder=tmp_path).models.transcription == read
 
 
 def test_a_model_without_its_service_is_not_a_model(tmp_path: Path) -> None:

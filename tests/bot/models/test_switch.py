@@ -7,7 +7,7 @@ import pytest
 from agent.errors import SettingsError
 from agent.ports.model import Provider
 from bot.models import texts as models_texts
-from bot.models.choice import ModelSettings
+from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch, check_allowed
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock

@@ -200,7 +200,7 @@ def test_what_only_a_folder_keeps_from_others_is_a_note_that_names_it(world: Pat
 async def older(folder: Path, url: str = "") -> Settings:
     """A database of an earlier version, without later tables."""
     settings = load_settings({"COGENCY_MODEL": "rehearsal", "COGENCY_DATABASE_URL": url}, data_folder=folder)
-    database = database_of(settings.database_url)
+    database = database_of(settings.storage.url)
     try:
         async with migrating():
             await database.write(prepare, database.where, lambda: b"key", up_to("r0009", folder))
@@ -218,7 +218,7 @@ async def test_a_database_is_brought_to_the_newest_version_after_a_backup_of_it(
     assert fixed.what.endswith(f"is brought from version r0009 to {HEAD}; {file} holds it as it was")
     assert look_into(file).version == "r0009"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert (await look_at(settings.database_url)).version == HEAD
+    assert (await look_at(settings.storage.url)).version == HEAD
     assert await migrate_after_backup(settings, NOW) == []
     again = f"sqlite:///{tmp_path / 'again.db'}"
     await restore(file, again, NOW)
@@ -242,13 +242,13 @@ async def test_a_database_that_serves_a_bot_or_cannot_be_saved_stays_at_its_vers
     (refused,) = await migrate_after_backup(settings, NOW)
     assert (refused.level, refused.what) == (Level.PROBLEM, "it was not brought to the newest version")
     assert "exists: choose another name" in refused.remedy
-    holder = database_of(settings.database_url)
+    holder = database_of(settings.storage.url)
     try:
         (held,) = await migrate_after_backup(settings, NOW + timedelta(hours=1))
     finally:
         await holder.close()
     assert held.what.endswith("so it stays at its version: stop it first")
-    assert (await look_at(settings.database_url)).version == "r0009"
+    assert (await look_at(settings.storage.url)).version == "r0009"
 
 
 async def test_nothing_is_made_where_no_database_is_yet(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ async def test_a_database_is_named_with_its_version(tmp_path: Path) -> None:
 
 async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
     settings = read(tmp_path)
-    store = await open_store(settings.database_url)
+    store = await open_store(settings.storage.url)
     await answered(store, said("a boat"), "noted")
     await store.database.write(lambda c: c.execute(update(meta).values(value=b"1").where(meta.c.name == "index_terms")))
     await store.close()

@@ -188,7 +188,7 @@ def test_a_mistyped_network_stops_the_start_with_a_sentence(value: str) -> None:
 
 
 def test_networks_are_read_as_they_are_written() -> None:
-    assert load_settings({}).networks_allowed == Networks()
+    assert load_settings({}).web.networks == Networks()
     assert str(parse_networks("10.0.0.0/8, wiki.example,b.example:90")) == "10.0.0.0/8, b.example:90, wiki.example"
 
 

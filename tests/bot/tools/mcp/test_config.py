@@ -9,8 +9,9 @@ import pytest
 from agent.errors import SettingsError
 from agent.ports.tools import ToolEffect
 from benchmarks.house_code import ROOT
-from bot.app.settings import Settings, load_settings, mcp_file
+from bot.app.settings import Settings, load_settings
 from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig, OAuthClientConfig, StdioReach, parse_file
+from bot.tools.mcp.settings import McpSettings, mcp_file
 
 HIDDEN = "hunter2hunter2"
 FILE = Path("/srv/bot/mcp.json")
@@ -145,7 +146,7 @@ def test_the_setting_names_the_file_whose_secrets_stay_out_of_logs(tmp_path: Pat
     file = tmp_path / "mcp.json"
     file.write_text('{"mcpServers": {"w": {"url": "https://w.example", "headers": {"K": "${W}"}}}}')
     read = settings(tmp_path, {}, f"COGENCY_MCP={file}\nW={HIDDEN}\n")
-    assert [server.name for server in mcp_file(read).servers] == ["w"]
+    assert [server.name for server in mcp_file(read.mcp, read.mcp_variables).servers] == ["w"]
     assert HIDDEN in read.secrets()
     assert HIDDEN not in repr(read)
 
@@ -155,11 +156,11 @@ def test_a_file_that_others_may_write_is_not_run(tmp_path: Path) -> None:
     file.write_text('{"mcpServers": {}}')
     file.chmod(0o666)
     with pytest.raises(SettingsError, match=r"chmod go-w mcp\.json"):
-        mcp_file(settings(tmp_path, {"COGENCY_MCP": str(file)}))
+        mcp_file(McpSettings(file=str(file)), {})
     not_there = str(tmp_path / "none.json")
     for name, why in ((not_there, "none.json, which does not exist: "), ("~nobody-of-that-name/mcp.json", "be read")):
         with pytest.raises(SettingsError, match=why):
-            mcp_file(settings(tmp_path, {"COGENCY_MCP": name}))
+            mcp_file(McpSettings(file=name), {})
 
 
 def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_a_dotenv_starts_no_program_beside_keys_of_the_environment(tmp_path: Pat
     file.write_text('{"mcpServers": {}}')
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_MCP={file}\n")
-    assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN, "COGENCY_MCP": str(file)}).mcp == str(file)
+    assert settings(tmp_path, {"OPENAI_API_KEY": HIDDEN, "COGENCY_MCP": str(file)}).mcp.file == str(file)
     with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS comes from .* OPENAI_API_KEY"):
         settings(tmp_path, {"OPENAI_API_KEY": HIDDEN}, f"COGENCY_PLUGINS={tmp_path}\n")
     beside = f"COGENCY_DATABASE_URL=sqlite:///{tmp_path}/bot.db\n"

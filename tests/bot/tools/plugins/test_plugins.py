@@ -195,11 +195,11 @@ def test_the_schemas_are_those_of_the_form() -> None:
 
 def test_the_list_lies_beside_the_database_and_one_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
     settings = load_settings({"COGENCY_PLUGINS": f" {tmp_path}/a , {tmp_path}/b,"}, data_folder=tmp_path)
-    assert settings.plugins == (tmp_path / "a", tmp_path / "b")
+    assert settings.plugins.folders == (tmp_path / "a", tmp_path / "b")
     for wrong in ("plugins", "~nobody-of-that-name/x", ","):
         with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS must be whole paths of folders"):
             load_settings({"COGENCY_PLUGINS": wrong}, data_folder=tmp_path)
-    listing = PluginList(settings.plugins, settings.plugin_list)
+    listing = PluginList(settings.plugins.folders, settings.plugin_list)
     assert listing.file == tmp_path / "plugins.txt"
     assert listing.listed() == ()
     listing.write([tmp_path / "c"])

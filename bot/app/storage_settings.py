@@ -1,6 +1,9 @@
 """The settings of the database: its address, and that of a replica."""
 
+from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from bot.settings.declaration import Secrecy, Section, setting
 
 
 def database_url(value: str) -> str:
@@ -45,3 +48,36 @@ def database_hosts(url: str) -> list[str]:
     parts = urlsplit(url)
     hosts = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
     return [host for host in hosts.split(",") if not host.startswith("/")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """Where everything is stored."""
+
+    url: str = setting(
+        "COGENCY_DATABASE_URL",
+        database_url,
+        "",
+        section=Section.STORAGE,
+        description=(
+            "Where everything is stored: an SQLite file, or a PostgreSQL database "
+            "(postgresql://user:password@host/database), which several processes may share. Default: cogency.db in "
+            "your own data folder."
+        ),
+        example="sqlite:////var/lib/cogency/cogency.db",
+        secrecy=Secrecy.PASSWORD,
+    )
+    """The default is set by `bot.app.settings.load_settings`: a file in the user's data folder."""
+    replica_url: str = setting(
+        "COGENCY_DATABASE_REPLICA_URL",
+        database_url,
+        "",
+        section=Section.STORAGE,
+        description=(
+            "A streaming replica of the PostgreSQL database, on which past threads and documents are searched while "
+            "it is level with it."
+        ),
+        example="postgresql://cogency:change-me@replica.example.com/cogency",
+        secrecy=Secrecy.PASSWORD,
+    )
+    """"": no replica."""

@@ -6,9 +6,10 @@ import pwd
 import re
 import shutil
 import subprocess
-from dataclasses import FrozenInstanceError, fields
-from itertools import pairwise
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import cast, get_args
 
 import keyring
 import pytest
@@ -18,12 +19,13 @@ from keyring.backend import KeyringBackend
 
 from agent.errors import SettingsError
 from agent.spending import NANO
-from bot.app.settings import Settings, load_settings, moved_addresses, setting_names
+from bot.app.settings import GROUPS, Settings, all_settings, load_settings, moved_addresses, setting_names
+from bot.app.storage_settings import StorageSettings
 from bot.chat.logs import LogLevel
-from bot.models.choice import ModelSettings
-from bot.settings.declaration import SOURCE, needed
+from bot.settings.declaration import Secrecy, declared_settings, needed
 from bot.settings.secret import Secret
 
+ROOT = Path(__file__).parents[3]
 HIDDEN = "hunter2hunter2"
 
 
@@ -41,16 +43,16 @@ def dotenv_with(folder: Path, content: str | bytes) -> Path:
 
 def test_nothing_is_required(tmp_path: Path) -> None:
     settings = load_settings({}, data_folder=tmp_path, has_static_embeddings=lambda: False)
-    assert settings == Settings(database_url=f"sqlite:///{tmp_path}/cogency.db")
-    assert settings.model is None
-    assert settings.ollama_base_url == "http://localhost:11434"
-    assert settings.language_rule == "Answer in the language that the person writes in."
+    assert settings == Settings(storage=StorageSettings(url=f"sqlite:///{tmp_path}/cogency.db"))
+    assert settings.models.model is None
+    assert settings.models.ollama_base_url == "http://localhost:11434"
+    assert settings.chat.language_rule == "Answer in the language that the person writes in."
 
 
 def test_the_database_lies_in_the_persons_own_data_folder_unless_named() -> None:
-    assert re.fullmatch(r"sqlite:///.*cogency/cogency\.db", load_settings({}).database_url)
+    assert re.fullmatch(r"sqlite:///.*cogency/cogency\.db", load_settings({}).storage.url)
     named = {"COGENCY_DATABASE_URL": "sqlite:////srv/bot.db"}
-    assert load_settings(named).database_url == "sqlite:////srv/bot.db"
+    assert load_settings(named).storage.url == "sqlite:////srv/bot.db"
 
 
 def test_values_are_parsed_to_their_types() -> None:
@@ -68,16 +70,16 @@ def test_values_are_parsed_to_their_types() -> None:
             "DISCORD_GATEWAY_URL": "ws://localhost:9000",
         }
     )
-    assert settings.model == "openai:gpt-5-mini"
-    assert settings.max_iterations == 3
-    assert settings.learning is False
-    assert settings.tool_timeout_s == 1.5
-    assert settings.log_level is LogLevel.INFO
-    assert settings.language_rule == "Answer in Japanese."
-    assert settings.channel_instructions == {"C1": "Answer formally."}
-    assert settings.openai_api_key == Secret(HIDDEN)
-    assert settings.openai_base_url == "http://127.0.0.1:8080/v1"
-    assert settings.discord_gateway_url == "ws://localhost:9000"
+    assert settings.models.model == "openai:gpt-5-mini"
+    assert settings.turns.max_iterations == 3
+    assert settings.memory.learning is False
+    assert settings.tools.timeout_s == 1.5
+    assert settings.chat.log_level is LogLevel.INFO
+    assert settings.chat.language_rule == "Answer in Japanese."
+    assert settings.chat.channel_instructions == {"C1": "Answer formally."}
+    assert settings.models.openai_api_key == Secret(HIDDEN)
+    assert settings.models.openai_base_url == "http://127.0.0.1:8080/v1"
+    assert settings.discord.gateway_url == "ws://localhost:9000"
 
 
 @pytest.mark.parametrize(
@@ -85,32 +87,32 @@ def test_values_are_parsed_to_their_types() -> None:
 )
 def test_a_sum_is_read_to_the_cent_and_zero_is_no_limit(written: str, cents: int | None) -> None:
     settings = load_settings({"COGENCY_EVERYONE_DOLLARS_PER_DAY": written})
-    assert settings.everyone_dollars == (None if cents is None else cents * NANO // 100)
+    assert settings.budgets.everyone_dollars == (None if cents is None else cents * NANO // 100)
 
 
 def test_a_limit_of_0_is_none() -> None:
-    assert load_settings({"COGENCY_PERSON_PER_MINUTE": "0"}).person_per_minute is None
-    assert load_settings({}).person_per_minute == 20
+    assert load_settings({"COGENCY_PERSON_PER_MINUTE": "0"}).access.person_per_minute is None
+    assert load_settings({}).access.person_per_minute == 20
 
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        load_settings({}).max_iterations = 3  # pyright: ignore[reportAttributeAccessIssue] -- the point of the test
+        load_settings({}).turns.max_iterations = 3  # pyright: ignore[reportAttributeAccessIssue] -- the point of the test
 
 
 def test_the_environment_overrides_the_file_and_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
     dotenv = dotenv_with(tmp_path, "COGENCY_MODEL=rehearsal\nCOGENCY_MAX_ITERATIONS=4\nCOGENCY_LOG_LEVEL=\n")
     settings = load_settings({"COGENCY_MODEL": "ollama:llama3.2", "COGENCY_MAX_ITERATIONS": ""}, dotenv)
-    assert settings.model == "ollama:llama3.2"
-    assert settings.max_iterations == 4
-    assert settings.log_level is None
+    assert settings.models.model == "ollama:llama3.2"
+    assert settings.turns.max_iterations == 4
+    assert settings.chat.log_level is None
 
 
 def test_the_file_may_have_comments_quotes_a_byte_order_mark_and_names_of_others(tmp_path: Path) -> None:
     content = "# ours\nexport COGENCY_LANGUAGE='Irish' # really\nPOSTGRES_USER=x\nOPENAI_API_KEY=pa$$w${HOME}rd\n"
     settings = load_settings({"HOME": "/home/x"}, dotenv_with(tmp_path, b"\xef\xbb\xbf" + content.encode()))
-    assert settings.language == "Irish"
-    assert settings.openai_api_key == Secret("pa$$w${HOME}rd")
+    assert settings.chat.language == "Irish"
+    assert settings.models.openai_api_key == Secret("pa$$w${HOME}rd")
 
 
 ADDRESSES = {
@@ -152,11 +154,13 @@ def test_a_secret_can_be_read_from_a_file(tmp_path: Path, end: str) -> None:
     files = {"OPENAI_API_KEY_FILE": str(key), "COGENCY_DATABASE_URL_FILE": str(database)}
     written = "".join(f"{name}={file}\n" for name, file in files.items())
     for settings in (load_settings(files), load_settings({}, dotenv_with(tmp_path, written))):
-        assert settings.openai_api_key == Secret(HIDDEN)
-        assert settings.database_url == f"postgresql://bot:{HIDDEN}@db/bot"
+        assert settings.models.openai_api_key == Secret(HIDDEN)
+        assert settings.storage.url == f"postgresql://bot:{HIDDEN}@db/bot"
         assert settings.secret_files == dict(sorted(files.items()))
     named = {"OPENAI_API_KEY_FILE": "elsewhere"}
-    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv_with(tmp_path, written)).openai_api_key == Secret(HIDDEN)
+    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv_with(tmp_path, written)).models.openai_api_key == Secret(
+        HIDDEN
+    )
     assert refusal({**named, "OPENAI_API_KEY": HIDDEN}).startswith(
         "OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set"
     )
@@ -186,7 +190,7 @@ def test_a_file_in_the_folder_sends_no_secret_of_another_file_elsewhere(tmp_path
     moved = "OPENAI_BASE_URL=https://catcher.example\n"
     dotenv = dotenv_with(tmp_path, f"{moved}OPENAI_API_KEY_FILE={key}\n")
     assert "OPENAI_API_KEY from the environment or another file" in refusal({}, dotenv)
-    assert load_settings({"OPENAI_BASE_URL": "https://gateway.example"}, dotenv).openai_api_key == Secret(HIDDEN)
+    assert load_settings({"OPENAI_BASE_URL": "https://gateway.example"}, dotenv).models.openai_api_key == Secret(HIDDEN)
     assert "OPENAI_API_KEY from" in refusal({"OPENAI_API_KEY_FILE": str(key)}, dotenv_with(tmp_path, moved))
 
 
@@ -211,7 +215,7 @@ def test_a_secret_can_be_read_from_the_systems_keychain(tmp_path: Path) -> None:
             load_settings({"OPENAI_API_KEY": "keyring"}),
             load_settings({}, dotenv_with(tmp_path, "OPENAI_API_KEY=keyring:cogency\n")),
         ):
-            assert settings.openai_api_key == Secret(HIDDEN)
+            assert settings.models.openai_api_key == Secret(HIDDEN)
         assert refusal({"OPENAI_API_KEY": "keyring:other"}) == (
             "OPENAI_API_KEY is not in the keychain: `keyring set other OPENAI_API_KEY` puts it there."
         )
@@ -229,8 +233,8 @@ def test_a_file_in_the_folder_sends_no_password_of_the_environment_to_its_databa
     url = f"postgresql://someone@{at}"
     dotenv = dotenv_with(tmp_path, f"COGENCY_DATABASE_URL={url}\n")
     assert refusal({lent: HIDDEN}, dotenv).startswith(f"COGENCY_DATABASE_URL comes from {dotenv}, but {lent} from")
-    assert load_settings({lent: HIDDEN, "COGENCY_DATABASE_URL": url}, dotenv).database_url == url
-    assert load_settings({}, dotenv).database_url == url
+    assert load_settings({lent: HIDDEN, "COGENCY_DATABASE_URL": url}, dotenv).storage.url == url
+    assert load_settings({}, dotenv).storage.url == url
     for here in ("127.0.0.1/db", "/db?host=/run/postgresql"):
         dotenv_with(tmp_path, f"COGENCY_DATABASE_URL=postgresql://{here}\n")
         assert load_settings({lent: HIDDEN}, dotenv)
@@ -244,7 +248,7 @@ def test_an_ambiguous_address_is_refused(host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "127.9.9.9:1", "[::1]:8000"])
 def test_an_address_on_this_machine_may_come_from_the_file(tmp_path: Path, host: str) -> None:
     dotenv = dotenv_with(tmp_path, f"OPENAI_BASE_URL=http://{host}\n")
-    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv).openai_base_url == f"http://{host}"
+    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv).models.openai_base_url == f"http://{host}"
 
 
 def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path) -> None:
@@ -255,7 +259,7 @@ def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path)
 
 
 def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
-    sources = [part.metadata[SOURCE] for part in fields(Settings) if SOURCE in part.metadata]
+    sources = all_settings()
     services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
     databases = {"COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"}
     assert {name for name, keys in services.items() if not keys} == {*databases, "OLLAMA_BASE_URL"}
@@ -326,7 +330,7 @@ def test_a_file_that_others_may_write_is_refused(tmp_path: Path, mode: int, refu
             "`chmod go-w .env` makes it yours alone."
         )
     else:
-        assert load_settings({}, dotenv).language == "Irish"
+        assert load_settings({}, dotenv).chat.language == "Irish"
 
 
 def test_a_group_counts_as_others_unless_it_is_the_users_own(tmp_path: Path) -> None:
@@ -334,7 +338,7 @@ def test_a_group_counts_as_others_unless_it_is_the_users_own(tmp_path: Path) -> 
     dotenv.chmod(0o664)
     user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(dotenv.stat().st_gid)
     if (group.gr_name, set(group.gr_mem) - {user.pw_name}) == (user.pw_name, set()):
-        assert load_settings({}, dotenv).language == "Irish"
+        assert load_settings({}, dotenv).chat.language == "Irish"
     if os.geteuid() == 0:  # only root may give a file to a group that it is not in
         os.chown(dotenv, -1, 12_345)
         assert "may be written by others" in refusal({}, dotenv)
@@ -353,7 +357,7 @@ def test_a_pipe_in_place_of_the_file_is_refused_without_blocking(tmp_path: Path)
 
 
 def test_a_missing_file_is_no_problem(tmp_path: Path) -> None:
-    assert load_settings({}, tmp_path / ".env").model is None
+    assert load_settings({}, tmp_path / ".env").models.model is None
 
 
 @pytest.mark.parametrize(
@@ -561,7 +565,7 @@ def test_a_refused_value_is_never_shown(name: str, value: str) -> None:
     ],
 )
 def test_a_postgresql_database_may_be_named(url: str) -> None:
-    assert load_settings({"COGENCY_DATABASE_URL": url}).database_url == url
+    assert load_settings({"COGENCY_DATABASE_URL": url}).storage.url == url
 
 
 @pytest.mark.parametrize(
@@ -598,13 +602,8 @@ def test_so_is_one_in_the_parameters_of_its_address(url: str) -> None:
 
 def test_secrets_are_not_shown_with_the_settings_and_can_be_kept_out_of_logs() -> None:
     settings = load_settings({"OPENAI_API_KEY": HIDDEN, "SLACK_BOT_TOKEN": f"xoxb-{HIDDEN}"})
-    assert HIDDEN not in f"{settings!r} {settings!s} {settings.openai_api_key}"
-    assert settings.secrets() == (HIDDEN, f"xoxb-{HIDDEN}")
-
-
-def test_what_a_model_needs_has_the_same_names_and_defaults_among_the_settings() -> None:
-    for part in fields(ModelSettings):
-        assert getattr(Settings(), part.name) == getattr(ModelSettings(), part.name)
+    assert HIDDEN not in f"{settings!r} {settings!s} {settings.models.openai_api_key}"
+    assert {*settings.secrets()} == {HIDDEN, f"xoxb-{HIDDEN}"}
 
 
 def test_equal_secrets_are_equal_and_hash_alike() -> None:
@@ -615,7 +614,7 @@ def test_equal_secrets_are_equal_and_hash_alike() -> None:
 def test_a_missing_setting_is_named_where_it_is_needed() -> None:
     assert needed(3, "COGENCY_X") == 3
     with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is missing: set it in the environment or in \.env\.$"):
-        needed(load_settings({}).discord_token, "DISCORD_TOKEN")
+        needed(load_settings({}).discord.token, "DISCORD_TOKEN")
 
 
 @pytest.mark.parametrize(
@@ -627,39 +626,7 @@ def test_a_missing_setting_is_named_where_it_is_needed() -> None:
     ],
 )
 def test_an_address_to_listen_at_is_a_host_and_a_port(written: str, read: tuple[str, int]) -> None:
-    assert load_settings({"COGENCY_SLACK_HTTP": written}).slack_http == read
-
-
-EXAMPLE = Path(__file__).parents[3] / ".env.example"
-SETTING = re.compile(r"# ([A-Z][A-Z_]*)=(.*)")
-
-
-def test_the_example_file_lists_every_setting_once_each_after_a_comment() -> None:
-    lines = EXAMPLE.read_text("utf-8").splitlines()
-    named = [match[1] for line in lines if (match := SETTING.fullmatch(line))]
-    assert named == list(setting_names())
-    for before, line in pairwise(lines):
-        if SETTING.fullmatch(line):
-            assert before.startswith("# ")
-            assert not SETTING.fullmatch(before)
-
-
-def test_the_example_file_groups_the_settings_under_headings() -> None:
-    lines = EXAMPLE.read_text("utf-8").splitlines()
-    headings = [line for line in lines if line.startswith("## ")]
-    first_setting = next(number for number, line in enumerate(lines) if SETTING.fullmatch(line))
-    assert len(headings) >= 5
-    assert lines.index(headings[0]) < first_setting
-    assert all(lines[lines.index(heading) - 1] == "" for heading in headings)
-
-
-def test_the_example_file_is_valid_when_every_line_is_uncommented(tmp_path: Path) -> None:
-    lines = [line[2:] for line in EXAMPLE.read_text("utf-8").splitlines() if SETTING.fullmatch(line)]
-    settings = load_settings({}, dotenv_with(tmp_path, "\n".join(lines)))
-    assert settings.channel_instructions == {"C0123": "Answer formally."}
-    assert settings.language == "Japanese"
-    assert settings.discord_gateway_url == Settings().discord_gateway_url
-    assert settings.first_token_timeout_s == Settings().first_token_timeout_s
+    assert load_settings({"COGENCY_SLACK_HTTP": written}).slack.http == read
 
 
 def test_how_discord_is_served_can_be_chosen() -> None:
@@ -671,9 +638,9 @@ def test_how_discord_is_served_can_be_chosen() -> None:
             "COGENCY_DISCORD_SHARDS": "auto",
         }
     )
-    assert (chosen.discord_replies, chosen.discord_dm_idle_minutes) == ("chain", 30)
-    assert (chosen.discord_message_content, chosen.discord_shards) == (False, None)
-    assert load_settings({"COGENCY_DISCORD_SHARDS": "4"}).discord_shards == 4
+    assert (chosen.discord.replies, chosen.discord.dm_idle_minutes) == ("chain", 30)
+    assert (chosen.discord.message_content, chosen.discord.shards) == (False, None)
+    assert load_settings({"COGENCY_DISCORD_SHARDS": "4"}).discord.shards == 4
     assert "must be auto, or a whole number from 1 to 1000" in refusal({"COGENCY_DISCORD_SHARDS": "some"})
 
 
@@ -690,7 +657,7 @@ def test_where_the_model_for_meaning_is_installed_recall_uses_it_by_default(
     written: str, installed: bool, used: str | None
 ) -> None:
     settings = load_settings({"COGENCY_EMBEDDINGS": written}, has_static_embeddings=lambda: installed)
-    assert settings.embeddings == used
+    assert settings.models.embeddings == used
 
 
 def git(folder: Path, *words: str) -> None:
@@ -706,11 +673,11 @@ def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str
     git(repository, "init", "--quiet")
     git(repository, "config", "index.version", version)
     dotenv = dotenv_with(place, "COGENCY_MCP=mcp.json\n")
-    assert load_settings({}, dotenv).mcp == "mcp.json"
+    assert load_settings({}, dotenv).mcp.file == "mcp.json"
     for name in (".editorconfig", ".env.example", "a.txt", "z" * 200):
         (place / name).write_text("x")
     git(repository, "add", "--all", "--", ":!*.env")
-    assert load_settings({}, dotenv).mcp == "mcp.json", "an own file beside a repository's"
+    assert load_settings({}, dotenv).mcp.file == "mcp.json", "an own file beside a repository's"
     git(repository, "add", "--force", str(dotenv))
     if version == "3":
         git(repository, "update-index", "--skip-worktree", str(dotenv))  # makes entries longer
@@ -725,7 +692,7 @@ def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str
         git(repository, "update-index", "--no-skip-worktree", str(dotenv))
     git(repository, "rm", "--cached", "--quiet", "--force", str(dotenv))
     dotenv_with(place, "COGENCY_MCP=mcp.json\n")
-    assert load_settings({}, dotenv).mcp == "mcp.json"
+    assert load_settings({}, dotenv).mcp.file == "mcp.json"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="without git nothing is cloned")
@@ -749,3 +716,38 @@ def test_a_repository_that_cannot_be_read_is_no_proof_that_a_file_is_ones_own(tm
     (tmp_path / ".git/index").write_bytes(index)
     dotenv = dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
     assert "that file is part of a git repository" in refusal({}, dotenv)
+
+
+def modules_with_settings() -> list[Path]:
+    return sorted(path for path in (ROOT / "bot").rglob("*.py") if "= setting(" in path.read_text(encoding="utf-8"))
+
+
+def test_what_a_feature_declares_is_among_the_settings_of_the_program() -> None:
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules_with_settings()]
+    assert len(modules) >= 10
+    assert sorted(modules) == sorted({group.__module__ for group in GROUPS.values()})
+    for module in map(import_module, modules):
+        declaring = {one for one in vars(module).values() if is_dataclass(one) and declared_settings(cast("type", one))}
+        assert declaring <= {*GROUPS.values()}, module
+
+
+def test_every_setting_is_declared_once_with_one_line_that_describes_it() -> None:
+    names = [setting.name for setting in all_settings()]
+    assert len(names) == len({*names}) == sum(len(declared_settings(group)) for group in GROUPS.values())
+    for setting in all_settings():
+        assert setting.description.endswith("."), setting.name
+        assert setting.description.isprintable(), setting.name
+
+
+def test_a_setting_whose_value_is_a_secret_is_declared_as_one() -> None:
+    for group in GROUPS.values():
+        declared = declared_settings(group)
+        for part in fields(group):
+            holds_secret = Secret in get_args(part.type)
+            assert holds_secret is (declared[part.name].secrecy is Secrecy.VALUE), part.name
+
+
+def test_a_default_is_written_so_that_it_is_read_as_the_same_value() -> None:
+    for setting in all_settings():
+        if text := setting.default_text:
+            assert setting.name in {"COGENCY_LANGUAGE", "COGENCY_PERSONA"} or setting.read(text) == setting.default

@@ -1,0 +1,49 @@
+"""The settings for users' own accounts at servers of tools."""
+
+from dataclasses import dataclass
+
+from bot.settings import parsers
+from bot.settings.declaration import Section, secret_setting, setting
+from bot.settings.secret import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountSettings:
+    """Signing in at servers of tools."""
+
+    key: Secret | None = secret_setting(
+        "COGENCY_ACCOUNT_KEY",
+        section=Section.TOOLS,
+        description=(
+            "The key with which people's tokens are encrypted, where each signs in at a server (docs/tools.md): 32 "
+            "random bytes as base64, by `openssl rand -base64 32`. A new one goes before the old one, with a comma "
+            "between them."
+        ),
+    )
+    key_file: str | None = setting(
+        "COGENCY_ACCOUNT_KEY_FILE",
+        parsers.text,
+        None,
+        section=Section.TOOLS,
+        description="A file with that key in place of it, which only you may read.",
+    )
+    sign_in_address: str = setting(
+        "COGENCY_SIGN_IN_ADDRESS",
+        parsers.url("https", "http"),
+        "",
+        section=Section.TOOLS,
+        description=(
+            "The address by which browsers reach the pages of these sign-ins. Default: people paste what their "
+            "browser shows."
+        ),
+        example="https://bot.example.com",
+    )
+    """"": people paste what their browser shows."""
+    sign_in_http: tuple[str, int] | None = setting(
+        "COGENCY_SIGN_IN_HTTP",
+        parsers.listen_address,
+        None,
+        section=Section.TOOLS,
+        description="Where the bot serves these pages, for a proxy that speaks TLS.",
+        example="127.0.0.1:3001",
+    )
