@@ -51,6 +51,7 @@ from bot.chat.reply.surface import ReplyEnd
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
+from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import Scheduler, schedule_kinds
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
@@ -430,7 +431,7 @@ class Minute:
             persona=with_persona(),
             tools=Toolbox([]),
             context=ContextConfig(lambda: "bench"),
-            features=[Feature(name="schedules", kinds=schedule_kinds())],
+            features=[Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(self.store.schedules)))],
         )
         runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         owner = f"owner {id(runner)}"

@@ -52,11 +52,13 @@ from agent.schedules.ids import lasting_source, occurrence_id
 from agent.schedules.lateness import last_until
 from agent.schedules.long_work import MAX_AT_WORK
 from agent.schedules.times import next_occurrence, with_end
+from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
 from store import rows
 from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
+from store.message_tables import message
 from store.schedule_table import schedule
 from store.search import index
 from store.search.text import IndexedText
@@ -225,6 +227,13 @@ def first_due(connection: Connection, sources: frozenset[str]) -> datetime | Non
     return connection.execute(select(func.min(schedule.c.run_at)).where(active)).scalar_one_or_none()
 
 
+def last_answer(connection: Connection, id_: int) -> str:
+    answers = select(message.c.text).join(turn, turn.c.id == message.c.turn)
+    asked = turn.c.schedule == id_, turn.c.kind == TurnKind.SCHEDULED, turn.c.outcome == Outcome.ANSWERED
+    newest = answers.where(*asked, message.c.author == Author.BOT).order_by(message.c.id.desc()).limit(1)
+    return connection.execute(newest).scalar_one_or_none() or ""
+
+
 @dataclass(frozen=True, slots=True)
 class NewTurn:
     """A message to accept as a turn. `reply`: the reply text if no model is asked."""
@@ -334,6 +343,7 @@ def _values(item: Schedule) -> dict[str, Any]:
         "check": made.check and asdict(made.check),
         "why": item.why,
         **({"mention": True} if made.mention else {}),
+        **({"report": made.report} if made.report else {}),
     }
     return {
         **{name: getattr(made, name) for name in _AS_MADE},
@@ -368,6 +378,7 @@ def read(row: RowMapping) -> Schedule:
         own=rest.get("own", False),
         check=check and FirstCheck(**check | {"kind": CheckKind(check["kind"])}),
         mention=rest.get("mention", False),
+        report=rest.get("report", ""),
     )
     state = ScheduleState(row["state"])
     return Schedule(row["id"], made, row["next"], state, row["last"], rest["why"], row["epoch"])
@@ -380,6 +391,7 @@ class SqlSchedules(SqlStore):
     due = writes(due)
     put_off = writes(put_off)
     first_due = reads(first_due)
+    last_answer = reads(last_answer)
     by_id = reads(by_id)
 
     def __init__(self, database: Database, erased_ids: ErasedIds, notifier: LocalNotifier) -> None:

@@ -83,6 +83,8 @@ class NewSchedule:
     could read there when it was made. `conversation`: where it was requested; `message`: the platform's id of the
     request, with which it is forgotten. `direct`: it is posted to its person alone. `mention`: the person is mentioned
     when long work is done. `own`: its text is only the person's own.
+
+    `report`: the name of the rule that decides whether the answer to a question is posted; "" for the usual one.
     """
 
     person: str
@@ -99,6 +101,7 @@ class NewSchedule:
     check: FirstCheck | None = None
     mention: bool = False
     own: bool = False
+    report: str = ""
 
 
 @dataclass(frozen=True, slots=True)

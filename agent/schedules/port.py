@@ -87,6 +87,10 @@ class Schedules(Protocol):
         """Return the schedule of any person."""
         ...
 
+    async def last_answer(self, id_: int) -> str:
+        """Return the last answer that a question of this schedule was given; "" if none is left. Failures are none."""
+        ...
+
     async def first_due(self, sources: frozenset[str]) -> datetime | None:
         """Return when the next occurrence of these sources is due; None if never."""
         ...

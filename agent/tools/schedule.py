@@ -7,7 +7,7 @@ Rules
   The tools are offered only if the last messages mention future times, and `background` if they mention much work.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
@@ -97,7 +97,17 @@ _PROPERTIES: Final[dict[str, Json]] = {
     "replaces": {"type": "integer", "description": "the number of one that ends with this"},
     "cancel": {"type": "integer", "description": "only that: the number of one to end"},
 }
-_SCHEMA: Final[JsonObject] = {"type": "object", "properties": _PROPERTIES, "additionalProperties": False}
+
+
+def _schema(reports: Mapping[str, str]) -> JsonObject:
+    explained = "; ".join(f"{name}: {summary}" for name, summary in reports.items())
+    report: dict[str, Json] = {"report": {"enum": [*reports], "description": f"of a question: {explained}"}}
+    return {
+        "type": "object",
+        "properties": {**_PROPERTIES, **(report if reports else {})},
+        "additionalProperties": False,
+    }
+
 
 REFUSED: Final = {
     ScheduleRefused.MANY_OF_PERSON: "the person has as many as are kept for one: they may cancel some (/schedules)",
@@ -134,11 +144,16 @@ class ScheduleTool:
     schedules: Schedules
     forbidden_in: Callable[[str], Awaitable[bool]] = _nowhere
     timeout_s: float = 10.0
+    reports: Mapping[str, str] = field(default_factory=dict[str, str])
+    """When an answer can be posted, besides whenever there is something to report: what each is for, by its name."""
     name: str = "schedule"
     description: str = "Remind the person, or answer a question of theirs, at a time or again and again."
     effect: ToolEffect = ToolEffect.WRITES_HERE
     beside: frozenset[str] = BESIDE
-    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
+    schema: JsonObject = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", _schema(self.reports))
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         """Raises ToolError if the schedule is refused, with a hint."""
@@ -259,7 +274,9 @@ def new_schedule(args: JsonObject, context: ToolContext) -> NewSchedule:
     kind = ScheduleKind(str(args.get("kind", ScheduleKind.REMINDER)))
     check = args.get("check")
     new = _build_schedule(context, what, kind, timing, alone=args.get("where") == "direct")
-    return replace(new, check=_check(check) if isinstance(check, dict) and kind is ScheduleKind.QUESTION else None)
+    if kind is not ScheduleKind.QUESTION:
+        return new
+    return replace(new, check=_check(check) if isinstance(check, dict) else None, report=str(args.get("report", "")))
 
 
 def _build_schedule(

@@ -74,6 +74,8 @@ from bot.models.speech import open_transcriber
 from bot.models.switch import ModelSwitch
 from bot.platforms.slack.options import PLATFORM as SLACK
 from bot.platforms.slack.slash_commands import named, notice
+from bot.schedules.reports import ScheduleReporter
+from bot.schedules.reports import choices as report_choices
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from bot.schedules.work import LongWork
@@ -579,7 +581,11 @@ def agent_config(
         Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
         Feature(name="budgets", notes=[ModelNote(settings.budgets.footer)]),
         Feature(name="memory", notes=[kept, *first, *withheld]),
-        Feature(name="schedules", kinds=schedule_kinds(long_work), notes=[ScheduleNote(scheduled)]),
+        Feature(
+            name="schedules",
+            kinds=schedule_kinds(ScheduleReporter(store.schedules), long_work),
+            notes=[ScheduleNote(scheduled)],
+        ),
         *([] if ambient is None else [ambient.feature]),
     ]
     again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
@@ -591,7 +597,7 @@ def agent_config(
                 *core_tools(settings, store, work.memories, attaches_files=attaches_files),
                 *skill_tools(settings),
                 *again,
-                ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tools.timeout_s),
+                ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tools.timeout_s, report_choices()),
                 SchedulesTool(store.schedules, settings.tools.timeout_s),
                 *([BackgroundTool(store.schedules, settings.tools.timeout_s)] if background else []),
                 *web_tools(settings),

@@ -1,10 +1,10 @@
 """How turns of each kind are answered (`agent.turn_kinds`)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from agent.incoming import Incoming
+from agent.incoming import Incoming, Quoted
 from agent.progress import Progress
 from agent.turn import EndDue
 from agent.turn_kinds import TurnKind
@@ -23,6 +23,29 @@ class TurnWatcher(Protocol):
 
         Raises StoreError.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one turn is to report."""
+
+    instruction: str = ""
+    """Stands behind the question, for the model, and behind the instruction of the kind."""
+    quoted: tuple[Quoted, ...] = ()
+    """What the model reads beside the question: data, and no instructions."""
+    posts: Callable[[str], bool] | None = None
+    """Returns whether a complete answer is posted; it is held back until then. None: it is shown as it grows."""
+
+
+NO_REPORT: Final = Report()
+
+
+class TurnReporter(Protocol):
+    """Decides what turns of a kind post, such as nothing if nothing has changed since the last one."""
+
+    async def report(self, question: Incoming) -> Report:
+        """Called as the turn begins, and again if another process goes on with it. Raises StoreError."""
         ...
 
 
@@ -48,6 +71,8 @@ class TurnRule:
     offers_actions: bool = True
     """Its reply can be regenerated, continued or rated."""
     watcher: TurnWatcher | None = None
+    reporter: TurnReporter | None = None
+    """Needs `may_be_silent`."""
 
 
 # The kinds that no feature begins: a person asks, and waits.

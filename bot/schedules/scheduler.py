@@ -28,7 +28,7 @@ from agent.schedules.lateness import is_stale, late_note
 from agent.schedules.long_work import WORK_ROUNDS
 from agent.schedules.port import SchedulePlatform, Schedules
 from agent.turn_kinds import TurnKind
-from bot.chat.kinds import TurnRule, TurnWatcher
+from bot.chat.kinds import TurnReporter, TurnRule, TurnWatcher
 from bot.chat.logs import severity
 from bot.schedules import texts as schedule_texts
 
@@ -259,14 +259,16 @@ def _excerpt(due: Occurrence) -> str:
     return excerpt(due.schedule.definition.words, WORDS_CHARS)
 
 
-def schedule_kinds(work: TurnWatcher | None = None) -> Mapping[TurnKind, TurnRule]:
-    """Return how the turns that schedules begin are answered. `work`: watches long work."""
+def schedule_kinds(reporter: TurnReporter, work: TurnWatcher | None = None) -> Mapping[TurnKind, TurnRule]:
+    """Return how the turns that schedules begin are answered. `reporter`: decides which answers are posted; `work`:
+    watches long work.
+    """
     posted = TurnRule(posts_text=True, is_learned_from=False, offers_actions=False)
     return {
         TurnKind.REMINDER: posted,
         TurnKind.NOTICE: posted,
         # It was learned from when it was scheduled.
-        TurnKind.SCHEDULED: TurnRule(instruction=texts.SCHEDULED_QUESTION, may_be_silent=True, is_learned_from=False),
+        TurnKind.SCHEDULED: TurnRule(may_be_silent=True, is_learned_from=False, reporter=reporter),
         TurnKind.WORK: TurnRule(
             instruction=texts.LONG_WORK, runs_beside=True, rounds=WORK_ROUNDS, is_learned_from=False, watcher=work
         ),

@@ -39,6 +39,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.schedules import texts as schedule_texts
 from bot.schedules.answers import ScheduleAnswer, ShownSchedule
 from bot.schedules.phrases.reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
+from bot.schedules.reports import rule_asked, rule_named
 
 FORBIDS: Final = "schedules"  # The preference of a channel in which scheduled posts are forbidden
 OFF: Final = "off"
@@ -80,7 +81,7 @@ class ScheduleService:
             case "remind" if rest:
                 return await self._create(asker, rest, ScheduleKind.REMINDER, before="remind ")
             case "ask":
-                return await self._create(asker, rest, ScheduleKind.QUESTION, before="ask ")
+                return await self._ask(asker, rest)
             case "pause" | "resume" | "cancel" as order if id_ and not extra:
                 return await self._change_state(asker, order, id_)
             case "edit" if id_ and extra.strip():
@@ -106,7 +107,7 @@ class ScheduleService:
         template = schedule_texts.AT_A_TIME if buttons else schedule_texts.AT_A_TIME_HOW
         zone = question.person.time_zone
         lines = [
-            template.format(id=item.id, when=in_words(item.definition.timing.seen_from(zone), now))
+            template.format(id=item.id, when=_when(item, item.definition.timing.seen_from(zone), now))
             for item in schedules
         ]
         return "\n".join(lines[:MAX_LINES])
@@ -141,7 +142,14 @@ class ScheduleService:
         schedules = await self.schedules.of_person(person)
         return [schedule for schedule in schedules if _comes_from(schedule, channel, message)]
 
-    async def _create(self, asker: Asker, words: str, kind: ScheduleKind, before: str = "") -> ScheduleAnswer:
+    async def _ask(self, asker: Asker, words: str) -> ScheduleAnswer:
+        rule, rest = rule_asked(words)
+        before = f"ask {rule.words}".rstrip()
+        return await self._create(asker, rest, ScheduleKind.QUESTION, before=f"{before} ", report=rule.name)
+
+    async def _create(
+        self, asker: Asker, words: str, kind: ScheduleKind, before: str = "", report: str = ""
+    ) -> ScheduleAnswer:
         now = self.clock.now()
         read = await self._read(asker, words, before)
         if isinstance(read, ScheduleAnswer):
@@ -166,6 +174,7 @@ class ScheduleService:
             created=now,
             direct=direct,
             own=True,
+            report=report,
         )
         schedule = await self.schedules.add(new)
         if isinstance(schedule, ScheduleRefused):
@@ -173,7 +182,7 @@ class ScheduleService:
         text = schedule_texts.KEPT[kind].format(
             whom=schedule_texts.YOU_ALONE if direct else schedule_texts.YOU_HERE,
             where=schedule_texts.IN_DIRECT if direct else schedule_texts.HERE,
-            when=in_words(schedule.definition.timing, now),
+            when=_when(schedule, schedule.definition.timing, now),
             following=_following(schedule.definition.timing, now, asker),
             words=schedule_texts.quoted(read.words),
         )
@@ -267,7 +276,7 @@ class ScheduleService:
 
     def _confirm(self, text: str, schedule: Schedule, asker: Asker) -> ScheduleAnswer:
         now, timing = self.clock.now(), schedule.definition.timing.seen_from(asker.person.time_zone)
-        when, words = in_words(timing, now), schedule_texts.quoted(schedule.definition.words)
+        when, words = _when(schedule, timing, now), schedule_texts.quoted(schedule.definition.words)
         following = _following(timing, now, asker)
         text = text.format(when=when, following=following, words=words)
         return ScheduleAnswer(text, (render_schedule(schedule, now, alone=True),))
@@ -316,6 +325,11 @@ class ScheduleService:
         return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
 
 
+def _when(schedule: Schedule, timing: Timing, now: datetime) -> str:
+    """Return when it is done, and when its answer is posted if that is not always so."""
+    return ", ".join(filter(None, [in_words(timing, now), rule_named(schedule.definition.report).shown]))
+
+
 def _following(timing: Timing, now: datetime, asker: Asker) -> str:
     """The line with the next times of a repetition, in the asker's zone; "" for one time."""
     zone = asker.person.time_zone or timing.zone
@@ -350,9 +364,9 @@ def render_schedule(schedule: Schedule, now: datetime, *, whose: str = "", alone
     state = ScheduleState.WORKING if made.kind is ScheduleKind.WORK else schedule.state
     match state:
         case ScheduleState.ACTIVE:
-            when = in_words(made.timing, now)
+            when = _when(schedule, made.timing, now)
         case ScheduleState.PAUSED:
-            when = f"{schedule_texts.REST_PAUSED} ({in_words(made.timing, now)})"
+            when = f"{schedule_texts.REST_PAUSED} ({_when(schedule, made.timing, now)})"
         case ScheduleState.ENDED:
             when = f"{schedule_texts.REST_ENDED}. {schedule.why}".strip()
         case ScheduleState.WORKING:

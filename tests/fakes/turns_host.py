@@ -30,6 +30,7 @@ from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.notices import EditedNotice, WithheldNotice
+from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
@@ -96,7 +97,7 @@ def turns_host(
             Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
             Feature(name="budgets", notes=[ModelNote(footer)]),
             Feature(name="memory", notes=[WithheldNotice(store.memories, connections.readers, clock)]),
-            Feature(name="schedules", kinds=schedule_kinds(longer)),
+            Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer)),
             ambient.feature,
         ],
         questions=questions,

@@ -24,6 +24,7 @@ from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.notices import KeptNotice, WithheldNotice
+from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from store.engine import Store, open_store
@@ -103,7 +104,7 @@ async def serving_host(
     features = [
         Feature(name="budgets", notes=[ModelNote(footer)]),
         Feature(name="memory", notes=[kept, withheld]),
-        Feature(name="schedules", kinds=schedule_kinds(), notes=[scheduled]),
+        Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules)), notes=[scheduled]),
     ]
     config = replace(mind_of(store, model, connections), readers=connections.readers, features=features)
     host = host_on(store, turns_on(store, config, connections.surface_for, clock), connections, clock)

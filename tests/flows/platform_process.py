@@ -24,6 +24,7 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve as serve_discord
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
 from bot.platforms.slack.run import serve as serve_slack
+from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork
 from bot.settings.secret import Secret
@@ -87,7 +88,7 @@ async def _main(
         persona=with_persona(),
         tools=Toolbox([BackgroundTool(store.schedules), tool] if works else []),
         context=WORDED,
-        features=[Feature(name="schedules", kinds=schedule_kinds(longer))],
+        features=[Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer))],
     )
     runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     limits, owner = TurnWorkerLimits(sweep_s=0.05), clock.now().isoformat()

@@ -146,6 +146,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_first_who_had_it_begin
 )
 async def test_a_schedule_is_kept_whole(either: Store, timing: Timing) -> None:
     made = new(timing=timing, place=GROUP, check=FirstCheck(CheckKind.TOOL, "look", {"a": [1]}, "seen"), direct=True)
+    made = replace(made, report="changed")
     assert (await kept(either, made)).definition == made
     assert [one.definition for one in await either.schedules.of_person("ann")] == [made]
 

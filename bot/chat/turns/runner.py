@@ -44,7 +44,7 @@ from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, ContextComposer, FileContents, asker_of, closed, loop_of, turn_words
 from bot.chat.attachments.reading import Attached
 from bot.chat.audit import CallAudit
-from bot.chat.kinds import ASKED, TurnRule
+from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule
 from bot.chat.notes import EndedTurn, NoteLine, lines_below, private_lines
 from bot.chat.reply.live import LiveReply
 from bot.chat.reply.surface import SurfaceError
@@ -99,13 +99,12 @@ class TurnRunner:
         question, rule = claim.incoming, self._rules[claim.incoming.kind]
         if rule.posts_text:
             return EndedTurn(claim.turn, question, _posted(claim, stopped))
-        text = joined([question.text, rule.instruction])
-        conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
-        asked = replace(claim, incoming=replace(question, text=text, conversation=conversation))
-        ended = await self._run(asked, rule, live, stopped)
+        report = NO_REPORT if rule.reporter is None else await rule.reporter.report(question)
+        asked = replace(claim, incoming=_asked(question, rule, report))
+        ended = await self._run(asked, rule, report, live, stopped)
         if isinstance(ended, EndedTurn):
             fails = rule.is_unasked and ended.closing.outcome not in ANSWERED and live.is_empty
-            silent = fails or (rule.may_be_silent and says_nothing(ended.closing))
+            silent = fails or (rule.may_be_silent and not _is_reported(ended.closing, report))
             closing = _without_words(ended.closing) if silent else ended.closing
             return replace(ended, question=question, closing=closing)
         if rule.is_unasked:
@@ -113,7 +112,7 @@ class TurnRunner:
         return ended
 
     async def _run(
-        self, claim: Claim, rule: TurnRule, live: LiveReply, stopped: Callable[[], bool]
+        self, claim: Claim, rule: TurnRule, report: Report, live: LiveReply, stopped: Callable[[], bool]
     ) -> EndedTurn | PutAside:
         await self._prepare(claim, stopped)
         tools = self._config.tools.registry(asker_of(claim.incoming))
@@ -131,6 +130,7 @@ class TurnRunner:
             partial(explained, claim.incoming),
             audit,
             held=held,
+            is_held=report.posts is not None,
             asks=not rule.is_unasked,
             turn=claim.turn,
             telemetry=self.telemetry,
@@ -182,8 +182,9 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
             closing = replace(closing, reply=live.shaped(closing.reply))
-        closing = _with_sources(claim, closing, turn.progress)
-        closing = closed(closing, turn, claim.incoming.place)
+        closing = closed(_with_sources(claim, closing, turn.progress), turn, claim.incoming.place)
+        if report.posts is not None and _is_reported(closing, report):
+            await events.release()
         return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
 
     async def _groups(self, place: Place) -> frozenset[str]:
@@ -348,6 +349,20 @@ class TurnRunner:
 def _without_words(closing: Closing) -> Closing:
     """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
     return replace(closing, reply="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+
+
+def _asked(question: Incoming, rule: TurnRule, report: Report) -> Incoming:
+    """Return the question as the model reads it."""
+    text = joined([question.text, rule.instruction, report.instruction])
+    conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
+    return replace(question, text=text, conversation=conversation, quoted=(*question.quoted, *report.quoted))
+
+
+def _is_reported(closing: Closing, report: Report) -> bool:
+    """Whether a reply that may be silent is shown. A failure is."""
+    if says_nothing(closing):
+        return False
+    return report.posts is None or closing.outcome is not Outcome.ANSWERED or report.posts(closing.reply)
 
 
 def says_nothing(closing: Closing) -> bool:

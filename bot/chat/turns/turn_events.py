@@ -45,8 +45,8 @@ MEASURED = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # The e
 class ObservedEvents:
     """Passes on a turn's events, and notes which model was `asked` and why another one answered.
 
-    `held`: the events until it is known that there is something to report; None if there always is. `asks`: whether the
-    person may be asked to confirm a call meanwhile.
+    `held`: the events until it is known that there is something to report; None if there always is. `is_held`: that is
+    not known before the answer is complete. `asks`: whether the person may be asked to confirm a call meanwhile.
     """
 
     live: LiveReply
@@ -56,6 +56,7 @@ class ObservedEvents:
     asked: str = ""
     switched: str = ""
     held: list[AgentEvent] | None = None
+    is_held: bool = False
     asks: bool = True
     turn: int = 0
     telemetry: Telemetry = SILENT
@@ -68,7 +69,8 @@ class ObservedEvents:
         self.held.append(event)
         if isinstance(event, TextArrived):
             self._said = f"{self._said}{event.text}".lstrip()
-        if (isinstance(event, CallAsks) and self.asks) or not texts.NOTHING_TO_REPORT.startswith(self._said.rstrip()):
+        says_something = not texts.NOTHING_TO_REPORT.startswith(self._said.rstrip())
+        if (isinstance(event, CallAsks) and self.asks) or (says_something and not self.is_held):
             await self.release()
 
     async def release(self) -> None:

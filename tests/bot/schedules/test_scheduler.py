@@ -43,6 +43,7 @@ from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules import texts as schedule_texts
 from bot.schedules.phrases.reading import WhenRead, read_when
+from bot.schedules.reports import REPORT_RULES, ReportRule, ScheduleReporter
 from bot.schedules.scheduler import GIVE_UP, JUMP_S, LOOK_S, Scheduler, schedule_kinds
 from bot.schedules.work import ASK_AGAIN_S, LongWork
 from store.databases.database import LocalNotifier
@@ -108,15 +109,17 @@ class World:
     spent: str | None = None
     closed: str | None = None
     looks: list[str] = field(default_factory=list[str])
+    rules: Sequence[ReportRule] = REPORT_RULES
 
     def __post_init__(self) -> None:
         self.place, self.model = Place(self.clock), ScriptedProvider(self.script)
+        kinds = schedule_kinds(ScheduleReporter(self.store.schedules, self.rules))
         config = AgentConfig(
             provider=always(self.model),
             persona=with_persona(),
             tools=Toolbox([RecallTool(self.store.memories)]),
             context=WORDED,
-            features=[Feature(name="schedules", kinds=schedule_kinds())],
+            features=[Feature(name="schedules", kinds=kinds)],
         )
         runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = TurnWorker(
@@ -147,10 +150,18 @@ class World:
         )
 
     async def keep(
-        self, words: str, kind: ScheduleKind = ScheduleKind.REMINDER, timing: Timing = DAILY, *, checks: bool = False
+        self,
+        words: str,
+        kind: ScheduleKind = ScheduleKind.REMINDER,
+        timing: Timing = DAILY,
+        *,
+        checks: bool = False,
+        report: str = "",
     ) -> Schedule:
         check = FirstCheck(CheckKind.PAGE, "https://example.test") if checks else None
-        new = NewSchedule("ann", "test", "C1", dm("ann"), kind, words, timing, self.clock.now(), check=check)
+        new = NewSchedule(
+            "ann", "test", "C1", dm("ann"), kind, words, timing, self.clock.now(), check=check, report=report
+        )
         schedule = await self.store.schedules.add(new)
         assert isinstance(schedule, Schedule)
         return schedule

@@ -1,0 +1,57 @@
+"""The rule of a scheduled question decides whether its answer is posted, with the last one at hand."""
+
+from agent.errors import ProviderRefused
+from agent.schedules.definitions import ScheduleKind
+from bot.chat.reply.surface import ReplyEnd
+from bot.schedules.reports import LAST, ReportRule, rule_asked, rule_named
+from tests.bot.schedules.test_scheduler import HOUR, World
+
+DAY = 24 * HOUR
+LONGER = ReportRule(
+    name="longer",
+    words="if longer",
+    summary="a longer answer",
+    instruction="(Say more.)",
+    reads_last=True,
+    posts=lambda answer, last: len(answer) > len(last),
+)
+
+
+async def days(world: World, count: int, report: str) -> list[str]:
+    """Ask a question on so many days; return what was posted."""
+    asked = await world.keep("What is new?", ScheduleKind.QUESTION, report=report)
+    async with world.serving() as scheduler:
+        for pause in [HOUR, *[DAY] * (count - 1)]:
+            await world.pass_(scheduler, pause)
+    return world.shown(asked)
+
+
+async def test_an_answer_is_posted_if_its_rule_says_so_of_it_and_the_last_that_was() -> None:
+    world = World(["Two.", "One", "Three.", "Three."], rules=[LONGER])
+    assert await days(world, 4, "longer") == ["Two.", "Three."]
+    (surface,) = world.surfaces.values()
+    assert surface.endings == [ReplyEnd.DONE, ReplyEnd.SILENT, ReplyEnd.DONE, ReplyEnd.SILENT]
+    assert {frame.final for frame in surface.frames} == {True}, "nothing is shown before it is decided"
+    asked = [" ".join(message.text for message in request) for request in world.model.requests]
+    assert [LAST in one for one in asked] == [False, True, True, True]
+    assert "Three." in asked[3].partition(LAST)[2]
+    assert all("(Say more.)" in one for one in asked)
+
+
+async def test_a_failure_is_posted_whatever_the_rule_says_and_is_no_last_answer() -> None:
+    world = World([[ProviderRefused("It refused.", person="Please tell.")], "Hi."], rules=[LONGER])
+    failed, answered = await days(world, 2, "longer")
+    assert "Please tell." in failed
+    assert answered == "Hi."
+    assert LAST not in " ".join(message.text for message in world.model.requests[-1])
+
+
+async def test_a_rule_of_another_release_is_taken_for_the_usual_one() -> None:
+    world = World(["Two.", "One", "NOTHING_TO_REPORT"])
+    assert await days(world, 3, "longer") == ["Two.", "One"]
+    assert rule_named("longer").name == ""
+
+
+def test_words_that_name_no_rule_belong_to_the_question() -> None:
+    rule, rest = rule_asked("every day at 9:00 | sum up")
+    assert (rule.name, rest) == ("", "every day at 9:00 | sum up")
