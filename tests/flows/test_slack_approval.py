@@ -1,13 +1,9 @@
-"""Calls that wait for their asker's word in Slack: real slack-bolt, sockets, turns and store; the model is scripted."""
+"""How a call that waits is shown to its asker in Slack; what is the same on each platform is in `test_consent`."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from agent.consents import CONSENT_TIME
-from agent.ports.tools import ToolEffect
-from agent.texts import QUESTION_EDITED
-from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.fast_clock import MovedClock
@@ -15,7 +11,7 @@ from tests.fakes.one_turn import Echo
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import TEAM, FakeEphemeral, FakeMessage
-from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says, says_after_looking
+from tests.fakes.telling_model import ALLOW, HERE, REFUSE, WAITS, says
 from tests.flows.test_slack_replies import ME, World, workspace
 
 
@@ -64,49 +60,31 @@ class Approval:
         await self.slack.until(lambda: ephemeral.text != before)
         return ephemeral
 
-    async def edit(self, question: FakeMessage, text: str) -> None:
-        edited = {**question.wire(), "text": text, "edited": {"user": self.ann, "ts": "1.2"}}
-        change = {"type": "message", "subtype": "message_changed", "channel": question.channel, "message": edited}
-        await self.slack.deliver(self.slack.envelope({**change, "previous_message": question.wire(), "ts": "2.1"}))
-
-    async def is_over(self, shown: FakeEphemeral) -> None:
-        """What still stands before them there decides nothing any more, and says so."""
-        await self.slack.click(self.ann, shown, ALLOW)
-        await self.slack.until(lambda: shown.text == tool_texts.NOT_DECIDED["OVER"])
-
-    def texts(self) -> list[str]:
-        return [one.text for one in self.slack.state.answers(self.general)]
-
 
 @asynccontextmanager
-async def approval(effect: ToolEffect = ToolEffect.ACTS_OUTWARD) -> AsyncGenerator[Approval, None]:
-    clock, tool = MovedClock(), Echo(effect=effect)
+async def approval() -> AsyncGenerator[Approval, None]:
+    clock, tool = MovedClock(), Echo()
     async with workspace(says, clock, tools=[tool]) as world:
         world.operators = frozenset({f"slack:{TEAM}:{world.bob}"})
         yield Approval(world, tool, clock)
 
 
-async def test_nothing_is_done_before_its_asker_who_alone_is_shown_all_of_it_has_allowed_it() -> None:
+async def test_its_asker_is_shown_it_unasked_in_the_thread_and_once_more_by_the_button() -> None:
     async with approval() as here, here.world.running():
         question = await here.asked()
         (page,) = here.waiting()
-        assert page.text == f"I will tell Ben.\n\n{WAITS}"
         (shown,) = here.ephemerals
         assert (shown.user, shown.channel, shown.thread_ts) == (here.ann, here.general, question.ts)
         bobs = await here.shown_to(here.bob, page)
         assert (bobs.user, bobs.text) == (here.bob, tool_texts.NOTHING_WAITS)
         for told in ("May I use `echo`?", tool_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
             assert told in str(shown.blocks[0])
-        assert labels(shown.blocks, here.ann) == [ALLOW, HERE, REFUSE]
-        assert here.tool.said == []
         again = await here.shown_to(here.ann, page)
         assert (again.text, labels(again.blocks, here.ann)) == (shown.text, [ALLOW, HERE, REFUSE])
         await here.slack.click(here.ann, shown, ALLOW)
         await here.world.answered()
         await here.slack.until(lambda: shown.text == tool_texts.DECIDED["allow"])
-        (answer,) = here.slack.state.answers(here.general)
     assert here.tool.said == ["Hello Ben."]
-    assert (answer.ts, answer.text) == (page.ts, "I will tell Ben.\n\nBen knows.")
 
 
 async def test_what_cannot_be_shown_in_the_channel_is_shown_in_their_direct_messages() -> None:
@@ -147,39 +125,7 @@ async def test_in_direct_messages_it_is_shown_there() -> None:
     assert here.tool.said == []
 
 
-async def test_a_refused_call_does_not_run_and_the_answer_goes_on_without_it() -> None:
-    async with approval() as here, here.world.running():
-        await here.asked()
-        await here.pressed(REFUSE)
-        await here.world.answered()
-        assert here.texts() == ["I will tell Ben.\n\nThen not."]
-    assert here.tool.said == []
-
-
-async def test_what_an_operator_refuses_while_it_waits_does_not_run_although_it_is_allowed_then() -> None:
-    async with approval() as here, here.world.running():
-        await here.asked()
-        await here.slack.command(here.bob, here.general, "/tools", "policy set echo * * no")
-        await here.slack.until(lambda: any("`echo * * no`" in one.text for one in here.slack.state.ephemerals))
-        await here.pressed(ALLOW)
-        await here.world.answered()
-        assert here.texts() == ["I will tell Ben.\n\nThen not."]
-    assert here.tool.said == []
-
-
-async def test_a_second_press_says_which_word_counts() -> None:
-    async with approval() as here, here.world.running():
-        await here.asked()
-        shown = await here.shown_to(here.ann, here.waiting()[0])
-        again = FakeEphemeral(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
-        await here.slack.click(here.ann, shown, REFUSE)
-        await here.world.answered()
-        await here.slack.click(here.ann, again, ALLOW)
-        await here.slack.until(lambda: again.text == tool_texts.NOT_DECIDED["REFUSED_BEFORE"])
-    assert here.tool.said == []
-
-
-async def test_two_presses_at_once_run_it_once() -> None:
+async def test_of_two_presses_at_once_the_second_is_told_which_word_counts() -> None:
     async with approval() as here, here.world.running():
         await here.asked()
         (shown,) = here.ephemerals
@@ -189,153 +135,6 @@ async def test_two_presses_at_once_run_it_once() -> None:
         told = {tool_texts.DECIDED["allow"], tool_texts.NOT_DECIDED["ALLOWED_BEFORE"]}
         await here.slack.until(lambda: {shown.text, again.text} == told)
     assert here.tool.said == ["Hello Ben."]
-
-
-async def test_what_somebody_else_was_shown_decides_nothing() -> None:
-    async with approval() as here, here.world.running():
-        await here.asked()
-        shown = await here.shown_to(here.ann, here.waiting()[0])
-        stolen = FakeEphemeral(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
-        await here.slack.click(here.bob, stolen, ALLOW)
-        await here.slack.until(lambda: any(one.text == reply_texts.NOT_YOURS for one in here.slack.state.ephemerals))
-        assert here.waiting()
-    assert here.tool.said == []
-
-
-async def test_what_is_allowed_in_a_thread_is_not_asked_for_again_there_and_elsewhere_it_is() -> None:
-    async with approval() as here, here.world.running():
-        question = await here.asked()
-        await here.pressed(HERE)
-        await here.world.answered()
-        await here.slack.say(here.ann, here.general, f"{ME} once more", question.ts)
-        await here.world.answered(2)
-        assert here.tool.said == ["Hello Ben."] * 2
-        await here.asked("and from here")
-        assert here.tool.said == ["Hello Ben."] * 2
-
-
-async def test_as_soon_as_somebody_else_has_written_in_the_thread_it_is_asked_for_again() -> None:
-    async with approval() as here, here.world.running():
-        question = await here.asked()
-        await here.pressed(HERE)
-        await here.world.answered()
-        await here.slack.say(here.bob, here.general, f"{ME} what is this?", question.ts)
-        await here.slack.until(lambda: len(here.waiting()) == 1)
-        await here.asked("once more", question.ts)
-    assert here.tool.said == ["Hello Ben."]
-
-
-async def test_what_cannot_be_taken_back_is_asked_for_each_time() -> None:
-    async with approval(ToolEffect.IRREVERSIBLE) as here, here.world.running():
-        question = await here.asked()
-        shown = await here.shown_to(here.ann, here.waiting()[0])
-        assert tool_texts.EFFECTS["IRREVERSIBLE"] in str(shown.blocks[0])
-        assert labels(shown.blocks, here.ann) == [ALLOW, REFUSE]
-        await here.slack.click(here.ann, shown, ALLOW)
-        await here.world.answered()
-        await here.asked("once more", question.ts)
-    assert here.tool.said == ["Hello Ben."]
-
-
-async def test_a_word_counts_after_a_restart_and_what_waits_is_shown_by_the_command() -> None:
-    async with approval() as here:
-        async with here.world.running():
-            await here.asked()
-        async with here.world.running():
-            await here.slack.command(here.ann, here.general, "/tools")
-            await here.slack.until(lambda: len(here.ephemerals) == 2)
-            _, shown = here.ephemerals
-            await here.slack.click(here.ann, shown, ALLOW)
-            await here.world.answered()
-            assert here.texts() == ["I will tell Ben.\n\nBen knows."]
-    assert here.tool.said == ["Hello Ben."]
-
-
-async def test_other_questions_in_the_thread_are_answered_meanwhile() -> None:
-    async with approval() as here, here.world.running():
-        question = await here.asked()
-        await here.asked("and again", question.ts)
-        assert len(here.waiting()) == 2
-        await here.pressed(REFUSE, here.waiting()[1])
-        await here.world.answered()
-        assert len(here.waiting()) == 1
-
-
-async def test_a_day_later_the_answer_goes_on_without_it_and_the_button_says_so() -> None:
-    async with approval() as here, here.world.running():
-        await here.asked()
-        shown = await here.shown_to(here.ann, here.waiting()[0])
-        here.clock.ahead_s += CONSENT_TIME.total_seconds()
-        await here.world.answered()
-        assert here.texts() == ["I will tell Ben.\n\nThen not."]
-        await here.is_over(shown)
-    assert here.tool.said == []
-
-
-async def test_the_word_stop_ends_it_with_what_was_said() -> None:
-    async with approval() as here, here.world.running():
-        question = await here.asked()
-        shown = await here.shown_to(here.ann, here.waiting()[0])
-        await here.slack.say(here.ann, here.general, f"{ME} stop", question.ts)
-        await here.world.answered()
-        assert here.texts() == ["I will tell Ben.\n\n*Stopped.*"]
-        await here.is_over(shown)
-    assert here.tool.said == []
-
-
-async def deleted(here: Approval, question: FakeMessage) -> None:
-    gone = {"type": "message", "subtype": "message_deleted", "channel": question.channel}
-    deletion = {**gone, "deleted_ts": question.ts, "previous_message": question.wire()}
-    await here.slack.deliver(here.slack.envelope(deletion))
-
-
-async def test_with_its_question_what_waits_disappears() -> None:
-    async with approval() as here, here.world.running():
-        question = await here.asked()
-        await deleted(here, question)
-        await here.slack.until(lambda: not here.slack.state.answers(here.general))
-        await here.world.answered()
-        await here.is_over(here.ephemerals[0])
-    assert here.tool.said == []
-
-
-async def test_an_edited_question_is_asked_anew() -> None:
-    async with approval() as here, here.world.running():
-        question = await here.asked()
-        shown = await here.shown_to(here.ann, here.waiting()[0])
-        await here.edit(question, f"{ME} tell Ben at once")
-        await here.slack.until(lambda: len(here.world.model.requests) == 2 and here.is_put_aside())
-        assert "tell Ben at once" in here.world.model.requests[-1][-1].text
-        assert len(here.waiting()) == 1
-        await here.slack.click(here.ann, shown, ALLOW)
-        await here.world.answered()
-    assert here.tool.said == ["Hello Ben."]  # the very same call: what was shown is what is done
-
-
-async def test_of_a_question_that_is_edited_after_something_was_done_the_answer_goes_on_with_its_new_words() -> None:
-    tool, looked = Echo(), Echo("look", effect=ToolEffect.READS)
-    async with workspace(says_after_looking, MovedClock(), tools=[tool, looked]) as world, world.running():
-        here = Approval(world, tool, MovedClock())
-        question = await here.asked()
-        (page,), (shown,) = here.waiting(), here.ephemerals
-        await here.edit(question, f"{ME} tell Cy")
-        await world.answered()
-        (answer,) = here.slack.state.answers(here.general)
-        assert (answer.ts, answer.text) == (page.ts, f"I look, and tell Ben.\n\n{QUESTION_EDITED}\n\nOnly Cy, then.")
-        await here.is_over(shown)
-    assert (tool.said, looked.said) == ([], ["x"])
-
-
-async def test_what_is_forgotten_is_taken_back_while_it_waits() -> None:
-    async with approval() as here, here.world.running():
-        await here.asked()
-        await here.slack.command(here.ann, here.general, "/forget", "everything")
-        await here.slack.until(lambda: len(here.ephemerals) == 2)
-        await here.slack.click(here.ann, here.ephemerals[-1], "Forget")
-        await here.slack.until(lambda: not here.slack.state.answers(here.general))
-        await here.slack.until(lambda: not here.world.store.turns)
-        await here.is_over(here.ephemerals[0])
-    assert here.tool.said == []
 
 
 async def test_a_private_question_waits_in_private() -> None:
