@@ -33,7 +33,6 @@ from agent import texts
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.machine import sqlite_path
 from agent.memory.forgetting_plans import Deleted, Everything, OneReply
-from store import rows
 from store.databases.database import is_postgresql, migrating
 from store.databases.sqlite import BLOCK_BYTES, store_error
 from store.engine import (
@@ -50,6 +49,7 @@ from store.engine import (
 )
 from store.erased_ids import ErasedIds, erased
 from store.installations import installation
+from store.json_columns import read_pages
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
 from store.migrations import MIGRATIONS, RELEASES, lost_before, take_back, version
@@ -482,7 +482,7 @@ def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) ->
     for id_, channel, message_id, *shown in connection.execution_options(yield_per=ROWS).execute(found):
         if ids.of_post(channel, message_id) in hashes:
             posts.setdefault(channel, []).append(message_id)
-        elif any(ids.of_page(channel, page) in hashes for ref in shown for page in rows.read_pages(ref)):
+        elif any(ids.of_page(channel, page) in hashes for ref in shown for page in read_pages(ref)):
             replies.append(id_)
     return posts, replies
 

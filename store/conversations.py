@@ -13,8 +13,9 @@ from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.schedules.ids import occurrence_id
 from agent.state import LastActions
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
-from store import rows
+from store import row_mapping
 from store.databases.database import SqlStore, reads, writes
+from store.json_columns import read_ids
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.schedule_table import schedule
@@ -63,7 +64,7 @@ def _latest() -> sa.Select[Any]:
 
 
 def stored_messages() -> sa.Select[tuple[object, ...]]:
-    """Messages with the name of their person, in the form that `rows.message` reads."""
+    """Messages with the name of their person, in the form that `row_mapping.message` reads."""
     return sa.select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
 
 
@@ -86,7 +87,7 @@ _DONE_LATELY: Final = (
 
 def history(connection: sa.Connection, conversation: str, before_turn: int, limit: int) -> list[StoredMessage]:
     values = {"here": conversation, "before_turn": before_turn, "most": max(limit, 0)}
-    return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
+    return [row_mapping.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
 
 
 def reminded(
@@ -103,7 +104,7 @@ def reminded(
             .where(message.c.author == Author.BOT, message.c.channel == incoming.channel)
             .where(message.c.audience.in_(sorted(audiences)), message.c.conversation != incoming.conversation)
         )
-        found += [(id_, rows.message(row)) for row in connection.execute(posted).mappings()]
+        found += [(id_, row_mapping.message(row)) for row in connection.execute(posted).mappings()]
     return found[::-1]
 
 
@@ -137,14 +138,14 @@ def last_actions(
         "most": limit,
     }
     found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
-    drawn = [{column: rows.read_ids(row[column]) for column in _DRAWN} for row in found]
+    drawn = [{column: read_ids(row[column]) for column in _DRAWN} for row in found]
     closed = {
         column: _closed(connection, table, {id_ for ids in drawn for id_ in ids[column]}, audiences, person_id)
         for column, table in _DRAWN.items()
     }
     usable = [at for at, ids in enumerate(drawn) if not any(closed[column] & ids[column] for column in _DRAWN)]
     sources = {id_ for at in usable for id_ in drawn[at]["context_messages"]}
-    return LastActions(tuple(rows.action_record(found[at]) for at in usable), tuple(sorted(sources)))
+    return LastActions(tuple(row_mapping.action_record(found[at]) for at in usable), tuple(sorted(sources)))
 
 
 _TAKES_PART: Final = sa.exists().where(
@@ -195,7 +196,7 @@ def threads(
         .order_by(last.desc(), sa.func.max(message.c.id).desc())
         .limit(max(limit, 0))
     )
-    return [rows.thread(row) for row in connection.execute(listed).mappings() if row["question"] is not None]
+    return [row_mapping.thread(row) for row in connection.execute(listed).mappings() if row["question"] is not None]
 
 
 _ELSEWHERE: Final = (
@@ -227,7 +228,7 @@ def messages_of(
     messages = stored_messages().where(message.c.person == person, *usable)
     earlier = messages if before is None else messages.where(message.c.id < before)
     newest = earlier.order_by(message.c.id.desc()).limit(max(limit, 0))
-    return [rows.message(row) for row in connection.execute(newest).mappings()]
+    return [row_mapping.message(row) for row in connection.execute(newest).mappings()]
 
 
 def attached_messages(

@@ -40,12 +40,12 @@ from store.forgetting import selection
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.installations import installation
 from store.job_queue import SqlJobs, job
+from store.json_columns import read_json
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import conversation, message, person
 from store.model_calls import model_call
 from store.preferences import preference
 from store.replies import verdict
-from store.rows import read_json
 from store.schedule_table import schedule
 from store.search.passages import document, passage
 from store.tool_accounts import sign_in, tool_account

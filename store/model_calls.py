@@ -19,8 +19,8 @@ from sqlmodel import Field
 from agent.messages import ModelCall, Usage
 from agent.spending import APP, WORKSPACE, By, Money, SpendingPeriod, Spent, Total, cost
 from agent.turn_records import Claim
-from store import rows
 from store.databases.database import SqlStore, StorableText, UtcDateTime, reads, writes
+from store.json_columns import progress_calls
 from store.message_tables import person
 from store.preferences import preference
 from store.schema import NEVER_REUSED, TableRow, metadata, partial_index
@@ -144,7 +144,7 @@ def settle(connection: sa.Connection, lost: sa.ColumnElement[bool], now: datetim
         lost, turn.c.progress != ""
     )
     for id_, who, channel, progress in connection.execute(with_progress).all():
-        record(connection, rows.progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
+        record(connection, progress_calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 
 def detach(connection: sa.Connection, turns: sa.SelectBase, now: datetime) -> None:

@@ -30,7 +30,7 @@ from agent.spending import (
     Total,
     TurnTook,
 )
-from store import rows, schedule_store
+from store import row_mapping, schedule_store
 from store.databases.database import SqlStore, reads, reads_long
 from store.message_tables import person
 from store.model_calls import TOKENS, model_call, workspaces
@@ -189,11 +189,11 @@ def documents(connection: sa.Connection, limit: int) -> tuple[list[Document], in
     """
     is_own = document.c.audience.startswith(f"{AudienceKind.PERSON}:", autoescape=True)
     hidden = {name: sa.case((is_own, ""), else_=document.c[name]).label(name) for name in ("name", "link", "address")}
-    columns = [hidden.get(name, document.c[name]) for name in ("id", *rows.OF_DOCUMENT)]
+    columns = [hidden.get(name, document.c[name]) for name in ("id", *row_mapping.OF_DOCUMENT)]
     newest = sa.select(*columns, person.c.name.label("by"))
     newest = newest.outerjoin(person, person.c.id == document.c.person).where(document.c.state == passages.KNOWN)
     newest = newest.order_by(document.c.id.desc()).limit(limit)
-    shown = [rows.document_of(row) for row in connection.execute(newest).mappings()]
+    shown = [row_mapping.document_of(row) for row in connection.execute(newest).mappings()]
     whole = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(document.c.passages), 0))
     count, pieces = connection.execute(whole.where(document.c.state == passages.KNOWN)).one()
     return shown, count, int(pieces)

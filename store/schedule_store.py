@@ -55,9 +55,9 @@ from agent.schedules.times import next_occurrence, with_end
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
-from store import rows
 from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
+from store.json_columns import json_text, read_json
 from store.message_tables import message
 from store.schedule_table import schedule
 from store.search import index
@@ -348,7 +348,7 @@ def _values(item: Schedule) -> dict[str, Any]:
     return {
         **{name: getattr(made, name) for name in _AS_MADE},
         "audience": label(made.place.audience),
-        "made": rows.json_text(rest),
+        "made": json_text(rest),
         "state": item.state,
         "next": item.next,
         "last": item.last,
@@ -357,7 +357,7 @@ def _values(item: Schedule) -> dict[str, Any]:
 
 
 def read(row: RowMapping) -> Schedule:
-    rest: Any = rows.read_json(row["made"])
+    rest: Any = read_json(row["made"])
     check, at, until, since = rest["check"], rest["at"], rest["until"], rest["since"]
     timing = Timing(
         rest["zone"],

@@ -1,6 +1,6 @@
 """The summary of a conversation, made in the background from the messages that will soon not fit into the context.
 
-It is stored as one JSON object: its fields, and under rows.COVERED the id of the last message that it covers. It is
+It is stored as one JSON object: its fields, and under `COVERED` the id of the last message that it covers. It is
 made only from messages of the conversation's own audience, and stored only if it continues the summary that is still
 stored and all messages that it was made from still exist with the same text: so it never restores what was forgotten
 meanwhile. Forgetting, an edit or a more public place set it to "{}".
@@ -17,7 +17,7 @@ from agent.memory.audience import NOWHERE
 from agent.state import SituationSummary
 from agent.stored_messages import StoredMessage
 from agent.summary import SUMMARY, Uncovered
-from store import job_queue, rows
+from store import job_queue, row_mapping
 from store.databases.database import SqlStore, in_order
 from store.message_tables import conversation, message, person
 
@@ -27,7 +27,7 @@ _SUMMARY: Final = sa.select(conversation.c.summary).where(conversation.c.id == s
 def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int]:
     """The conversation's summary, and the id of the last message that it covers."""
     stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}"
-    return rows.summary(stored), rows.covered(stored)
+    return row_mapping.summary(stored), row_mapping.covered(stored)
 
 
 # The newest messages that a first summary reads: older ones in a thread without a summary are found by recall.
@@ -46,7 +46,7 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
     found = connection.execute(place).one_or_none()
     if found is None:
         return None
-    since = rows.covered(found.summary)
+    since = row_mapping.covered(found.summary)
     messages = (
         sa.select(message, person.c.name)
         .join_from(message, person, person.c.id == message.c.person)
@@ -55,8 +55,8 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
         .order_by(message.c.id.desc())
         .limit(UNCOVERED_LIMIT)
     )
-    newest = [rows.message(row) for row in connection.execute(messages).mappings()]
-    return Uncovered(rows.summary(found.summary), found.summary, since, tuple(reversed(newest)))
+    newest = [row_mapping.message(row) for row in connection.execute(messages).mappings()]
+    return Uncovered(row_mapping.summary(found.summary), found.summary, since, tuple(reversed(newest)))
 
 
 def keep_summary(
@@ -77,7 +77,7 @@ def keep_summary(
         conversation.c.summary == before.stored,
         conversation.c.audience == made_of[-1].audience,
     )
-    text = rows.summary_text(summary, made_of[-1].id)
+    text = row_mapping.summary_text(summary, made_of[-1].id)
     return connection.execute(sa.update(conversation).where(same).values(summary=text)).rowcount == 1
 
 

@@ -141,7 +141,7 @@ class Preview:
     counts: Mapping[str, int]
     lines: tuple[str, ...]
     name: str
-    retold: Sample = Sample()
+    repetitions: Sample = Sample()
     """Those of the messages that repeat the contents elsewhere, because memory or recall returned them to the bot."""
     related: Sample = Sample()
     """Further messages that are possibly derived from them. They are erased only if the person says so."""

@@ -246,8 +246,8 @@ def preview_text(seen: ErasurePreview) -> str:
     if not any(seen.counts.values()):
         return app_texts.ERASES_CHOICES.format(of=seen.of)
     lines = [app_texts.ERASES.format(of=seen.of, amounts=forgetting_texts.amounts(seen.counts))]
-    if seen.preview is not None and (retold := seen.preview.retold.count):
-        lines.append(app_texts.ERASES_RETOLD.format(count=counted(retold, "answer", "answers")))
+    if seen.preview is not None and (repetitions := seen.preview.repetitions.count):
+        lines.append(app_texts.ERASES_REPETITIONS.format(count=counted(repetitions, "answer", "answers")))
     if seen.preview is not None and (related := seen.preview.related.count):
         lines.append(app_texts.ERASES_RELATED.format(count=counted(related, "message", "messages")))
     return "\n".join(lines)

@@ -117,7 +117,7 @@ NOBODY_ERASES = "Another process has {where} open and did not take this up: stop
 STILL_ERASING = "It is not known yet how this ends: `cogency audit` shows it, as #{number}."
 ERASES = "This erases all that is kept of {of}: {amounts}. It cannot be undone."
 ERASES_CHOICES = "Of {of} only choices, accounts and records without words are kept. This erases them."
-ERASES_RETOLD = "Among that: {count} in other threads, which told it again."
+ERASES_REPETITIONS = "This includes {count} in other threads that repeat it."
 ERASES_RELATED = "{count} elsewhere may say the same in other words: they stay, unless you add --related."
 CHECK_PERSON = (
     "To check: `cogency person export {of}` finds nothing any more. The audit has it as #{number}, about {known_as}: "

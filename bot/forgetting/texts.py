@@ -121,10 +121,10 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     lines = [f"I will forget {_what(wish, zone)}. That is {amounts(preview.counts)}. This cannot be undone."]
     if preview.lines and isinstance(wish, During | AboutTopic):
         lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
-    if preview.retold.count:
-        told = counted(preview.retold.count, "answer", "answers")
+    if preview.repetitions.count:
+        told = counted(preview.repetitions.count, "answer", "answers")
         lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
-        lines += _listed(preview.retold.lines, preview.retold.count)
+        lines += _listed(preview.repetitions.lines, preview.repetitions.count)
     if preview.related.count:
         may = counted(preview.related.count, "message", "messages")
         lines += ["", f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:"]

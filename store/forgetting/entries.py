@@ -18,9 +18,10 @@ from agent.memory.statements import read_statement as read_value
 from agent.memory.writing import fallen
 from agent.repeats import repeats_with
 from agent.stored_messages import Author
-from store import job_queue, rows
+from store import job_queue
 from store.forgetting.erase import mark_sweep_due
 from store.job_queue import job
+from store.json_columns import strings_in
 from store.memory import fact_index, fact_store, profiles
 from store.memory.fact_store import fact_ground
 from store.memory_tables import fact, profile, profile_entry, profile_source
@@ -116,7 +117,7 @@ def _summaries(connection: Connection, person: str, texts: Collection[str]) -> l
     joined = select(participant.c.conversation).where(participant.c.person == person)
     summaries = select(conversation.c.id, conversation.c.summary)
     nonempty = summaries.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
-    return [id_ for id_, summary in connection.execute(nonempty) if _any_quotes(rows.strings_in(summary), texts)]
+    return [id_ for id_, summary in connection.execute(nonempty) if _any_quotes(strings_in(summary), texts)]
 
 
 def _actions(connection: Connection, person: str, texts: Collection[str]) -> list[int]:
@@ -124,7 +125,7 @@ def _actions(connection: Connection, person: str, texts: Collection[str]) -> lis
     return [
         row.id
         for row in connection.execute(records)
-        if _any_quotes([row.thinking, *rows.strings_in(row.calls), *rows.strings_in(row.results)], texts)
+        if _any_quotes([row.thinking, *strings_in(row.calls), *strings_in(row.results)], texts)
     ]
 
 
@@ -132,7 +133,7 @@ def _drop_audited(connection: Connection, erasure: EntryErasure) -> None:
     """Clear the arguments of the person's tool calls that quote it. An undo does not restore them in the audit."""
     calls_ = select(tool_call.c.id, tool_call.c.arguments).where(tool_call.c.person == erasure.person)
     found = connection.execute(calls_.where(tool_call.c.arguments != "")).all()
-    for id_ in [row.id for row in found if _any_quotes(rows.strings_in(row.arguments), erasure.texts)]:
+    for id_ in [row.id for row in found if _any_quotes(strings_in(row.arguments), erasure.texts)]:
         drop_arguments(connection, tool_call.c.id == id_)
 
 

@@ -22,15 +22,16 @@ from agent.memory.documents import SHARING
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, ShownPage, ShownReply
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
-from store import job_queue, model_calls, rows, tool_calls
+from store import job_queue, model_calls, row_mapping, tool_calls
 from store.databases.database import is_postgresql
 from store.erased_ids import ErasedIds, erased
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
-from store.forgetting.retold import contexts
+from store.forgetting.repetitions import contexts
 from store.forgetting.selection import batches, in_batches, rows_in, select_rows, unasked, values_in
 from store.installations import erase_installations
 from store.job_queue import job
+from store.json_columns import NamedInProgress, json_text, read_pages, strings_in, without_quoted, write_ids
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
@@ -87,7 +88,7 @@ def delete_pages(connection: Connection, doomed: ErasureSet, now: datetime, *, w
     columns = select(turn.c.source, turn.c.channel, turn.c.pages)
     replies = [*rows_in(connection, columns, turn.c.id, answered)]
     pages = _pages(replies, ShownReply.PAGE)
-    ephemeral = sum(len(rows.read_pages(stored)) for _, _, stored in replies) - len(pages)
+    ephemeral = sum(len(read_pages(stored)) for _, _, stored in replies) - len(pages)
     asked = {item.turn for item in doomed.messages.values() if item.author == Author.PERSON}
     posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.kind == TurnKind.POSTED)
     pages += [ShownPage(*row) for row in rows_in(connection, posted, turn.c.id, asked)]
@@ -109,7 +110,7 @@ def _pages(shown: Iterable[Row[str, str, str]], what: ShownReply) -> list[ShownP
     return [
         ShownPage(source, channel, page, what)
         for source, channel, stored in shown
-        for page in rows.read_pages(stored)
+        for page in read_pages(stored)
         if not page.startswith(EPHEMERAL_PAGE)
     ]
 
@@ -144,9 +145,9 @@ def drop_records(connection: Connection, doomed: ErasureSet) -> tuple[int, froze
         deleted += drop(connection, action_record.c.turn, [ground.turn])
         tool_calls.drop_arguments(connection, tool_call.c.turn == ground.turn)
         values = {
-            "context_messages": rows.write_ids(ground.context - doomed.messages.keys()),
-            "given_messages": rows.write_ids(ground.given - doomed.messages.keys()),
-            "context_facts": rows.write_ids(ground.facts - doomed.facts),
+            "context_messages": write_ids(ground.context - doomed.messages.keys()),
+            "given_messages": write_ids(ground.given - doomed.messages.keys()),
+            "context_facts": write_ids(ground.facts - doomed.facts),
             "progress": "",
         }
         connection.execute(update(turn).where(turn.c.id == ground.turn).values(**values))
@@ -160,13 +161,13 @@ def restart_open_turns(connection: Connection, doomed: ErasureSet, texts: Collec
         if turn_id in doomed.turns:
             continue
         values: dict[str, object] = {}
-        sources = rows.NamedInProgress.read(progress).sources
-        if sources & doomed.messages.keys() or holds_any(rows.strings_in(progress), texts):
-            values = rows.restarted(turn.c.epoch + 1)
+        sources = NamedInProgress.read(progress).sources
+        if sources & doomed.messages.keys() or holds_any(strings_in(progress), texts):
+            values = row_mapping.restarted(turn.c.epoch + 1)
             drop(connection, consent.c.turn, [turn_id])
             tool_calls.drop_arguments(connection, tool_call.c.turn == turn_id)
             model_calls.settle(connection, turn.c.id == turn_id, now)
-        remaining = rows.without_quoted(payload, lambda quoted: holds_any([quoted], texts))
+        remaining = without_quoted(payload, lambda quoted: holds_any([quoted], texts))
         if remaining != payload:
             values["payload"] = remaining
         if values:
@@ -203,7 +204,7 @@ def drop_waiting(connection: Connection, conversations: Collection[str], message
             "actions": [row for row in deletion["actions"] if row["turn"] in kept_turns],
         }
         if remaining != deletion:
-            connection.execute(update(job).where(job.c.id == id_).values(payload=rows.json_text(remaining)))
+            connection.execute(update(job).where(job.c.id == id_).values(payload=json_text(remaining)))
 
 
 def waiting_words(payload: str) -> list[str]:
@@ -213,12 +214,12 @@ def waiting_words(payload: str) -> list[str]:
     json_columns = ("summaries", ("summary",)), ("actions", ("calls", "results"))
     plain = [row[name] for kind, names in text_columns for row in deletion.get(kind, []) for name in names]
     stored = [row[name] for kind, names in json_columns for row in deletion.get(kind, []) for name in names]
-    return list(filter(None, [*plain, *(text for json_ in stored for text in rows.strings_in(json_))]))
+    return list(filter(None, [*plain, *(text for json_ in stored for text in strings_in(json_))]))
 
 
 def summary_texts(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
     for stored in values_in(connection, conversation.c.summary, conversation.c.id, conversations):
-        yield from filter(None, rows.strings_in(stored))
+        yield from filter(None, strings_in(stored))
 
 
 def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
@@ -342,7 +343,7 @@ def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet
     found: list[tuple[int, list[str]]] = []
     for id_, kind, key, payload, is_named in connection.execute(query):
         waits = kind == plans.ERASE_ENTRIES
-        words = waiting_words(payload) if waits else list(rows.strings_in(payload))
+        words = waiting_words(payload) if waits else list(strings_in(payload))
         if is_named or (kind == plans.EDIT and key in edits) or holds_any(words, texts):
             found.append((id_, words))
     return [id_ for id_, _ in found], [word for _, words in found for word in words]
@@ -367,7 +368,7 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
     for id_, source, event_id, channel, message_id, *shown in turns:
         hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
         if id_ in doomed.turns:
-            hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.read_pages(ref))
+            hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in read_pages(ref))
     hashes -= set(values_in(connection, erased.c.hash, erased.c.hash, hashes))
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])

@@ -3,7 +3,7 @@
 Rules
   The reply of a turn is erased with its question. A turn is erased with its last message.
   Replies elsewhere that repeat an erased message are erased as well, and replies that repeat those
-  (`store.forgetting.retold`).
+  (`store.forgetting.repetitions`).
   A message that was only in the history of another person's reply does not count as a source of it.
 """
 
@@ -18,7 +18,7 @@ from sqlalchemy import Column, Connection, Row, and_, exists, func, select, upda
 
 from agent.memory import forgetting_plans as plans
 from agent.stored_messages import Author
-from store.forgetting.retold import KnownErasures, Retellings
+from store.forgetting.repetitions import KnownErasures, RepetitionFinder
 from store.forgetting.selection import (
     ForgottenMessage,
     Watch,
@@ -132,7 +132,7 @@ class ErasureSet:
     complete: bool
     scratch: frozenset[int] = frozenset()
     """The items of working sets that were drawn from erased messages."""
-    retold: frozenset[int] = frozenset()
+    repetitions: frozenset[int] = frozenset()
     """Those of `messages` that only repeat what the plan names."""
     related: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
     """Messages that may repeat it; they stay unless the person decides otherwise."""
@@ -168,8 +168,12 @@ def find_erasure_set(
     # all.
     names_memory = bool(named.facts or named.entries)
     since, first = (None, 0) if names_memory else (earliest(messages), min(messages, default=0))
-    retellings = Retellings(connection, _asker(plan), since, first, watch)
-    retold, related_messages, scratch = dict[int, ForgottenMessage](), dict[int, ForgottenMessage](), frozenset[int]()
+    finder = RepetitionFinder(connection, _asker(plan), since, first, watch)
+    repetitions, related_messages, scratch = (
+        dict[int, ForgottenMessage](),
+        dict[int, ForgottenMessage](),
+        frozenset[int](),
+    )
     fresh = KnownErasures(
         messages, facts_of(connection, messages, named.facts), named.entries | entries_reached(connection, messages)
     )
@@ -179,7 +183,7 @@ def find_erasure_set(
         not related
     )  # for the replies below all others: once and at the end, so that these lead to no further ones
     while (more := bool(fresh.messages or fresh.facts or fresh.entries)) or not searched:
-        found = retellings.of(fresh, messages) if more else retellings.below(messages)
+        found = finder.of(fresh, messages) if more else finder.below(messages)
         searched = searched or not more
         related_messages |= found.related
         new = found.erased | (found.related if related else {})
@@ -189,7 +193,7 @@ def find_erasure_set(
             new |= questions_of(connection, made)
         new |= _replies(connection, new)
         new = {id_: item for id_, item in new.items() if id_ not in messages}
-        retold |= new
+        repetitions |= new
         messages |= new
         scratch |= found.scratch
         new_facts = facts_of(connection, new, found.facts) - facts
@@ -197,10 +201,10 @@ def find_erasure_set(
         facts, entries = facts | fresh.facts, entries | fresh.entries
     turns, trimmed = _emptied(connection, messages)
     doubtful = {id_: item for id_, item in related_messages.items() if id_ not in messages}
-    doubtful = _with_derived(connection, retellings, doubtful, messages)
+    doubtful = _with_derived(connection, finder, doubtful, messages)
     if not related:
         falling = {**messages, **doubtful}
-        doubtful |= _with_derived(connection, retellings, retellings.below(falling).related, falling)
+        doubtful |= _with_derived(connection, finder, finder.below(falling).related, falling)
     # Scratch values last for days at most: those of a turn whose reply only may repeat something go, too.
     replies = (item for item in messages.values() if item.author == Author.BOT)
     scratch |= scratch_from(connection, chain(replies, doubtful.values()))
@@ -212,7 +216,7 @@ def find_erasure_set(
         entries=entries,
         complete=named.complete,
         scratch=scratch,
-        retold=frozenset(retold),
+        repetitions=frozenset(repetitions),
         schedules=schedules,
         related=doubtful,
         related_schedules=frozenset() if keeps_schedules else schedules_from(connection, doubtful) - schedules,
@@ -221,7 +225,7 @@ def find_erasure_set(
 
 def _with_derived(
     connection: Connection,
-    retellings: Retellings,
+    finder: RepetitionFinder,
     related: dict[int, ForgottenMessage],
     messages: Mapping[int, ForgottenMessage],
 ) -> dict[int, ForgottenMessage]:
@@ -232,7 +236,7 @@ def _with_derived(
         fresh = {id_: item for id_, item in fresh.items() if id_ not in {*messages, *found}}
         found |= fresh
         falling = KnownErasures(fresh, facts_of(connection, fresh), entries_reached(connection, fresh))
-        more = retellings.of(falling, {*messages, *found}, loosely=True)
+        more = finder.of(falling, {*messages, *found}, loosely=True)
         fresh = more.erased | more.related
     return found
 

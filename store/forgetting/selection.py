@@ -18,11 +18,12 @@ from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.stored_messages import Author
 from store.installations import installation
+from store.json_columns import read_json
+from store.json_lists import ids_in, texts_in
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message, person
 from store.preferences import preference
-from store.rows import ids_in, read_json, texts_in
 from store.schedule_table import schedule
 from store.search import index, passages
 from store.search.passages import document

@@ -53,7 +53,7 @@ from store.forgetting.erase import (
     thread_titles,
 )
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
-from store.forgetting.retold import Retellings
+from store.forgetting.repetitions import RepetitionFinder
 from store.job_queue import job
 from store.memory import fact_store, learning_marks
 from store.memory_tables import fact, profile_entry
@@ -243,7 +243,7 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
         counts["documents"] = documents
     if doomed.schedules:
         counts["schedules"] = len(doomed.schedules)
-    retold = _sample([doomed.messages[id_] for id_ in doomed.retold], plan.person)
+    repetitions = _sample([doomed.messages[id_] for id_ in doomed.repetitions], plan.person)
     related = _sample(doomed.related.values(), plan.person)
     own = select(schedule.c.words).where(schedule.c.person == plan.person).order_by(schedule.c.id).limit(LINES)
     may_repeat = [
@@ -253,7 +253,7 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
     left = selection.documents_left(connection, plan, doomed.messages.values())
     documents = plans.Sample(len(left), tuple(name[:LINE_CHARS] for name in left[:LINES]))
     shown = tuple(line[:LINE_CHARS] for line in lines)
-    return plans.Preview(counts, shown, _name(doomed), retold, related, documents)
+    return plans.Preview(counts, shown, _name(doomed), repetitions, related, documents)
 
 
 def _sample(messages: Collection[selection.ForgottenMessage], person: str) -> plans.Sample:
@@ -343,12 +343,12 @@ def _text(connection: Connection, channel: str, message_id: str) -> str | None:
 
 def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessage]) -> ErasureSet:
     """The rows to erase as if these messages were. `turns`: theirs that run or wait for the asker, and continue."""
-    retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
+    repetitions, scratch = RepetitionFinder(connection, "", earliest(found), min(found)).remembered(found)
     return ErasureSet(
         found,
         turns=_turns(connection, {item.turn for item in found.values()}, or_(turn.c.state == RUNNING, _ASIDE)),
         trimmed=frozenset(),
-        facts=facts_of(connection, found, retold),
+        facts=facts_of(connection, found, repetitions),
         entries=erasure_set.entries_reached(connection, found),
         complete=True,
         scratch=scratch,

@@ -22,8 +22,8 @@ from sqlmodel import Field
 from agent.memory.facts import plain_key
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read_statement, stem
 from store.databases.database import StorableText
+from store.json_lists import json_rows
 from store.memory_tables import fact
-from store.rows import json_rows
 from store.schema import TableRow, metadata
 
 

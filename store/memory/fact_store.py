@@ -50,11 +50,11 @@ from agent.memory.writing import (
 )
 from agent.stored_messages import Author
 from store.databases.database import SqlStore, in_order, reads, row_id, storable, writes
+from store.json_lists import ids_in_parameter, texts_in_parameter
 from store.memory import fact_index
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
 from store.message_tables import message, person
-from store.rows import ids_in_parameter, texts_in_parameter
 from store.schema import TableRow, metadata
 from store.search.text import index_words, telling_words
 

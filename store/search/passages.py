@@ -55,8 +55,9 @@ from agent.memory.documents import (
 )
 from store import job_queue
 from store.databases.database import StorableText, UtcDateTime, is_postgresql, row_id
+from store.json_lists import ids_in_parameter
 from store.message_tables import person, place
-from store.rows import OF_DOCUMENT, document_of, ids_in_parameter, page_columns
+from store.row_mapping import OF_DOCUMENT, document_of, page_columns
 from store.schema import NEVER_REUSED, TableRow, metadata
 from store.search.index import PASSAGES, Fts5Words, TsvectorWords
 from store.search.search import Forms, fused, word_forms

@@ -40,11 +40,11 @@ from sqlalchemy import (
 from agent.memory.periods import TimeSpan
 from agent.recall_query import Hit, RecallQuery
 from agent.stored_messages import Author
-from store import rows
+from store import row_mapping
 from store.conversations import stored_messages
 from store.databases.database import StorableText, is_postgresql
+from store.json_lists import ids_in_parameter, json_rows
 from store.message_tables import message, participant, person, place
-from store.rows import ids_in_parameter, json_rows
 from store.search import word_matching
 from store.search.index import PLACES
 from store.search.query import EVER, OF_SHARED, SHARED, Range, SearchQuery
@@ -567,5 +567,5 @@ def _recent(connection: Connection, query: RecallQuery, sought: SearchQuery) -> 
 
 def _hits(connection: Connection, best: Sequence[tuple[int, float]], shared: Container[int]) -> list[Hit]:
     found = connection.execute(STORED, {"wanted": [id_ for id_, _ in best]}).mappings().all()
-    stored = {row["id"]: rows.message(row) for row in found}
+    stored = {row["id"]: row_mapping.message(row) for row in found}
     return [Hit(stored[id_], score, id_ in shared) for id_, score in best]

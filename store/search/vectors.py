@@ -37,8 +37,8 @@ from sqlalchemy import (
 from agent.embeddings import Meaning, Unembedded
 from agent.stored_messages import Author
 from store.databases.database import BitString, SqlStore, is_postgresql, reads, writes
+from store.json_lists import ids_in_parameter
 from store.message_tables import embedding, message, participant, person
-from store.rows import ids_in_parameter
 from store.search.query import SearchQuery
 from store.search.text import index_words
 

@@ -34,7 +34,8 @@ from agent.progress import decode
 from agent.schedules.definitions import ScheduleKind, ScheduleState
 from agent.stored_messages import Author
 from agent.turn_records import Claim
-from store import job_queue, model_calls, rows, tool_calls
+from store import job_queue, model_calls, row_mapping, tool_calls
+from store.json_columns import is_withdrawn, mark_withdrawn
 from store.message_tables import message
 from store.schedule_table import schedule
 from store.search import index
@@ -88,7 +89,7 @@ def stopping(connection: Connection, owner: str) -> frozenset[int]:
 def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     """Those of `stopping` whose question was deleted."""
     own = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
-    return frozenset(row.id for row in connection.execute(own) if rows.is_withdrawn(row.payload))
+    return frozenset(row.id for row in connection.execute(own) if is_withdrawn(row.payload))
 
 
 def amend(connection: Connection, channel: str, message_id: str, indexed: IndexedText, job: Job | None = None) -> bool:
@@ -129,7 +130,7 @@ def _restart_put_aside(connection: Connection, channel: str, message_id: str) ->
     if any(result is not None for step in decode(found.progress).steps for result in step.results):
         return None
     model_calls.settle(connection, turn.c.id == found.id, found.time)
-    connection.execute(update(turn).where(turn.c.id == found.id).values(**rows.restarted(found.epoch + 1)))
+    connection.execute(update(turn).where(turn.c.id == found.id).values(**row_mapping.restarted(found.epoch + 1)))
     tool_calls.drop_arguments(connection, tool_call.c.turn == found.id)
     for column in (workspace.c.task_id, consent.c.turn):
         connection.execute(delete(column.table).where(column == found.id))
@@ -139,7 +140,7 @@ def _restart_put_aside(connection: Connection, channel: str, message_id: str) ->
 def set_text(connection: Connection, claim: Claim, indexed: IndexedText) -> None:
     """Set the transcript as the text of a running question, unless it was deleted meanwhile."""
     payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
-    if not rows.is_withdrawn(payload):
+    if not is_withdrawn(payload):
         index.change_text(connection, claim.message, claim.incoming.conversation, indexed)
 
 
@@ -170,7 +171,9 @@ def _withdraw(connection: Connection, channel: str, message_id: str, now: dateti
     turn_id, question_id, _ = question
     index.remove(connection, [question_id])
     connection.execute(delete(message).where(message.c.id == question_id))
-    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.ended_columns(now, Outcome.STOPPED)))
+    connection.execute(
+        update(turn).where(turn.c.id == turn_id).values(**row_mapping.ended_columns(now, Outcome.STOPPED))
+    )
     return True
 
 
@@ -192,7 +195,7 @@ def take_back(connection: Connection, person: str, conversation: str | None) -> 
     condition = true() if conversation is None else _turns_of(connection, conversation)
     found = connection.execute(select(turn.c.id, turn.c.payload).where(begun, condition).with_for_update()).all()
     for row in found:
-        values = {**STOPPED, "payload": rows.mark_withdrawn(row.payload)}
+        values = {**STOPPED, "payload": mark_withdrawn(row.payload)}
         connection.execute(update(turn).where(turn.c.id == row.id).values(**values))
     return [row.id for row in found]
 
@@ -210,7 +213,7 @@ def _mark_withdrawn(connection: Connection, channel: str, message_id: str, now: 
     ).one_or_none()
     if found is None:
         return False
-    values = {**STOPPED, "payload": rows.mark_withdrawn(found.payload)}
+    values = {**STOPPED, "payload": mark_withdrawn(found.payload)}
     connection.execute(update(turn).where(turn.c.id == found.id).values(**values))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
@@ -226,7 +229,7 @@ def is_deleted(connection: Connection, channel: str, message_id: str) -> bool:
     """Whether this question was deleted while its turn is open; its row is locked until the transaction ends."""
     open_turn = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state.in_((WAITING, RUNNING)))
     payloads = connection.execute(select(turn.c.payload).where(open_turn).with_for_update()).scalars()
-    return any(map(rows.is_withdrawn, payloads))
+    return any(map(is_withdrawn, payloads))
 
 
 def _find_waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:

@@ -16,7 +16,8 @@ from agent.memory.audience import label
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing, Waiting
-from store import rows
+from store import row_mapping
+from store.json_columns import NamedInProgress, is_text_only
 from store.message_tables import message
 from store.turn_tables import DONE, RUNNING, WAITING, turn
 
@@ -25,7 +26,7 @@ def has_joined(connection: Connection, conversation: str, asked: int) -> bool:
     """Whether the running turn of the conversation has read the question, and answers it."""
     running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
     begun = connection.execute(running).scalars()
-    return any(asked in rows.NamedInProgress.read(progress).joined for progress in begun)
+    return any(asked in NamedInProgress.read(progress).joined for progress in begun)
 
 
 JOIN_LIMIT: Final = 50
@@ -47,7 +48,7 @@ def waiting_to_join(connection: Connection, claim: Claim) -> list[Waiting]:
         same_asker = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
         asked_by_them = not TurnKind(row["kind"]).in_words_of_schedule
-        if not (same_asker and fresh and asked_by_them and rows.is_text_only(row["payload"])):
+        if not (same_asker and fresh and asked_by_them and is_text_only(row["payload"])):
             break
         found.append(Waiting(row["id"], row["question"], row["text"]))
     return found
@@ -59,12 +60,12 @@ def end_joined(connection: Connection, ended: int, closing: Closing, now: dateti
         unchanged = and_(message.c.id == joined.message, message.c.turn == joined.turn, message.c.text == joined.text)
         still_waiting = and_(turn.c.id == joined.turn, turn.c.state == WAITING, exists().where(unchanged))
         if connection.execute(
-            update(turn).where(still_waiting).values(**rows.ended_columns(now, closing.outcome))
+            update(turn).where(still_waiting).values(**row_mapping.ended_columns(now, closing.outcome))
         ).rowcount:
             connection.execute(update(message).where(message.c.id == joined.message).values(turn=ended))
 
 
-def quoted_messages(connection: Connection, named: rows.NamedInProgress) -> frozenset[int]:
+def quoted_messages(connection: Connection, named: NamedInProgress) -> frozenset[int]:
     """The messages that must still exist for this progress to be stored: all that it names, except those that joined
     and were then deleted, whose turns are over.
     """

@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, RowMapping, Select, and_, select, update
 
 from agent.stored_messages import Author
-from store import rows
+from store.json_columns import NamedInProgress
 from store.message_tables import message
 from store.turn_tables import RUNNING, WAITING, turn
 
@@ -58,7 +58,7 @@ def _joined_running(connection: Connection, conversation: str) -> frozenset[int]
     return frozenset(
         joined
         for progress in connection.execute(running).scalars()
-        for joined in rows.NamedInProgress.read(progress).joined.values()
+        for joined in NamedInProgress.read(progress).joined.values()
     )
 
 

@@ -29,9 +29,10 @@ from agent.state import SituationSummary, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
-from store import model_calls, rows, sharing, summaries, tool_calls, working_sets
+from store import model_calls, row_mapping, sharing, summaries, tool_calls, working_sets
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
+from store.json_columns import NamedInProgress, progress_calls
 from store.memory import fact_store, learning_marks, participants
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
@@ -106,7 +107,7 @@ def accept(
     if narrowing:
         restrict_place(connection, incoming.channel, incoming.place, incoming.time)
     readers = participants.upsert_participant(connection, incoming, audience, known)
-    values = rows.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
+    values = row_mapping.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
         incoming
     )
     turn_id = row_id(connection.execute(_NEW_TURN, values))
@@ -156,10 +157,10 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
 
     A message that had just joined and was then deleted unanswered is not counted: no work is based on it.
     """
-    named = rows.NamedInProgress.read(progress or "")
+    named = NamedInProgress.read(progress or "")
     if not _all_exist(connection, message, joining.quoted_messages(connection, named)):
-        model_calls.settle_claim(connection, claim, rows.progress_calls(progress or ""), claim.incoming.time)
-        _write(connection, claim, rows.restarted(claim.epoch + 1))
+        model_calls.settle_claim(connection, claim, progress_calls(progress or ""), claim.incoming.time)
+        _write(connection, claim, row_mapping.restarted(claim.epoch + 1))
         drop_workspace(connection, claim.turn)
         connection.execute(sa.delete(consent).where(consent.c.turn == claim.turn))
         tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
@@ -188,7 +189,7 @@ def finish(connection: sa.Connection, claim: Claim, closing: Closing, reply: Ind
 
 def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: IndexedText, now: datetime) -> None:
     model_calls.settle_claim(connection, claim, closing.calls, now)
-    _write(connection, claim, rows.ending(closing, now))
+    _write(connection, claim, row_mapping.ending(closing, now))
     if claim.epoch > 1:  # a killed process may have left questions
         connection.execute(sa.delete(open_question).where(open_question.c.turn == claim.turn))
     asked = _return_to_conversation(connection, claim)
@@ -226,7 +227,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     if closing.context_facts:
         fact_store.mark_used(connection, closing.context_facts, now)
     if closing.actions:
-        records = [rows.action(claim.turn, record, drawn) for record in closing.actions]
+        records = [row_mapping.action(claim.turn, record, drawn) for record in closing.actions]
         connection.execute(sa.insert(action_record), records)
     if closing.summary is not None and _may_store_summary(connection, asked, closing.summary, drawn):
         _merge_summary(connection, asked.conversation, audience, closing.summary)
@@ -282,8 +283,8 @@ def _merge_summary(connection: sa.Connection, conversation_id: str, audience: st
     same_readers = sa.and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
     stored = connection.execute(sa.select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
     if stored is not None:
-        merged = rows.summary(stored).merged(asdict(update_))
-        text = rows.summary_text(merged, rows.covered(stored))
+        merged = row_mapping.summary(stored).merged(asdict(update_))
+        text = row_mapping.summary_text(merged, row_mapping.covered(stored))
         connection.execute(sa.update(conversation).where(same_readers).values(summary=text))
 
 

@@ -21,8 +21,9 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, union, upd
 from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.documents import SHARING
 from agent.memory.profile import LEARNING, Partition
-from store import job_queue, model_calls, preferences, rows
+from store import job_queue, model_calls, preferences, row_mapping
 from store.job_queue import job
+from store.json_columns import json_text, read_json
 from store.memory.fact_store import fact_ground
 from store.memory.profiles import remove_entries
 from store.memory_tables import fact, profile, profile_entry, profile_source
@@ -83,7 +84,7 @@ def _restart_turns(connection: Connection, channel: str, wide: Collection[str], 
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
         same_turn = turn.c.id == id_
         model_calls.settle(connection, same_turn, now)
-        values = rows.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
+        values = row_mapping.restarted(turn.c.epoch + 1) if state == RUNNING else {"progress": "", "run_at": None}
         changed = _with_team(payload, place.within_team)
         connection.execute(update(turn).where(same_turn, turn.c.state == state).values(payload=changed, **values))
         connection.execute(delete(workspace).where(workspace.c.task_id == id_))
@@ -92,8 +93,8 @@ def _restart_turns(connection: Connection, channel: str, wide: Collection[str], 
 
 
 def _with_team(payload: str, team: str | None) -> str:
-    values = rows.read_json(payload)
-    return rows.json_text({**values, "within_team": team}) if isinstance(values, dict) else payload
+    values = read_json(payload)
+    return json_text({**values, "within_team": team}) if isinstance(values, dict) else payload
 
 
 def _to_learn(connection: Connection, channel: str, wide: Collection[str]) -> list[tuple[str, str]]:

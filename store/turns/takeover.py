@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from agent.events import Outcome
 from agent.stored_messages import Author
-from store import rows
+from store.json_columns import read_pages
 from store.message_tables import message
 from store.turn_tables import RUNNING, WAITING, turn
 
@@ -55,4 +55,4 @@ def pages_of_ended(connection: sa.Connection, number: int) -> tuple[str, ...] | 
     found = connection.execute(sa.select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
     if found is None:
         return ()
-    return None if found.state in {WAITING, RUNNING} else tuple(rows.read_pages(found.pages))
+    return None if found.state in {WAITING, RUNNING} else tuple(read_pages(found.pages))

@@ -33,7 +33,7 @@ from agent.incoming import Incoming
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Claiming, Load
-from store import rows
+from store import row_mapping
 from store.databases.database import StorableText, UtcDateTime, is_postgresql
 from store.message_tables import message, person
 from store.turn_tables import RUNNING, WAITING, turn
@@ -183,11 +183,11 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
     ) is not None:
         try:
             row = connection.execute(_claim_query(), {"chosen": chosen}).mappings().one()
-            claimed = _kind_of_earlier_program(rows.claim(row, owner))
+            claimed = _kind_of_earlier_program(row_mapping.claim(row, owner))
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(
-                sa.update(turn).where(turn.c.id == chosen).values(**rows.ended_columns(now, Outcome.REFUSED))
+                sa.update(turn).where(turn.c.id == chosen).values(**row_mapping.ended_columns(now, Outcome.REFUSED))
             )
             continue
         values = {

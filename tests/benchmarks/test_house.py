@@ -302,7 +302,7 @@ async def renewed():
 def looked():
     pass
 """,
-    "store/rows.py": """
+    "store/row_mapping.py": """
 def on_thread(engine):
     def write(text):
         with engine.begin() as connection:

@@ -26,12 +26,13 @@ from agent.shown_replies import ReplyVerdict
 from agent.state import SituationSummary
 from agent.stored_messages import Author, StoredMessage
 from agent.turn_records import Accepted, Claim, Claiming, Closing
-from store import conversations, rows
+from store import conversations, row_mapping
 from store.databases.database import Database, DatabaseFiles, OutageLog
 from store.databases.sqlite import store_error
 from store.engine import Prepared, Store, prepare, store_on
 from store.erased_ids import ErasedIds
 from store.job_queue import job
+from store.json_columns import read_pages
 from store.memory import fact_store
 from store.memory_tables import fact
 from store.message_tables import conversation, message, person
@@ -271,7 +272,7 @@ class StoreInMemory(Store):
     def summaries_kept(self) -> dict[str, SituationSummary]:
         """Return the summaries by conversation."""
         found = self.database.now(lambda connection: connection.execute(select(conversation)).all())
-        return {row.id: rows.summary(row.summary) for row in found}
+        return {row.id: row_mapping.summary(row.summary) for row in found}
 
     @property
     def facts_kept(self) -> list[Fact]:
@@ -316,10 +317,10 @@ def _turns(connection: Connection) -> list[StoredTurn]:
     return [_turn(row) for row in found.values()]
 
 
-def _turn(row: rows.Row) -> StoredTurn:
+def _turn(row: row_mapping.Row) -> StoredTurn:
     return StoredTurn(
         id=row["id"],
-        incoming=rows.claim(row, "").incoming,
+        incoming=row_mapping.claim(row, "").incoming,
         message=row["question"] or 0,
         state=row["state"],
         epoch=row["epoch"],
@@ -327,13 +328,13 @@ def _turn(row: rows.Row) -> StoredTurn:
         progress=row["progress"],
         reply_ref=row["reply_ref"],
         stopping=row["stopping"],
-        pages=tuple(rows.read_pages(row["pages"])),
+        pages=tuple(read_pages(row["pages"])),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
     )
 
 
 def _messages(connection: Connection) -> list[tuple[int, StoredMessage]]:
-    return [(row["turn"], rows.message(row)) for row in connection.execute(_MESSAGES).mappings()]
+    return [(row["turn"], row_mapping.message(row)) for row in connection.execute(_MESSAGES).mappings()]
 
 
 def _schedules(connection: Connection) -> list[Schedule]:

@@ -15,7 +15,7 @@ from bot.chat.notes import EndedTurn
 from bot.chat.reply.live import LiveReply
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
-from store import rows
+from store import row_mapping
 from store.engine import Store
 from store.message_tables import conversation, message
 from store.turn_tables import turn
@@ -53,7 +53,7 @@ def fill(connection: Connection, messages: int, words: str) -> None:
     for table, values in ((turn, turns), (message, said_)):
         for at in range(0, len(values), AT_ONCE):
             connection.execute(insert(table), values[at : at + AT_ONCE])
-    connection.execute(update(conversation).values(summary=rows.summary_text(SUMMARY)))
+    connection.execute(update(conversation).values(summary=row_mapping.summary_text(SUMMARY)))
 
 
 async def prompt_of(store: Store, words: str, messages: int) -> list[str]:

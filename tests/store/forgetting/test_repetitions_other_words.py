@@ -76,7 +76,7 @@ async def test_what_recall_gave_and_the_bot_told_in_other_words_falls(either: St
     ill = await answered(either, said(ILL, conversation="health"), "noted")
     await told(either, "what do I have?", "An inflamed liver.", given_by_tool=(ill.message,))
     preview = await either.forgetting.preview(THREAD)
-    assert (preview.retold.count, preview.retold.lines) == (1, ("An inflamed liver.",))
+    assert (preview.repetitions.count, preview.repetitions.lines) == (1, ("An inflamed liver.",))
     await forget(either)
     assert await texts(either) == ["what do I have?"]
 
@@ -101,7 +101,7 @@ async def test_what_memory_carried_along_and_nothing_tells_of_is_for_its_person_
     ill = await answered(either, said(ILL, conversation="health"), "noted")
     await told(either, "may I drink?", "Not with that organ.", carried=(ill.message,))
     preview = await either.forgetting.preview(THREAD)
-    assert (preview.retold.count, preview.related.count) == (0, 1)
+    assert (preview.repetitions.count, preview.related.count) == (0, 1)
     assert preview.related.lines == ("Not with that organ.",)
     assert (await forget(either)).related == 1
     assert await texts(either) == ["may I drink?", "Not with that organ."]
@@ -137,7 +137,7 @@ async def test_what_was_told_to_somebody_else_falls_and_what_they_said_stays(eit
     boat = await answered(either, said(ILL, conversation="health", place=CLUB), "noted")
     await told(either, "how is Ann?", "Her organ hurts.", given_by_tool=(boat.message,), person="ben")
     preview = await either.forgetting.preview(THREAD)
-    assert (preview.retold.count, preview.retold.lines) == (1, ())
+    assert (preview.repetitions.count, preview.repetitions.lines) == (1, ())
     await forget(either, related=True)
     assert await texts(either) == ["how is Ann?"]
 
@@ -223,7 +223,7 @@ async def test_the_answer_below_one_that_falls_is_listed_whatever_its_words_and_
 ) -> None:
     await told_below(either)
     preview = await either.forgetting.preview(THREAD)
-    assert (preview.retold.lines, preview.related.lines) == (("An inflamed liver.",), ("Not with that organ.",))
+    assert (preview.repetitions.lines, preview.related.lines) == (("An inflamed liver.",), ("Not with that organ.",))
     assert (await forget(either)).related == preview.related.count == 1
     assert await texts(either) == ["what do I have?", "may I drink?", "Not with that organ.", "is it noon?", "Almost."]
 
@@ -440,7 +440,7 @@ async def test_each_way_of_being_told_is_found(way: Way) -> None:
             await life.live(talk)
         plan = OneThread("ann", frozenset({"club"}))
         preview = await store.forgetting.preview(plan)
-        assert (preview.retold.count, preview.related.count) == ((1, 0) if way == "tool" else (0, 2))
+        assert (preview.repetitions.count, preview.related.count) == ((1, 0) if way == "tool" else (0, 2))
         assert preview.counts["schedules"] == (2 if way == "tool" else 1)
         assert way == "tool" or "reminder001lemon" in preview.related.lines
         await store.forgetting.forget(plan, START, related=True)

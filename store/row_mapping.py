@@ -1,160 +1,23 @@
-"""Conversions between rows and values. Pure."""
+"""Conversions between rows and the values of `agent`. Pure."""
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any, Final, TypeAlias
-
-from sqlalchemy import JSON, BindParameter, ColumnElement, Integer, Select, Text, bindparam, cast, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.incoming import Attachment, Incoming, Person, Quoted
 from agent.memory.audience import WIDE, Place, audience_of
 from agent.memory.documents import LOOK_EVERY, Document, LinkedPage
-from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
-from agent.progress import decode
-from agent.state import ActionRecord, SituationSummary, Workspace
+from agent.messages import Depth, Image, ResultStatus, ToolCall, ToolResult
+from agent.state import ActionRecord, SituationSummary
 from agent.stored_messages import Author, StoredMessage, Thread
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing
-from store.databases.database import storable
-
-# JSON columns: read, searched and rewritten without building the objects that were stored. Pure.
-#
-# JSON is written with non-ASCII characters unescaped, so that the search for proof in
-# `store.forgetting.sql_forgetting` sees one form of each word. JSON of another version may have another structure: it
-# is read as far as possible.
-
-WITHDRAWN: Final = "withdrawn"  # The key in the payload of a turn whose question was deleted
-
-
-def json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def read_json(stored: str) -> Json:
-    """The value of stored JSON; invalid JSON is returned as one string."""
-    try:
-        return json.loads(stored)
-    except ValueError:
-        return stored
-
-
-def strings_in(stored: str) -> Iterator[str]:
-    """Every string inside a JSON value, without object keys."""
-    return _strings(read_json(stored))
-
-
-def read_ids(stored: str) -> frozenset[int]:
-    """The ids of a `context_…` column."""
-    return frozenset(json.loads(stored))
-
-
-def write_ids(values: Iterable[int]) -> str:
-    """The inverse of `read_ids`."""
-    return json_text(sorted(set(values)))
-
-
-def read_pages(stored: str) -> list[str]:
-    """The page ids in `pages`, or in the `reply_ref` of a running turn; [] if a surface stores another form."""
-    return [page for page in _items(read_json(stored)) if isinstance(page, str)]
-
-
-_WORKSPACE: Final = tuple(each.name for each in fields(Workspace))
-
-
-@dataclass(frozen=True, slots=True)
-class NamedInProgress:
-    """What a turn's `progress` names: the messages that its tools returned (`given`), all that it quotes, draws on or
-    that joined it (`sources`); of those that `joined`, the turns by message id; and its newest workspace.
-    """
-
-    given: frozenset[int]
-    sources: frozenset[int]
-    joined: Mapping[int, int]
-    workspace: Workspace | None
-
-    @classmethod
-    def read(cls, progress: str) -> "NamedInProgress":
-        """Read `steps[].results[].sources`, `steps[].joined[]`, `context[]` and `steps[].workspace`."""
-        stored = read_json(progress)
-        steps = _items(_field(stored, "steps"))
-        results = [result for step in steps for result in _items(_field(step, "results"))]
-        found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
-        given = frozenset(id_ for id_ in found if isinstance(id_, int))
-        joined = [item for step in steps for item in _items(_field(step, "joined"))]
-        named = [*(_field(item, "message") for item in joined), *_items(_field(stored, "context"))]
-        pairs = [(_field(item, "message"), _field(item, "turn")) for item in joined]
-        workspaces = (_field(step, "workspace") for step in reversed(steps))
-        newest = next((workspace for workspace in workspaces if isinstance(workspace, dict)), None)
-        return cls(
-            given=given,
-            sources=given | frozenset(id_ for id_ in named if isinstance(id_, int)),
-            joined={message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)},
-            workspace=None if newest is None else Workspace(*(str(newest.get(name, "")) for name in _WORKSPACE)),
-        )
-
-
-def progress_calls(progress: str) -> tuple[ModelCall, ...]:
-    """The model calls in a turn's `progress`; () if it cannot be read."""
-    try:
-        return decode(progress).calls
-    except ValueError:
-        return ()
-
-
-def is_text_only(payload: str) -> bool:
-    """Whether a question came without quoted messages, images and files."""
-    values = read_json(payload)
-    return not any(_items(_field(values, name)) for name in ("quoted", "images", "files"))
-
-
-def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
-    """`payload` without the quoted entries for whose text `gone` is true; unchanged if there are none."""
-    values = read_json(payload)
-    entries = _items(_field(values, "quoted"))
-    staying = [entry for entry in entries if not gone(str(_field(entry, "text")))]
-    if not isinstance(values, dict) or len(staying) == len(entries):
-        return payload
-    return json_text({**values, "quoted": staying})
-
-
-def is_withdrawn(payload: str) -> bool:
-    """Whether the question was deleted while its turn ran."""
-    return _field(read_json(payload), WITHDRAWN) is True
-
-
-def mark_withdrawn(payload: str) -> str:
-    """The payload, marked as that of a turn whose question was deleted."""
-    values = read_json(payload)
-    return json_text({**(values if isinstance(values, dict) else {}), WITHDRAWN: True})
-
-
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _field(value: Json, name: str) -> Json:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _strings(value: Json) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            yield from (text for inner in value.values() for text in _strings(inner))
-        case list():
-            yield from (text for inner in value for text in _strings(inner))
-        case _:
-            return
-
+from store.json_columns import WITHDRAWN, json_text, write_ids
 
 RESULT_CHARS: Final = 1_000  # Of a tool's result in an action record (seed 002)
 TITLE_CHARS: Final = 80
@@ -386,65 +249,3 @@ def page_columns(web: LinkedPage | None, *, first: bool = False) -> dict[str, An
         return {"address": ""}
     after = LOOK_EVERY * (0.5 + int(web.digest[:4] or "8000", 16) / 0x10000) if first else LOOK_EVERY
     return asdict(web) | {"due": web.seen + after}
-
-
-# Many values to and from the database as one JSON text. Pure.
-#
-# Why: each element of an expanding IN is a parameter, and each row a Python object that costs more than finding it;
-# with hundreds of either that is most of the time of a search.
-
-
-class _Items(FunctionElement[str]):
-    """A table with the elements of a JSON array in its column `value`."""
-
-    inherit_cache = True
-
-
-class json_rows(FunctionElement[str]):  # noqa: N801 -- used as a function, like those of `func`
-    """A JSON array, as text, with an array of these columns for each row."""
-
-    inherit_cache = True
-
-
-@compiles(_Items)
-def _items_of(items: _Items, compiler: SQLCompiler, **options: object) -> str:
-    return f"json_each({compiler.process(items.clauses, **options)})"
-
-
-@compiles(_Items, "postgresql")
-def _items_on_postgresql(items: _Items, compiler: SQLCompiler, **options: object) -> str:
-    return f"json_array_elements_text({compiler.process(items.clauses, **options)})"
-
-
-@compiles(json_rows)
-def _gather(columns: json_rows, compiler: SQLCompiler, **options: object) -> str:
-    return f"json_group_array(json_array({compiler.process(columns.clauses, **options)}))"
-
-
-@compiles(json_rows, "postgresql")
-def _gather_on_postgresql(columns: json_rows, compiler: SQLCompiler, **options: object) -> str:
-    return f"coalesce(json_agg(json_build_array({compiler.process(columns.clauses, **options)})), '[]')::text"
-
-
-def ids_in_parameter(name: str) -> Select[int]:
-    """The ids in the list parameter `name`, for `in_`."""
-    return select(cast(_elements(bindparam(name, type_=JSON)), Integer))
-
-
-def texts_in_parameter(name: str) -> Select[str]:
-    """The texts in the list parameter `name`, for `in_`."""
-    return select(cast(_elements(bindparam(name, type_=JSON)), Text))
-
-
-def ids_in(values: Sequence[int]) -> Select[int]:
-    """These ids, for `in_`."""
-    return select(cast(_elements(bindparam(None, list(values), type_=JSON)), Integer))
-
-
-def texts_in(values: Sequence[str]) -> Select[str]:
-    """These texts, for `in_`."""
-    return select(cast(_elements(bindparam(None, list(map(storable, values)), type_=JSON)), Text))
-
-
-def _elements(listed: BindParameter[Any]) -> ColumnElement[Any]:
-    return _Items(listed).table_valued("value").c.value

@@ -90,7 +90,7 @@ async def test_answers_that_greet_and_close_alike_do_not_fall_with_one_another(
     at = list(TOPICS).index(forgotten)
     plan: ForgettingPlan = await life.deletion(at) if deleted else thread(forgotten)
     if not deleted:
-        assert (await either.forgetting.preview(thread(forgotten))).retold.count == 0
+        assert (await either.forgetting.preview(thread(forgotten))).repetitions.count == 0
     assert proved(await either.forgetting.forget(plan, START))
     left = {conversation: await life.texts(conversation) for conversation in TOPICS if conversation != forgotten}
     assert left == {one: [TOPICS[one][0], STOCK.format(TOPICS[one][1])] for one in left}
@@ -102,7 +102,7 @@ async def test_a_newcomers_second_answer_does_not_fall_by_the_footer_of_the_firs
     await life.told("What is a yawl?", f"You wrote: “What is a yawl?” {NOTICE}", "boats")
     await life.told("Is bread vegan?", f"You wrote: “Is bread vegan?” {NOTICE}", "bread")
     preview = await either.forgetting.preview(thread("boats"))
-    assert (preview.retold.count, preview.related.count) == (0, 1)
+    assert (preview.repetitions.count, preview.related.count) == (0, 1)
     receipt = await either.forgetting.forget(thread("boats"), START)
     assert (proved(receipt), receipt.related) == (True, 1)
     assert len(await life.texts("bread")) == 2
@@ -141,7 +141,7 @@ async def test_what_quotes_the_bots_own_words_falls_where_enough_was_said_to_kno
     _, reply = await life.told("How do I get away?", STOCK.format(told), "away")
     await life.told("Where was that?", STOCK.format(f"As I said: {told}"), "again", of=(reply,))
     await life.told("Is it far?", STOCK.format("A mile."), "far", of=(reply,))
-    assert (await either.forgetting.preview(thread("away"))).retold.count == 1
+    assert (await either.forgetting.preview(thread("away"))).repetitions.count == 1
     await either.forgetting.forget(thread("away"), START)
     assert (await life.texts("again"), len(await life.texts("far"))) == (["Where was that?"], 2)
 
@@ -165,7 +165,7 @@ async def test_what_the_question_itself_quotes_proves_nothing(either: Store) -> 
     pasted = "the mooring in Piraeus costs forty euros a night"
     await life.told(f"Note this: {pasted}", "Noted.", "boats")
     await life.told(f"Translate: {pasted}", f"You wrote: {pasted}", "words")
-    assert (await either.forgetting.preview(thread("boats"))).retold.count == 0
+    assert (await either.forgetting.preview(thread("boats"))).repetitions.count == 0
 
 
 async def test_one_deleted_answer_leaves_those_below_it_that_close_alike(either: Store) -> None:

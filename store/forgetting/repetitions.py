@@ -38,8 +38,8 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Select, and_, select
 
 from agent.stored_messages import Author
-from store import rows
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
+from store.json_columns import NamedInProgress, read_ids
 from store.memory import fact_store, participants
 from store.memory_tables import fact, profile_entry, profile_source
 from store.message_tables import message
@@ -225,7 +225,7 @@ class KnownErasures:
 
 
 @dataclass(frozen=True, slots=True)
-class Retold:
+class Repetitions:
     """Replies that are erased with it (`erased`), messages that may repeat it (`related`), and the facts, items of
     working sets and schedules that turns have drawn from it.
     """
@@ -278,7 +278,7 @@ def contexts(connection: Connection, since: datetime | None) -> Iterable[TurnGro
     if since is not None:
         query = query.where(turn.c.ended >= since - CLOCKS)
     for turn_id, conversation, *held in connection.execute(query.order_by(turn.c.ended, turn.c.id)):
-        yield TurnGrounds(turn_id, conversation, *map(rows.read_ids, held))
+        yield TurnGrounds(turn_id, conversation, *map(read_ids, held))
 
 
 def running(connection: Connection) -> Iterable[TurnGrounds]:
@@ -286,11 +286,11 @@ def running(connection: Connection) -> Iterable[TurnGrounds]:
     begun = select(turn.c.id, turn.c.conversation, turn.c.progress)
     open_ = begun.where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress != "")
     for turn_id, conversation, progress in connection.execute(open_).all():
-        named = rows.NamedInProgress.read(progress)
+        named = NamedInProgress.read(progress)
         yield TurnGrounds(turn_id, conversation, named.sources, named.given)
 
 
-class Retellings:
+class RepetitionFinder:
     """Finds what repeats the erased messages of one plan. `asker`: the person whose plan it is, "" if it is no
     person's. `first`: messages with a lower id are older than all erased ones.
     """
@@ -309,7 +309,7 @@ class Retellings:
         self._reached_facts = set[int]()
         self._reached_turns = list[TurnGrounds]()
 
-    def of(self, fresh: KnownErasures, messages: Collection[int], *, loosely: bool = False) -> Retold:
+    def of(self, fresh: KnownErasures, messages: Collection[int], *, loosely: bool = False) -> Repetitions:
         """What repeats the newly found `fresh`, besides `messages`, which are erased anyway.
 
         `loosely`: a reply to which memory carried an erased text is erased, whatever its words. Then nearly all
@@ -351,18 +351,18 @@ class Retellings:
                         related[id_] = item
                     case _:
                         pass
-        return Retold(repeated, related, *self._remembered(affected, erased))
+        return Repetitions(repeated, related, *self._remembered(affected, erased))
 
-    def below(self, messages: Mapping[int, ForgottenMessage]) -> Retold:
+    def below(self, messages: Mapping[int, ForgottenMessage]) -> Repetitions:
         """The next replies below those of these messages, to the same people, that had them in their histories."""
         related = dict[int, ForgottenMessage]()
         if self._asker:
             above = self._replies_above(messages)
             contexts_of = rows_in(self._connection, select(turn.c.id, turn.c.context_messages), turn.c.id, above)
-            drawn = {turn_id for turn_id, held in contexts_of if not above[turn_id].isdisjoint(rows.read_ids(held))}
+            drawn = {turn_id for turn_id, held in contexts_of if not above[turn_id].isdisjoint(read_ids(held))}
             found = messages_in(self._connection, message.c.turn, drawn, message.c.author == Author.BOT)
             related = {id_: item for id_, item in found.items() if id_ not in messages}
-        return Retold({}, related, frozenset(), frozenset(), frozenset())
+        return Repetitions({}, related, frozenset(), frozenset(), frozenset())
 
     def _replies_above(self, messages: Mapping[int, ForgottenMessage]) -> dict[int, set[int]]:
         """Those of these messages that are replies, by the turns that replied next, to the same people."""
