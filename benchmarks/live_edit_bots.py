@@ -25,7 +25,7 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import point_at
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.slack.api import SlackApi, web_client
-from bot.platforms.slack.settings import Streaming
+from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.settings.secret import Secret
 from tests.fakes import discord_bot, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -80,7 +80,7 @@ async def _product_on_slack(load: Load, streaming: Streaming) -> Run:
     async with (
         FakeSlack(clock) as slack,
         _answering(spoken, clock) as host,
-        slack_bot.serving(slack, host, streaming=streaming),
+        slack_bot.serving(slack, host, chosen=SlackSettings(stream=streaming)),
     ):
         for person, channel in _slack_places(slack, load.replies):
             await slack.say(person, channel, f"<@{BOT_USER}> {QUESTION}")

@@ -72,7 +72,7 @@ def slack_settings(settings: Settings) -> SlackOptions:
         managers=settings.slack.managers,
         groups=_groups(settings.access.allow, *settings.access.model_access.values()),
         denied=_groups(settings.access.deny),
-        streaming=settings.slack.stream,
+        chosen=settings.slack,
     )
 
 

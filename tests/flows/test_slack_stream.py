@@ -12,7 +12,7 @@ from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import Tool, ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from bot.platforms.slack.settings import Streaming
+from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.platforms.slack.streams import AGE_S, END_BYTES, MAX_BYTES
 from bot.platforms.slack.surface import STREAM_LIMITS
 from tests.fakes.answers import answer_of
@@ -76,7 +76,7 @@ class World:
     @asynccontextmanager
     async def running(self, streaming: Streaming = Streaming.DIRECT) -> AsyncGenerator[None, None]:
         host = turns_host(self.store, self.model, self.slack.clock, tools=self.tools, limits=MANY)
-        async with serving(self.slack, host, streaming=streaming), host.turns.serving():
+        async with serving(self.slack, host, chosen=SlackSettings(stream=streaming)), host.turns.serving():
             yield
 
     async def answered(self, turns: int = 1) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias, TypeVar
 
 from agent.errors import CogencyError
 from bot.budgets.budgets import Budget
-from bot.platforms.slack.settings import Streaming
+from bot.platforms.slack.settings import SlackSettings
 from bot.settings.secret import Secret
 
 PLATFORM: Final = "slack"  # Sources, and ids of people, begin with it: "slack:T0123", "slack:T0123:U0123"
@@ -129,7 +129,8 @@ class SlackOptions:
     groups: frozenset[str] = frozenset()  # Ids (S…) of user groups that the operator's lists name as roles
     # Those of them whose members are kept out. If Slack does not list the members, every person counts as one.
     denied: frozenset[str] = frozenset()
-    streaming: Streaming = Streaming.DIRECT
+    chosen: SlackSettings = field(default_factory=SlackSettings)
+    """The operator's settings for Slack as they are. A setting that depends on no other is read here."""
 
     @property
     def named_groups(self) -> frozenset[str]:

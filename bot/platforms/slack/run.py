@@ -212,7 +212,7 @@ def _build_parts(
     best_effort, membership = BestEffortCalls(api, clock), SlackMembership(api, me)
     budgets = MethodRates(f"{me.source} {me.bot}", host.platforms.replicas)
     sessions = AgentSessions(best_effort, clock, budgets.rate(Method.SET_SESSION, BEGINS_PER_MINUTE))
-    workspace = SurfaceParts(api, me, clock, settings.streaming, budgets)
+    workspace = SurfaceParts(api, me, clock, settings.chosen, budgets)
     host.platforms.register_surface(me.source, SlackSurfaces(host, workspace, sessions))
     host.platforms.ask_readers(me.source, membership)
     guests = Guests(api, me, clock)

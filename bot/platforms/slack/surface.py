@@ -45,7 +45,7 @@ from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.reply_buttons import button_rows
 from bot.platforms.slack.retraction import FACTS, without
-from bot.platforms.slack.settings import Streaming
+from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.streams import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.surroundings import message_at
@@ -106,7 +106,7 @@ class SurfaceParts:
     api: SlackApi
     me: SlackBot
     clock: Clock
-    streaming: Streaming = Streaming.DIRECT
+    settings: SlackSettings = field(default_factory=SlackSettings)
     budgets: MethodRates = field(default_factory=MethodRates)
     features: FeatureSupport = field(default_factory=FeatureSupport)
 
@@ -278,7 +278,7 @@ class SlackSurface:
 
     def _may_stream(self) -> bool:
         now = self._workspace.clock.monotonic()
-        match self._workspace.streaming:
+        match self._workspace.settings.stream:
             case Streaming.OFF:
                 return False
             case Streaming.DIRECT:
@@ -286,7 +286,7 @@ class SlackSurface:
             case Streaming.EVERYWHERE:
                 is_enabled = True
             case _:
-                assert_never(self._workspace.streaming)
+                assert_never(self._workspace.settings.stream)
         is_enabled = is_enabled and self._to.scheduled != ScheduleKind.WORK  # a stream lives for minutes
         supported = self._workspace.features.has(Method.START_STREAM, self._to.channel, now)
         return is_enabled and bool(self._to.thread_ts) and supported
