@@ -41,6 +41,19 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
 )
 
 
+# The commands with a section on the page that shows a person what concerns them, in the order of the page.
+HOME: Final[tuple[AnyCommand, ...]] = (
+    MEMORY_COMMAND,
+    FORGET_COMMAND,
+    SCHEDULES_COMMAND,
+    USAGE_COMMAND,
+    BUDGET_COMMAND,
+    MODEL_COMMAND,
+    POLICY_COMMAND,
+    OPERATOR_COMMAND,
+)
+
+
 def form_named(name: str) -> tuple[AnyCommand, PanelForm] | None:
     """Return a form, with the command whose words it makes."""
     return next(((command, form) for command in COMMANDS for form in command.forms if form.name == name), None)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bot.budgets import texts as budgets_texts
 from bot.budgets.report import account_text
 from bot.budgets.service import BudgetService, read_budget_request
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
-from bot.chat.commands.declaration import Command, CommandCall
+from bot.chat.commands.declaration import Command, CommandCall, HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
 
 CHOOSE = "Please choose whose budget it is."
@@ -67,8 +68,14 @@ CHANGE = PanelForm(
     mistakes=_mistakes,
 )
 
+
+async def _home(visit: HomeVisit) -> HomeContent:
+    return HomeContent(await visit.panel())
+
+
 COMMAND = declaration.Command(
     name="budget",
+    home=HomeSection(title="", show=_home),
     summary="Show what you may spend today; operators see and change all budgets",
     run=show,
     suggests={"words": _whose},
@@ -89,8 +96,14 @@ async def usage(budgets: BudgetService, call: CommandCall) -> Panel:
     return Panel(account_text(await budgets.usage(call.caller.person.id)))
 
 
+async def _usage_home(visit: HomeVisit) -> HomeContent:
+    panel = await visit.panel()
+    return HomeContent(panel, empty=panel.text == budgets_texts.NOTHING_SPENT)
+
+
 USAGE_COMMAND = Command(
     name="usage",
+    home=HomeSection(title=budgets_texts.HOME_USAGE, show=_usage_home),
     summary="Show what your questions took today and this month",
     run=usage,
     phrases=("show usage", "show my usage"),

@@ -1,9 +1,10 @@
 """What a command answers: text, menus, forms and files, whatever the platform makes of them."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from bot.chat.texts import commands as command_texts
 
@@ -133,6 +134,20 @@ class Panel:
     refused: bool = False
 
 
+_PAGE: Final = re.compile(r"page ([0-9]{1,9})")
+
+
+def page_words(page: int) -> str:
+    """Return the words that show this page of a command's list, from 1."""
+    return f"page {page}"
+
+
+def page_of(words: str) -> int | None:
+    """Return the inverse of `page_words`; None for other words."""
+    found = _PAGE.fullmatch(words)
+    return max(1, int(found[1])) if found else None
+
+
 def page_part(page: int, pages: int, usage: str = "") -> PanelPart:
     """Return the number of a list's page (from 1), with buttons for its neighbours; or only the text `usage`, with
     {page}, {pages} and {another}, for platforms without buttons.
@@ -140,5 +155,5 @@ def page_part(page: int, pages: int, usage: str = "") -> PanelPart:
     if usage:
         return PanelPart(usage.format(page=page, pages=pages, another=page % pages + 1))
     neighbours = {command_texts.EARLIER_PAGE: page - 1, command_texts.NEXT_PAGE: page + 1}
-    actions = [PanelAction(label, f"page {other}") for label, other in neighbours.items() if 1 <= other <= pages]
+    actions = [PanelAction(label, page_words(other)) for label, other in neighbours.items() if 1 <= other <= pages]
     return PanelPart(command_texts.PAGE.format(page=page, pages=pages), tuple(actions))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
+from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.answers import ForgetAnswer, ForgetProgress, ForgetQuestions
@@ -134,10 +135,16 @@ SOMETHING_ELSE = PanelForm(
     words=lambda filled: scoped(filled["words"], filled["scope"]),
 )
 
+
+async def _home(_: HomeVisit) -> HomeContent:
+    return HomeContent(Panel(forgetting_texts.FORGET_SECTION, choices(thread=False)))
+
+
 FORGET_COMMAND = declaration.Command(
     name="forget",
     summary="Forget what you told me",
     run=forget,
+    home=HomeSection(title=forgetting_texts.HOME_FORGET, show=_home),
     suggests={"what": _forget_words},
     forms=(SOMETHING_ELSE,),
     arguments=(

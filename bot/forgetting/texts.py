@@ -22,6 +22,8 @@ _KINDS = {
 }
 # As previews and receipts count those in which something falls.
 THREADS = "conversations"
+HOME_FORGET = "Forget what I told you"
+FORGET_SECTION = "You see what it is, and how much, before anything is erased."
 
 
 def amounts(counts: Mapping[str, int]) -> str:

@@ -1,13 +1,28 @@
 """`/memory`: what the bot remembers about a person, and their decisions about it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
+from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands import declaration
-from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelFile, PanelForm, PanelPart, page_part
+from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
+from bot.chat.panels import (
+    FieldKind,
+    Filled,
+    FormField,
+    Panel,
+    PanelAction,
+    PanelFile,
+    PanelForm,
+    PanelPart,
+    page_part,
+    page_words,
+)
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
-from bot.memory.listing import entry_line
+from bot.memory.listing import entry_line, lasting_text
 from bot.memory.service import FACT_CHARS, MemoryService
 
 FILE_NAME = "what-i-know.json"
@@ -30,7 +45,7 @@ def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool
         return Panel(answer.text, file=PanelFile(FILE_NAME, answer.file))
     if answer.opened:
         (entry,) = answer.entries
-        back = PanelAction("Back", view.page_words(answer.page))
+        back = PanelAction("Back", page_words(answer.page))
         return Panel(entry_line(entry), (*_entry_actions(entry), back))
     undo = (PanelAction("Undo", view.undo_words(answer.undo)),) if answer.undo else ()
     parts = [_entry_part(entry, chars) for entry in answer.entries]
@@ -89,12 +104,40 @@ async def _words_offered(*_: object) -> Sequence[str]:
     return WORDS
 
 
+# Begins the list while learning is paused, and the answers that only say whether the bot learns: on the page about a
+# person, a line below the list says so.
+_IS_PAUSED: Final = lasting_text([view.PauseLearning()])
+_PAUSE_ANSWERS: Final = frozenset(
+    memory_texts.pause_text(on=on, here=False, for_everybody=False) for on in (True, False)
+)
+
+
+async def _home(visit: HomeVisit) -> HomeContent:
+    panel = await visit.panel(page_words(visit.page))
+    learns = visit.choices.get(PAUSE) != PAUSED
+    learning = (
+        PanelAction(memory_texts.STOP_LEARNING, "pause") if learns else PanelAction(memory_texts.LEARN_AGAIN, "resume")
+    )
+    return HomeContent(
+        replace(panel, text=panel.text.removeprefix(_IS_PAUSED).strip()),
+        memory_texts.LEARNING_ON if learns else memory_texts.LEARNING_OFF,
+        (learning, PanelAction(memory_texts.EXPORT_BUTTON, "export")),
+        empty=not panel.parts,
+    )
+
+
+def _home_news(text: str) -> str:
+    news = text.removesuffix(_IS_PAUSED).strip()
+    return "" if news in _PAUSE_ANSWERS else news
+
+
 COMMAND = declaration.Command(
     name="memory",
     summary="See what I remember about you, and decide about it",
     run=show,
     suggests={"words": _words_offered},
     prefills={CORRECT.name: _words_now},
+    home=HomeSection(title=memory_texts.HOME_MEMORY, show=_home, news=_home_news),
     forms=(CORRECT,),
     arguments=(
         declaration.Argument(

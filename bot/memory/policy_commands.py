@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from agent.memory.writing import POLICY_AUTHORITY
 from bot.chat.commands import declaration
+from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
 from bot.memory import policies
 from bot.memory import texts as memory_texts
@@ -86,10 +87,16 @@ REMOVE_POLICY = PanelForm(
     mistakes=_remove_policy_mistakes,
 )
 
+
+async def _home(visit: HomeVisit) -> HomeContent | None:
+    return None if visit.guest else HomeContent(await visit.panel())
+
+
 POLICY_COMMAND = declaration.Command(
     name="policy",
     summary="Show what holds for everybody here; managers set and remove it",
     run=show_policy,
+    home=HomeSection(title=memory_texts.HOME_POLICIES, show=_home, long=True),
     suggests={"words": _policy_words},
     arguments=(declaration.Argument("words", "list, history, set NAME: WHAT HOLDS, or remove 3"),),
     scope=declaration.CommandScope.SERVERS,

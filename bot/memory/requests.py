@@ -173,10 +173,6 @@ def everywhere_words(key: str, *, on: bool) -> str:
     return f"{'everywhere' if on else 'here'} {key}"
 
 
-def page_words(page: int) -> str:
-    return f"page {page}"
-
-
 _REF: Final = re.compile(r"\d{1,9}|[a-z]:[\w-]{1,80}", re.ASCII)
 _HERE: Final = frozenset({"here", "in this channel"})
 _EVERYBODY: Final = frozenset({"here for everybody", "here for everyone", "in this channel for everybody"})

@@ -8,6 +8,15 @@ from bot.chat.texts.formatting import counted
 from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED
 
 # What was remembered
+HOME_MEMORY = "What I remember about you"
+LEARNING_ON = "I may learn from what you write to me."
+LEARNING_OFF = (
+    "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
+)
+EXPORT_BUTTON = "Send me all of it as a file"
+STOP_LEARNING = "Stop learning"
+LEARN_AGAIN = "Learn again"
+HOME_POLICIES = "What holds for everybody"
 
 
 def withheld_text(count: int) -> str:

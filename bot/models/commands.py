@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from bot.chat.askers import Requester
-from bot.chat.commands.declaration import Argument, Command, CommandCall
+from bot.chat.commands.declaration import Argument, Command, CommandCall, HomeContent, HomeSection, HomeVisit
 from bot.chat.commands.talking import model_select, open_models
 from bot.chat.panels import Panel, PanelPart
-from bot.chat.ports import ModelChoices
+from bot.chat.ports import ModelChoices, ModelMenu
 from bot.chat.texts import replies as reply_texts
 from bot.models import texts as models_texts
 
@@ -15,9 +15,28 @@ async def show_model(models: ModelChoices, call: CommandCall) -> Panel:
     requester = await call.caller.requester()
     if name := call.words.strip(" `"):
         await models.choose(requester, models_texts.chosen_model(name))
-    menu = await models.menu(requester)
-    text = menu.sentence or reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
-    return Panel(text, parts=(PanelPart(select=model_select(menu)),) if menu.allowed else ())
+    return model_panel(await models.menu(requester), with_names=not call.pressed)
+
+
+def model_panel(menu: ModelMenu, *, with_names: bool) -> Panel:
+    """Return the model, and a menu of others. `with_names`: the text lists them, too, and how to write the command."""
+    if menu.sentence or not menu.allowed:
+        return Panel(menu.sentence or reply_texts.model_text(menu.current, menu.why, (), ""))
+    text = (
+        reply_texts.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
+        if with_names
+        else reply_texts.model_in_use(menu.current, menu.why)
+    )
+    return Panel(text, parts=(PanelPart(select=model_select(menu)),))
+
+
+async def _home(visit: HomeVisit) -> HomeContent:
+    return HomeContent(await visit.panel(pressed=True))
+
+
+def _no_news(_: str) -> str:
+    """The menu shows what was chosen."""
+    return ""
 
 
 async def _choices(models: ModelChoices, requester: Requester, given: Mapping[str, str]) -> Sequence[str]:
@@ -29,6 +48,7 @@ MODEL_COMMAND = Command(
     name="model",
     summary="Show or choose the model that answers you",
     run=show_model,
+    home=HomeSection(title=models_texts.HOME_MODEL, show=_home, news=_no_news),
     suggests={"name": _choices},
     arguments=(Argument("name", f"The model; “{reply_texts.USUAL}” goes back to the usual one", hint="[name]"),),
     means=lambda words, _: len(words.split()) <= 1,

@@ -3,6 +3,8 @@
 from agent.providers.catalog import Endpoint
 from bot.chat.texts.replies import USUAL
 
+HOME_MODEL = "The model that answers you"
+
 
 def chosen_model(words: str) -> str:
     """The name that somebody wrote, for `ModelChoices.choose`; "" is the usual one."""

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
-from bot.chat.panels import Panel
+from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
+from bot.chat.panels import Panel, PanelAction
+from bot.operators import texts as operators_texts
 from bot.operators.service import OperatorService
 
 REPORT = "report"  # Shows the report itself instead of a link
@@ -19,10 +21,18 @@ async def _offered(service: OperatorService, requester: Requester, _: Mapping[st
     return (REPORT,) if service.operates(requester.person) else ()
 
 
+async def _home(visit: HomeVisit) -> HomeContent | None:
+    report = await visit.panel(REPORT)
+    if report.refused:
+        return None
+    return HomeContent(Panel(report.text, (PanelAction(operators_texts.OPEN_OPERATOR_PAGE),)))
+
+
 OPERATOR_COMMAND = declaration.Command(
     name="operator",
     summary="For operators: a link to the page that shows how the bot does",
     run=show,
+    home=HomeSection(title=operators_texts.HOME_OPERATORS, show=_home),
     suggests={"words": _offered},
     arguments=(declaration.Argument("words", "report: the bot's health and spending, right here", hint="[report]"),),
     bare=False,

@@ -203,3 +203,5 @@ OPERATOR_PAGE = (
 
 
 HEALTH_PORT = "COGENCY_HEALTH names {host}:{port}, where nothing can listen now: choose another port."
+HOME_OPERATORS = "For operators"
+OPEN_OPERATOR_PAGE = "Open the operators' page"

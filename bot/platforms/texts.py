@@ -165,25 +165,7 @@ WELCOME = (
     "I keep what you write to me, and may learn from it what helps me to help you. Below you see what that is, and can "
     "correct it, have it forgotten, or stop the learning."
 )
-FORGET_SECTION = "You see what it is, and how much, before anything is erased."
-LEARNING_ON = "I may learn from what you write to me."
-LEARNING_OFF = (
-    "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
-)
 TRY_AGAIN = "Try again"
-STOP_LEARNING = "Stop learning"
-LEARN_AGAIN = "Learn again"
-HOME_MEMORY = "What I remember about you"
-HOME_SCHEDULES = "At a time"
-HOME_FORGET = "Forget what I told you"
-HOME_USAGE = "Your usage and budget"
-HOME_MODEL = "The model that answers you"
-EARLIER_PAGE = "Earlier page"
-NEXT_PAGE = "Next page"
-HOME_POLICIES = "What holds for everybody"
-HOME_OPERATORS = "For operators"
-OPEN_OPERATOR_PAGE = "Open the operators' page"
-EXPORT_BUTTON = "Send me all of it as a file"
 
 # The terminal
 

@@ -6,8 +6,19 @@ from agent.errors import Refused
 from agent.schedules.definitions import ScheduleState
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
+from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
 from bot.chat.host import ScheduleNotes
-from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm, PanelPart, page_part
+from bot.chat.panels import (
+    FieldKind,
+    Filled,
+    FormField,
+    Panel,
+    PanelAction,
+    PanelForm,
+    PanelPart,
+    page_part,
+    page_words,
+)
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.schedules import texts as schedule_texts
@@ -84,7 +95,7 @@ def schedule_panel(answer: ScheduleAnswer, *, buttons: bool = True) -> Panel:
     if answer.pages > 1:
         parts += (page_part(answer.page, answer.pages, "" if buttons else schedule_texts.PAGE_OF),)
     actions = tuple(action for entry in confirmed for action in entry_actions(entry))
-    return Panel(text, actions, parts, refused=answer.refused)
+    return Panel(text, actions, parts, page=answer.page, refused=answer.refused)
 
 
 def entry_actions(schedule: ShownSchedule) -> tuple[PanelAction, ...]:
@@ -168,6 +179,10 @@ def _is_order(words: str) -> bool:
             return False
 
 
+async def _home(visit: HomeVisit) -> HomeContent:
+    return HomeContent(await visit.panel(page_words(visit.page) if visit.page > 1 else ""))
+
+
 REMIND_COMMAND = declaration.Command(
     name="remind",
     summary="Remind you of something at a time that you name",
@@ -187,6 +202,7 @@ REMIND_COMMAND = declaration.Command(
 )
 COMMAND = declaration.Command(
     name="schedules",
+    home=HomeSection(title=schedule_texts.HOME_SCHEDULES, show=_home),
     summary="See what I do for you at a time; pause, change or cancel it",
     run=show,
     suggests={"words": _offered},

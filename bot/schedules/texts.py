@@ -86,6 +86,7 @@ WORK_STAYS = "Long work goes on as it began, or is stopped: `/schedules cancel {
 REST_PAUSED, REST_ENDED = "paused", "ended"
 NOTHING_SEEN = "What I am to look at first cannot be seen now with `{tool}`."
 IN_CHANNEL = "in <#{channel}>"
+HOME_SCHEDULES = "At a time"
 
 
 def entry(number: int, kind: ScheduleKind, when: str, where: str, words: str) -> str:

@@ -9,6 +9,7 @@ from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.tools import Asker
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
+from bot.memory import texts as memory_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.options import Ranks
@@ -68,12 +69,12 @@ async def test_somebody_chooses_the_model_that_answers_them() -> None:
 async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        pressed = await fake.press(BO, panel, platforms_texts.STOP_LEARNING)
+        pressed = await fake.press(BO, panel, memory_texts.STOP_LEARNING)
         await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
         host.chosen_for[f"discord:{BO}"] = {PAUSE: PAUSED}
         panel = await opened(fake)
         assert "I learn nothing" in seen(panel)
-        await fake.press(BO, panel, platforms_texts.LEARN_AGAIN)
+        await fake.press(BO, panel, memory_texts.LEARN_AGAIN)
         await fake.until(lambda: len(host.asked_for_memory) == 2)
         assert [words for _, words in host.asked_for_memory] == ["pause", "resume"]
 

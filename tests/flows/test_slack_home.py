@@ -21,7 +21,7 @@ from bot.budgets.commands import CHANGE
 from bot.memory import texts as memory_texts
 from bot.memory.listing import PAGE
 from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
-from bot.platforms import texts as platforms_texts
+from bot.operators import texts as operators_texts
 from bot.platforms.slack import home
 from bot.schedules import texts as schedule_texts
 from tests.fakes.fast_clock import FastClock
@@ -169,15 +169,15 @@ async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(offi
 
 
 async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
-    assert platforms_texts.LEARNING_ON in await office.looks(office.ann)
+    assert memory_texts.LEARNING_ON in await office.looks(office.ann)
     await office.ann.click("Stop learning")
-    await office.ann.changed(platforms_texts.LEARNING_OFF)
+    await office.ann.changed(memory_texts.LEARNING_OFF)
     for seen in (office.ann.text, await office.looks(office.ann)):
-        assert platforms_texts.LEARNING_OFF in seen
+        assert memory_texts.LEARNING_OFF in seen
         assert "paused" not in seen
         assert "stopped learning" not in seen
     await office.ann.click("Learn again")
-    await office.ann.changed(platforms_texts.LEARNING_ON)
+    await office.ann.changed(memory_texts.LEARNING_ON)
     assert "learn again" not in office.ann.text
 
 
@@ -215,7 +215,7 @@ async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Offi
 
 async def test_an_operator_gets_a_link_to_their_page_and_nobody_else_does(office: Office) -> None:
     await office.looks(office.boss)
-    await office.boss.click(platforms_texts.OPEN_OPERATOR_PAGE)
+    await office.boss.click(operators_texts.OPEN_OPERATOR_PAGE)
     await office.boss.changed("Open the operators' page>")
     found = re.search(r"<http://127\.0\.0\.1:8090/enter/([\w-]{43})\|", office.boss.text)
     assert found is not None
@@ -233,4 +233,4 @@ async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office
     before = len(office.slack.state.ephemerals)
     await office.slack.command(office.ann.user, office.general, "/memory", "pause")
     await office.slack.until(lambda: len(office.slack.state.ephemerals) > before)
-    assert platforms_texts.LEARNING_OFF in await office.looks(office.ann)
+    assert memory_texts.LEARNING_OFF in await office.looks(office.ann)

@@ -189,6 +189,62 @@ BuildForm: TypeAlias = Callable[[ServiceT, CommandCall], Awaitable[PanelForm]]
 Press: TypeAlias = Callable[[ServiceT, PressedReply], Awaitable[PanelAction]]
 
 
+# --------------------------------------------------------------------------------------------------
+# The page that shows a person what concerns them, where a platform has one (Slack's Home tab).
+
+
+@dataclass(frozen=True, slots=True)
+class HomeVisit:
+    """A person opens the page. `page`: the one that the section's list shows, from 1. `guest`: they are no full member
+    of the team. `choices`: what they chose, by the choices' names. `run`: runs the section's command.
+    """
+
+    caller: Caller
+    page: int
+    guest: bool
+    choices: Mapping[str, str]
+    run: Callable[[CommandCall], Awaitable[Panel]]
+
+    async def panel(self, words: str = "", *, pressed: bool = False) -> Panel:
+        """Return what the command answers. Raises CogencyError."""
+        return await self.run(CommandCall(words=words, caller=self.caller, pressed=pressed))
+
+
+@dataclass(frozen=True, slots=True)
+class HomeContent:
+    """`note`: a small line below the panel, and `actions` the buttons below it. `empty`: it shows nothing yet that the
+    bot knows of the person.
+    """
+
+    panel: Panel
+    note: str = ""
+    actions: tuple[PanelAction, ...] = ()
+    empty: bool = True
+
+
+def whole_answer(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeSection:
+    """What the page shows of a command, whose answers to its buttons stand there, too.
+
+    `title`: "" to go on in the section before. `show`: its content; None for those who do not see it; it may raise
+    CogencyError. `news`: what is shown of an answer, without the content that ends it; "" if the content says it all.
+    `long`: whether its text may be long, and is shown in pages.
+    """
+
+    title: str
+    show: Callable[[HomeVisit], Awaitable[HomeContent | None]]
+    news: Callable[[str], str] = whole_answer
+    long: bool = False
+
+
+# --------------------------------------------------------------------------------------------------
+# The command.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command(Generic[ServiceT]):
     """`ServiceT`: what its functions need of the running bot; `object` for nothing."""
@@ -208,6 +264,7 @@ class Command(Generic[ServiceT]):
     presses: Mapping[ReplyAction, Press[ServiceT]] = field(default_factory=dict[ReplyAction, Press[ServiceT]])
     """Buttons below replies that lead to it: each returns the button of one of its own panels that is pressed instead,
     by its words, and with the form that it opens, if any."""
+    home: HomeSection | None = None
     arguments: tuple[Argument, ...] = ()
     open_to_all: bool = False
     """Whether people whom the bot does not answer may use it, too, without a limit."""

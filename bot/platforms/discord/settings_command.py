@@ -19,6 +19,7 @@ from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect
 from bot.chat.ports import ModelMenu
 from bot.chat.texts.formatting import zone_names
 from bot.memory import commands as memory
+from bot.memory import texts as memory_texts
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.caller import DiscordCaller, discord_caller, is_direct, zone_part
@@ -92,7 +93,7 @@ def settings_panel(
         zone_part(own.get(ZONE, ""), ZONE, now),
         PanelPart(
             platforms_texts.LEARNING_NOW.format(learning=learning),
-            (PanelAction(platforms_texts.LEARN_AGAIN if paused else platforms_texts.STOP_LEARNING, "learning"),),
+            (PanelAction(memory_texts.LEARN_AGAIN if paused else memory_texts.STOP_LEARNING, "learning"),),
         ),
         PanelPart(
             platforms_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),

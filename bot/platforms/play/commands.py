@@ -43,6 +43,7 @@ from bot.chat.waiting import waiting_panel
 from bot.commands import COMMANDS as DECLARED
 from bot.commands import form_named
 from bot.memory import commands as memory
+from bot.memory import texts as memory_texts
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import PlayAddress, budget_ids, conversation_of, read_message
@@ -65,7 +66,7 @@ async def show_settings(host: Host, call: CommandCall) -> Panel:
         await host.commands[memory.COMMAND.name].run(call)
     paused = (await host.preferences.all_of(caller.person.id)).get(PAUSE) == PAUSED
     learning = platforms_texts.LEARNS_NOTHING if paused else platforms_texts.LEARNS_FROM_YOU
-    change = platforms_texts.LEARN_AGAIN if paused else platforms_texts.STOP_LEARNING
+    change = memory_texts.LEARN_AGAIN if paused else memory_texts.STOP_LEARNING
     learns = PanelPart(
         platforms_texts.LEARNING_NOW.format(learning=learning), (PanelAction(change, "resume" if paused else "pause"),)
     )

@@ -3,38 +3,23 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
 from agent.errors import CogencyError, Refused
-from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
-from bot.budgets import commands as budget
-from bot.budgets import texts as budgets_texts
-from bot.budgets.commands import USAGE_COMMAND
 from bot.chat.askers import Requester
-from bot.chat.commands import talking
-from bot.chat.commands.declaration import AnyCommand, Caller, CommandCall
+from bot.chat.commands.declaration import AnyCommand, Caller, HomeContent, HomeSection, HomeVisit
 from bot.chat.host import Host
 from bot.chat.logs import severity
-from bot.chat.panels import Panel, PanelAction
-from bot.chat.ports import ModelMenu
-from bot.commands import form_named
-from bot.forgetting.commands import FORGET_COMMAND, choices
-from bot.memory import commands as memory
-from bot.memory import requests as view
-from bot.memory import texts as memory_texts
-from bot.memory.listing import lasting_text
-from bot.memory.policy_commands import POLICY_COMMAND
-from bot.memory.requests import PauseLearning, ShowMemory, read_memory_request
-from bot.models.commands import MODEL_COMMAND
-from bot.operators.commands import OPERATOR_COMMAND, REPORT
+from bot.chat.panels import Panel, page_of
+from bot.chat.texts import commands as command_texts
+from bot.commands import HOME, form_named
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import panels
 from bot.platforms.slack.api import SlackApi, SlackError, SlackLimited, number, text
@@ -46,7 +31,6 @@ from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ShownTo, panel_blocks, pressed_command
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
-from bot.schedules import commands as remind
 
 # The Home tab as Slack's view, and the parsing of its events. Pure.
 #
@@ -57,64 +41,48 @@ from bot.schedules import commands as remind
 
 HOME_ACTION: Final = "cogency_home"
 VIEW: Final = "cogency_home"
-_POLICIES: Final = f"{HOME_ACTION}:policies"
+_PAGES: Final = f"{HOME_ACTION}:page"
 _AGAIN: Final = f"{HOME_ACTION}:again"
 
 SECTIONS: Final = 4  # Of one text: a longer one is hard to read here; the command shows all of it
-# More than a page of the list has. With their buttons they leave half of Slack's hundred blocks to the rest.
+# More than a page of a list has. With their buttons they leave half of Slack's hundred blocks to the rest.
 ENTRIES: Final = 20
-POLICIES_CHARS: Final = 1_500  # Of one page of policies: about ten of them
-_PAUSED: Final = lasting_text([PauseLearning()])  # Begins a list of memories then; the tab says so below the list
+PAGE_CHARS: Final = 1_500  # Of one page of a long text: about ten policies
 
-
-class Part(StrEnum):
-    """A section of the tab."""
-
-    TOP = "top"
-    MEMORY = "memory"
-    FORGETTING = "forgetting"
-    SCHEDULES = "schedules"
-    USAGE = "usage"
-    MODEL = "model"
-    POLICIES = "policies"
-    OPERATING = "operating"
+# The page that each section shows, from 1, by the names of their commands; those not named show their first.
+Pages: TypeAlias = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The answer to an action, as Markdown, shown in the section of that action. `below`: its blocks."""
+    """The answer to an action, as Markdown, shown in the section of its command; "" at the top. `below`: its blocks.
 
-    part: Part
+    `failed`: nothing was done, and the text says why.
+    """
+
+    command: str
     text: str
     below: tuple[Json, ...] = ()
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
-    """The page that each list shows, from 1."""
+class ShownSection:
+    """A section of the tab, and its content for this person."""
 
-    memory: int = 1
-    policies: int = 1
-
-    def encode(self) -> str:
-        return json.dumps(asdict(self))
+    command: AnyCommand
+    section: HomeSection
+    content: HomeContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HomeContent:
-    """Everything that the tab shows. `policies`: None for guests. `report`: None for all but operators."""
+class HomePage:
+    """Everything that the tab shows."""
 
     user: str
     bot: str
     prefix: str
-    memory: Panel
-    learns: bool
-    schedules: Panel
-    usage: Panel
-    budget: Panel
-    models: ModelMenu
-    policies: Panel | None
-    report: str | None
+    sections: Sequence[ShownSection]
     pages: Pages
     news: News | None = None
 
@@ -125,40 +93,46 @@ def read_home_opened(body: JsonObject) -> ReplyTo | None:
     user, kind, tab = text(event, "user"), text(event, "type"), text(event, "tab")
     if not user or (kind, tab) != ("app_home_opened", "home"):
         return None
-    return ReplyTo("", user, home=text(event, "view", "private_metadata") or Pages().encode())
+    return ReplyTo("", user, home=text(event, "view", "private_metadata") or encode_pages({}))
+
+
+def encode_pages(pages: Pages) -> str:
+    return json.dumps(dict(pages), sort_keys=True)
 
 
 def pages_of(encoded: str) -> Pages:
-    """Return the inverse of `Pages.encode`; the first pages for anything else."""
+    """Return the inverse of `encode_pages`, without first pages; none for anything else."""
     try:
         value: Json = json.loads(encoded)
     except ValueError:
-        return Pages()
-    return Pages(max(1, number(value, "memory")), max(1, number(value, "policies")))
+        return {}
+    pages = {command.name: number(value, command.name) for command in HOME}
+    return {name: page for name, page in pages.items() if page > 1}
 
 
 def pages_after(action: JsonObject, pages: Pages) -> Pages:
     """Return the pages to show after a click on one of the tab's own buttons."""
-    page = number(button_payload(action), "page")
-    return replace(pages, policies=page) if page and text(action, "action_id").startswith(_POLICIES) else pages
+    payload = button_payload(action)
+    page, name = number(payload, "page"), text(payload, "section")
+    return {**pages, name: page} if page and text(action, "action_id").startswith(_PAGES) else pages
 
 
-def part_of(body: JsonObject) -> Part:
-    """Return the section to which a click or a window belongs."""
+def command_of(body: JsonObject) -> str:
+    """Return the name of the command to which a click or a window belongs; "" for none."""
     actions = body.get("actions")
     action = text(actions[0], "action_id") if isinstance(actions, list) and actions else ""
     found = form_named(text(body, "view", "callback_id").removeprefix(f"{panels.FORM}:"))
     command = pressed_command(action) or (found[0] if found else None)
-    return _PARTS.get(command.name, Part.TOP) if command else Part.TOP
+    return command.name if command else ""
 
 
-def home_view(content: HomeContent) -> JsonObject:
+def home_view(page: HomePage) -> JsonObject:
     """Return the whole tab."""
-    is_new = not content.memory.parts and content.usage.text == budgets_texts.NOTHING_SPENT
-    welcome = [_section(platforms_texts.WELCOME.format(bot=content.bot))] if is_new else []
-    every = (_memory, _forgetting, _schedules, _usage, _model, _policies, _operating)
-    parts = [part(content) for part in every]
-    return _view(content.pages, [*welcome, *_news(content, Part.TOP), *(block for part in parts for block in part)])
+    is_new = all(shown.content.empty for shown in page.sections)
+    welcome = [_section(platforms_texts.WELCOME.format(bot=page.bot))] if is_new else []
+    is_above = page.news is not None and page.news.command not in {shown.command.name for shown in page.sections}
+    above = _news(page, page.news.text) if page.news is not None and is_above else []
+    return _view(page.pages, [*welcome, *above, *(block for shown in page.sections for block in _blocks(page, shown))])
 
 
 def error_view(sentence: str, pages: Pages) -> JsonObject:
@@ -168,102 +142,47 @@ def error_view(sentence: str, pages: Pages) -> JsonObject:
 
 def closed_view(sentence: str) -> JsonObject:
     """Return the tab for a person whom the bot does not answer."""
-    return _view(Pages(), _texts(sentence))
+    return _view({}, _texts(sentence))
 
 
-def _memory(content: HomeContent) -> list[Json]:
-    listed = replace(content.memory, parts=content.memory.parts[:ENTRIES])
-    stop, go_on = (
-        PanelAction(platforms_texts.STOP_LEARNING, "pause"),
-        PanelAction(platforms_texts.LEARN_AGAIN, "resume"),
-    )
-    deciding = Panel("", (stop if content.learns else go_on, PanelAction(platforms_texts.EXPORT_BUTTON, "export")))
+def _blocks(page: HomePage, shown: ShownSection) -> list[Json]:
+    content = shown.content
+    panel = replace(content.panel, parts=content.panel.parts[:ENTRIES])
+    words = named(panel.text, page.prefix)
     return [
-        _header(platforms_texts.HOME_MEMORY),
-        *_news(content, Part.MEMORY),
-        *_texts(named(listed.text.removeprefix(_PAUSED).strip(), content.prefix)),
-        *_below(listed, memory.COMMAND, content.user),
-        _context(platforms_texts.LEARNING_ON if content.learns else platforms_texts.LEARNING_OFF),
-        *_below(deciding, memory.COMMAND, content.user),
+        *([_header(shown.section.title)] if shown.section.title else []),
+        *_news_of(page, shown),
+        *(_text_page(words, shown.command.name, page.pages) if shown.section.long else _texts(words)),
+        *_below(panel, shown.command, page.user),
+        *([_context(content.note)] if content.note else []),
+        *_below(Panel("", content.actions), shown.command, page.user),
     ]
 
 
-def _forgetting(content: HomeContent) -> list[Json]:
-    return [
-        _header(platforms_texts.HOME_FORGET),
-        _section(platforms_texts.FORGET_SECTION),
-        *_below(Panel("", choices(thread=False)), FORGET_COMMAND, content.user),
-        *_news(content, Part.FORGETTING),
-    ]
-
-
-def _schedules(content: HomeContent) -> list[Json]:
-    return [
-        _header(platforms_texts.HOME_SCHEDULES),
-        *_news(content, Part.SCHEDULES),
-        *_texts(named(content.schedules.text, content.prefix)),
-        *_below(content.schedules, remind.COMMAND, content.user),
-    ]
-
-
-def _usage(content: HomeContent) -> list[Json]:
-    return [
-        _header(platforms_texts.HOME_USAGE),
-        *_news(content, Part.USAGE),
-        *_texts(named(f"{content.usage.text}\n\n{content.budget.text}", content.prefix)),
-        *_below(content.budget, budget.COMMAND, content.user),
-    ]
-
-
-def _model(content: HomeContent) -> list[Json]:
-    return [
-        _header(platforms_texts.HOME_MODEL),
-        *_news(content, Part.MODEL),
-        *_below(Panel("", parts=(talking.model_part(content.models),)), MODEL_COMMAND, content.user),
-    ]
-
-
-def _policies(content: HomeContent) -> list[Json]:
-    if content.policies is None:
-        return []
-    pages = pieces(mrkdwn(named(content.policies.text, content.prefix)), POLICIES_CHARS)
-    page = max(1, min(content.pages.policies, len(pages)))
-    around = {platforms_texts.EARLIER_PAGE: page - 1, platforms_texts.NEXT_PAGE: page + 1}
+def _text_page(words: str, name: str, pages: Pages) -> list[Json]:
+    """Return one page of a long text, with buttons for its neighbours."""
+    parts = pieces(mrkdwn(words), PAGE_CHARS)
+    page = max(1, min(pages.get(name, 1), len(parts)))
+    around = {command_texts.EARLIER_PAGE: page - 1, command_texts.NEXT_PAGE: page + 1}
     turning = [
-        button(f"{_POLICIES}:{other}", label, {"page": other})
+        button(f"{_PAGES}:{name}:{other}", label, {"section": name, "page": other})
         for label, other in around.items()
-        if 1 <= other <= len(pages)
+        if 1 <= other <= len(parts)
     ]
-    return [
-        _header(platforms_texts.HOME_POLICIES),
-        *_news(content, Part.POLICIES),
-        *[_section(piece) for piece in pages[page - 1 : page]],
-        *row(turning),
-        *_below(content.policies, POLICY_COMMAND, content.user),
-    ]
+    return [*[_section(piece) for piece in parts[page - 1 : page]], *row(turning)]
 
 
-def _operating(content: HomeContent) -> list[Json]:
-    if content.report is None:
+def _news_of(page: HomePage, shown: ShownSection) -> list[Json]:
+    """Return the answer to an action in this section, without what the section shows anyway."""
+    if page.news is None or page.news.command != shown.command.name:
         return []
-    opening = Panel("", (PanelAction(platforms_texts.OPEN_OPERATOR_PAGE),))
-    return [
-        _header(platforms_texts.HOME_OPERATORS),
-        *_news(content, Part.OPERATING),
-        *_texts(content.report),
-        *_below(opening, OPERATOR_COMMAND, content.user),
-    ]
+    if page.news.failed:
+        return _news(page, page.news.text)
+    return _news(page, shown.section.news(page.news.text.removesuffix(shown.content.panel.text).strip()))
 
 
-def _news(content: HomeContent, part: Part) -> list[Json]:
-    if content.news is None or content.news.part is not part:
-        return []
-    news_text = content.news.text
-    for list_below in ("" if content.policies is None else content.policies.text, content.memory.text):
-        news_text = news_text.removesuffix(list_below).strip()
-    if part is Part.MEMORY and (not news_text or news_text in _REDUNDANT_NEWS):
-        return []
-    return [*_texts(named(news_text or content.news.text, content.prefix)), *content.news.below]
+def _news(page: HomePage, news_text: str) -> list[Json]:
+    return [*_texts(named(news_text, page.prefix)), *(page.news.below if page.news else ())] if news_text else []
 
 
 def _below(panel: Panel, command: AnyCommand, user: str) -> list[Json]:
@@ -272,7 +191,7 @@ def _below(panel: Panel, command: AnyCommand, user: str) -> list[Json]:
 
 
 def _view(pages: Pages, blocks: list[Json]) -> JsonObject:
-    return {"type": "home", "callback_id": VIEW, "private_metadata": pages.encode(), "blocks": blocks}
+    return {"type": "home", "callback_id": VIEW, "private_metadata": encode_pages(pages), "blocks": blocks}
 
 
 def _header(words: str) -> Json:
@@ -295,16 +214,6 @@ def _context(mrkdwn_text: str) -> Json:
 
 
 _MORE: Final = "\n…"
-# The section in which a command's answer is shown.
-_PARTS: Final = {
-    "memory": Part.MEMORY,
-    "forget": Part.FORGETTING,
-    "schedules": Part.SCHEDULES,
-    "model": Part.MODEL,
-    "budget": Part.USAGE,
-    "policy": Part.POLICIES,
-    "operator": Part.OPERATING,
-}
 
 log = logging.getLogger(__name__)
 
@@ -312,11 +221,6 @@ log = logging.getLogger(__name__)
 BURST_S: Final = 2.0
 MAX_RETRY_AFTER_S: Final = 60.0  # Slack's limits are per minute
 MAX_OPENED: Final = 2_000  # People who open the tab within BURST_S
-
-# Answers that are not shown, because the tab itself says whether the bot learns.
-_REDUNDANT_NEWS: Final = frozenset(
-    memory_texts.pause_text(on=on, here=False, for_everybody=False) for on in (True, False)
-)
 
 
 @dataclass(slots=True)
@@ -350,7 +254,7 @@ class Home:
 
     def refresh(self, user: str) -> None:
         """Publish the tab again in the background: what it shows was forgotten elsewhere."""
-        self._tasks.start(self._show(user, Pages()))
+        self._tasks.start(self._show(user, {}))
 
     async def close(self) -> None:
         await self._tasks.close()
@@ -362,24 +266,22 @@ class Home:
 
     async def show_answer(self, to: ReplyTo, command: AnyCommand, panel: Panel, words: str) -> None:
         """Show the answer of a command that was used in the tab, above what the tab shows anyway."""
-        pages, request = pages_of(to.home), read_memory_request(words)
-        if command.name == "memory" and isinstance(request, ShowMemory):
-            await self._show(to.user, replace(pages, memory=request.page))
-        elif command.name == "model":
-            await self._show(to.user, pages)
+        pages = pages_of(to.home)
+        if page := page_of(words):
+            await self._show(to.user, {**pages, command.name: page})
         else:
             below = _below(replace(panel, parts=()), command, to.user)
-            await self._show(to.user, pages, News(_PARTS.get(command.name, Part.TOP), panel.text, tuple(below)))
+            await self._show(to.user, pages, News(command.name, panel.text, tuple(below)))
 
     async def show_failure(self, to: ReplyTo, body: JsonObject, error: CogencyError) -> None:
         """Show why an action in the tab failed."""
-        await self._show(to.user, pages_of(to.home), News(part_of(body), platforms_texts.failure(error)))
+        news = News(command_of(body), platforms_texts.failure(error), failed=True)
+        await self._show(to.user, pages_of(to.home), news)
 
     async def _show(self, user: str, pages: Pages, news: News | None = None) -> None:
         async with self._locks.setdefault(user, asyncio.Lock()):
             try:
-                content = await self._contents(user, pages)
-                view = home_view(replace(content, news=news))
+                view = home_view(await self._page(user, pages, news))
             except Refused as refused:
                 view = closed_view(platforms_texts.failure(refused))
             except CogencyError as error:
@@ -398,7 +300,7 @@ class Home:
             await self.clock.sleep(min(limited.retry_after_s, MAX_RETRY_AFTER_S))
             await self.api.call(Method.PUBLISH_VIEW, user_id=user, view=dict(view))
 
-    async def _contents(self, user: str, pages: Pages) -> HomeContent:
+    async def _page(self, user: str, pages: Pages, news: News | None) -> HomePage:
         """Read everything that the tab shows. Raises CogencyError."""
         member = await self.people.member(user)
         person = member.person
@@ -406,23 +308,16 @@ class Home:
         closed = self.host.admission.closed_to(who, member.authority)
         if closed is not None:
             raise Refused(closed)
-        caller = self.caller(ReplyTo("", user, home=pages.encode()))
-
-        async def panel_of(command: AnyCommand, words: str = "") -> Panel:
-            return await self.host.commands[command.name].run(CommandCall(words=words, caller=caller))
-
-        memories = await panel_of(memory.COMMAND, view.page_words(pages.memory))
-        return HomeContent(
-            user=user,
-            bot=self.me.name,
-            prefix=self.me.prefix,
-            memory=memories,
-            learns=(await self.host.preferences.all_of(person.id)).get(PAUSE) != PAUSED,
-            schedules=await panel_of(remind.COMMAND),
-            usage=await panel_of(USAGE_COMMAND),
-            budget=await panel_of(budget.COMMAND),
-            models=await self.host.models.menu(who),
-            policies=await panel_of(POLICY_COMMAND) if member.full else None,
-            report=None if (report := await panel_of(OPERATOR_COMMAND, REPORT)).refused else report.text,
-            pages=replace(pages, memory=memories.page),
-        )
+        caller = self.caller(ReplyTo("", user, home=encode_pages(pages)))
+        chosen, sections = await self.host.preferences.all_of(person.id), list[ShownSection]()
+        for command in HOME:
+            if command.home is None:
+                continue
+            run, page = self.host.commands[command.name].run, pages.get(command.name, 1)
+            content = await command.home.show(HomeVisit(caller, page, not member.full, chosen, run))
+            if content is not None:
+                sections.append(ShownSection(command, command.home, content))
+        # A list may have fewer pages by now than when one of them was chosen.
+        lists = {one.command.name: one.content.panel.page for one in sections if not one.section.long}
+        shown = {name: page for name, page in {**pages, **lists}.items() if page > 1}
+        return HomePage(user=user, bot=self.me.name, prefix=self.me.prefix, sections=sections, pages=shown, news=news)

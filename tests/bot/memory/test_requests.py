@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.chat.panels import page_words
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.requests import (
@@ -82,7 +83,7 @@ def test_what_buttons_write_is_read_as_what_they_say() -> None:
     assert read_memory_request(f"{view.correct_words('f:7')} Friday") == CorrectEntry("f:7", "Friday")
     assert read_memory_request(view.everywhere_words("p:7", on=True)) == UseEverywhere("p:7")
     assert read_memory_request(view.everywhere_words("p:7", on=False)) == UseEverywhere("p:7", on=False)
-    assert read_memory_request(view.page_words(2)) == ShowMemory(2)
+    assert read_memory_request(page_words(2)) == ShowMemory(2)
 
 
 def test_everything_that_the_help_shows_can_be_written() -> None:

@@ -12,6 +12,7 @@ from bot.budgets.commands import CHANGE
 from bot.chat.access.acl import AccessRules
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
+from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.commands import FILE_NAME
 from bot.memory.policy_commands import NO_COLON, NUMBER, REMOVE_POLICY, SET_POLICY
@@ -145,7 +146,7 @@ async def test_what_a_button_did_stands_above_the_page_that_is_shown_anew(
         await ann.changed("Done.")
     assert [asked for _, asked in host.asked_for_memory] == ["page 1", words, "page 2"]
     assert ann.text.count(HEADING) == 1
-    assert pages_of(ann.view["private_metadata"]).memory == 2
+    assert pages_of(ann.view["private_metadata"])["memory"] == 2
     assert not slack.state.ephemerals
 
 
@@ -180,10 +181,10 @@ async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: Fa
     host.chosen_for[PERSON] = {PAUSE: PAUSED}
     async with serving(slack, host):
         await ann.opened()
-        assert platforms_texts.LEARNING_OFF in ann.text
+        assert memory_texts.LEARNING_OFF in ann.text
         await host.preferences.set(PERSON, PAUSE, None)
         await ann.click("Learn again")
-        await ann.changed(platforms_texts.LEARNING_ON)
+        await ann.changed(memory_texts.LEARNING_ON)
     assert "I learn again." in ann.text
 
 
