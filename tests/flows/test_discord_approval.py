@@ -50,6 +50,11 @@ class Approval:
         await self.fake.press(ANN, page, platforms_texts.DECIDE_BUTTON)
         return await self.shown("May I use `echo`?")
 
+    async def is_over(self, panel: Payload) -> None:
+        """What still stands before them there decides nothing any more, and says so."""
+        await self.fake.press(ANN, panel, ALLOW)
+        await self.shown(tool_texts.NOT_DECIDED["OVER"])
+
     async def ended(self) -> None:
         await until(lambda: all(turn.state == "done" for turn in self.host.store.turns))
 
