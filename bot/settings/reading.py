@@ -23,13 +23,13 @@ from agent.machine import place_of
 from agent.providers.catalog import is_loopback
 from bot.settings import texts as settings_texts
 from bot.settings.declaration import Secrecy, Setting, SettingOrigin, ShownSetting
+from bot.settings.repository import is_in_repository
 from bot.settings.secret import Secret
 from bot.settings.sources import (
     IN_FILE,
     Keychain,
     from_keychain,
     is_in_keychain,
-    is_in_repository,
     read_dotenv,
     with_files,
 )
