@@ -339,21 +339,20 @@ def policy_file(settings: Settings) -> tuple[PolicyRow, ...]:
     return rows
 
 
-def gate_rules(settings: Settings) -> AdmissionRules:
+def gate_rules(access: AccessSettings) -> AdmissionRules:
     """Return who may ask, and how often."""
     return AdmissionRules(
-        access_rules(settings),
+        access_rules(access),
         RateLimits.of(
-            person_minute=settings.access.person_per_minute,
-            person_hour=settings.access.person_per_hour,
-            channel_minute=settings.access.channel_per_minute,
-            backlog=settings.access.backlog,
+            person_minute=access.person_per_minute,
+            person_hour=access.person_per_hour,
+            channel_minute=access.channel_per_minute,
+            backlog=access.backlog,
         ),
     )
 
 
-def access_rules(settings: Settings) -> AccessRules:
-    access = settings.access
+def access_rules(access: AccessSettings) -> AccessRules:
     return AccessRules(access.allow, access.deny, access.open_to, access.model_access, access.operators)
 
 

@@ -87,6 +87,7 @@ from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mc
 from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
 from bot.tools.questions import QuestionService
 from bot.tools.settings import TOOLS, tool_modules
+from bot.web.settings import WebSettings
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ async def feature_jobs(
     retention = Retention(store.forgetting, store.jobs, CLOCK, settings.forgetting.retention)
     await retention.begin()
     handlers = [retention.handlers]
-    if (read_page := page_reader(settings)) is not None:
+    if (read_page := page_reader(settings.web)) is not None:
         pages = LinkedPages(store.documents, store.forgetting, store.jobs, CLOCK, read_page)
         await pages.begin()
         handlers.append(pages.handlers)
@@ -231,7 +232,7 @@ def knowledge_service(
         clock=CLOCK,
         preferences=store.preferences,
         audiences=audiences,
-        read_page=page_reader(settings),
+        read_page=page_reader(settings.web),
     )
 
 
@@ -245,7 +246,7 @@ def place_service(
         pauses=LearningPauses(store.preferences, store.profiles, CLOCK),
         model_service=service,
         clock=CLOCK,
-        access=access_rules(settings),
+        access=access_rules(settings.access),
         most_ambient=settings.channels.ambient_per_day,
         can_judge=can_judge,
     )
@@ -331,7 +332,7 @@ def budget_allowances(settings: Settings, store: Store) -> BudgetAllowances:
 
 
 def budget_service(settings: Settings, store: Store) -> BudgetService:
-    return BudgetService(access_rules(settings), budget_allowances(settings, store), CLOCK)
+    return BudgetService(access_rules(settings.access), budget_allowances(settings, store), CLOCK)
 
 
 def tool_servers(
@@ -456,47 +457,47 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
     return tools
 
 
-def web_tools(settings: Settings) -> tuple[Tool, ...]:
+def web_tools(settings: WebSettings, timeout_s: float) -> tuple[Tool, ...]:
     """Return the web tools that are switched on. Raises SettingsError if a library for them is missing."""
     tools, engine = list[Tool](), search_engine(settings)
-    if settings.web.reads_pages and missing("web"):
+    if settings.reads_pages and missing("web"):
         raise SettingsError(app_texts.WEB_MISSING)
-    if not (settings.web.reads_pages or engine):
+    if not (settings.reads_pages or engine):
         return ()
     from bot.web.fetch_tool import open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
     from bot.web.search_tool import WebSearchTool  # noqa: PLC0415 -- only who uses the web loads it
 
     if engine is not None:
-        tools.append(WebSearchTool(engine, settings.tools.timeout_s))
-    if settings.web.reads_pages:
-        networks, robots = settings.web.networks, settings.web.robots
-        tools.append(open_web_fetch(networks, web_agent(settings), CLOCK, settings.tools.timeout_s, robots=robots))
+        tools.append(WebSearchTool(engine, timeout_s))
+    if settings.reads_pages:
+        networks, robots = settings.networks, settings.robots
+        tools.append(open_web_fetch(networks, web_agent(settings), CLOCK, timeout_s, robots=robots))
     log.info("web: %s", ", ".join(tool.name for tool in tools))
     return tuple(tools)
 
 
-def page_reader(settings: Settings) -> ReadPage | None:
+def page_reader(settings: WebSettings) -> ReadPage | None:
     """Return what reads web pages as documents of places; None if the web is switched off."""
-    if not settings.web.reads_pages or missing("web"):
+    if not settings.reads_pages or missing("web"):
         return None
     from bot.web.link_reader import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
 
-    networks, robots = settings.web.networks, settings.web.robots
+    networks, robots = settings.networks, settings.robots
     return open_link_reader(networks, web_agent(settings), CLOCK, robots=robots).read
 
 
-def web_agent(settings: Settings) -> str:
-    return settings.web.agent or app_texts.WEB_AGENT.format(version=version("cogency-bot"))
+def web_agent(settings: WebSettings) -> str:
+    return settings.agent or app_texts.WEB_AGENT.format(version=version("cogency-bot"))
 
 
-def search_engine(settings: Settings) -> "SearchEngine | None":
+def search_engine(settings: WebSettings) -> "SearchEngine | None":
     """Return the search engine of the settings. Raises SettingsError if its key or library is missing."""
-    if settings.web.search is None:
+    if settings.search is None:
         return None
     from bot.web.search_engines import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- only who uses the web loads it
 
-    keys = {"brave": settings.web.brave_api_key, "tavily": settings.web.tavily_api_key}
-    match settings.web.search:
+    keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
+    match settings.search:
         case "searxng", address:
             return Searxng(address)
         case "ddgs", backends:
@@ -571,7 +572,7 @@ def agent_config(
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
-    scheduled = schedule_service(store, access_rules(settings).is_operator)
+    scheduled = schedule_service(store, access_rules(settings.access).is_operator)
     memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, CLOCK, telemetry)
     own = own_tools(settings)
     first = [FirstNotice(store.preferences, learns, called)] if settings.memory.first_notice else []
@@ -600,7 +601,7 @@ def agent_config(
                 ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tools.timeout_s, report_choices()),
                 SchedulesTool(store.schedules, settings.tools.timeout_s),
                 *([BackgroundTool(store.schedules, settings.tools.timeout_s)] if background else []),
-                *web_tools(settings),
+                *web_tools(settings.web, settings.tools.timeout_s),
             ),
             [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
             policy,

@@ -293,9 +293,9 @@ def _host(
     policy: ApprovalPolicy,
     telemetry: Telemetry,
 ) -> tuple[BotHost, AmbientService]:
-    readers, access = connections.readers, access_rules(settings)
+    readers, access = connections.readers, access_rules(settings.access)
     allowances = parts.budget_allowances(settings, store)
-    rules, replicas = gate_rules(settings), connections.replicas
+    rules, replicas = gate_rules(settings.access), connections.replicas
     admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, parts.CLOCK, replicas)
     model_service = ModelService(models, store.preferences, access)
     deduplication = Deduplicator(store.preferences)
@@ -522,7 +522,7 @@ async def open_terminal(
         surfaces = TerminalSurfaces()
         # A terminal prints one reply at a time, in the order of the questions.
         settings = replace(settings, turns=replace(settings.turns, while_busy=WhileBusy.WAIT))
-        service = ModelService(models, store.preferences, access_rules(settings))
+        service = ModelService(models, store.preferences, access_rules(settings.access))
         schedules = {person.id: TerminalSchedules(person, source)}
         long_work = LongWork(store.schedules, schedules, parts.CLOCK)
         questions = QuestionService(store.open_questions, parts.CLOCK)
@@ -564,7 +564,7 @@ async def open_terminal(
             knowledge=parts.knowledge_service(settings, store, reader),
             models=TerminalModels(models),
             budgets=parts.budget_service(settings, store),
-            operators=OperatorService(None, access_rules(settings).is_operator),
+            operators=OperatorService(None, access_rules(settings.access).is_operator),
             tools=tools,
             turns=turns,
         )

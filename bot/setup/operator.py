@@ -418,7 +418,7 @@ async def _web(settings: Settings) -> list[Finding]:
     """Check web access and search; no finding where both are off."""
     finding = partial(Finding, where="Web")
     try:
-        tools = web_tools(settings)
+        tools = web_tools(settings.web, settings.tools.timeout_s)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
     networks = str(settings.web.networks) if tools else ""
@@ -431,7 +431,7 @@ async def _web(settings: Settings) -> list[Finding]:
 
 async def _search(settings: Settings) -> list[Finding]:
     """Send the search engine a query. A failure is a warning, as the bot starts without search."""
-    if (engine := search_engine(settings)) is None:
+    if (engine := search_engine(settings.web)) is None:
         return []
     started = CLOCK.monotonic()
     try:

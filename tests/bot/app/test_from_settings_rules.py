@@ -14,7 +14,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 def test_by_default_members_are_admitted_and_everything_but_channels_is_limited() -> None:
     settings = load_settings({})
-    rules, usual = gate_rules(settings), budgets(settings)
+    rules, usual = gate_rules(settings.access), budgets(settings)
     assert (rules.access.allow, rules.access.deny, rules.access.open_to) == (frozenset(),) * 3
     assert rules.surges.rates == (
         Rate(Whose.PERSON, 20, MINUTE),
@@ -39,9 +39,9 @@ def test_each_setting_is_the_rule_of_its_name() -> None:
             "COGENCY_EVERYONE_DOLLARS_PER_DAY": "0",
         }
     )
-    access = access_rules(settings)
+    access = access_rules(settings.access)
     assert (access.allow, access.deny) == ({AccessEntry(AccessKind.TEAM, "T1")}, {AccessEntry(AccessKind.PERSON, "U1")})
     assert (access.open_to, access.models) == ({Authority.GUEST}, {"m:x": {AccessEntry(AccessKind.ROLE, "R1")}})
     assert access.is_operator("slack:T1:U9")
-    assert [rate.whose for rate in gate_rules(settings).surges.rates] == [Whose.PERSON, Whose.CHANNEL]
+    assert [rate.whose for rate in gate_rules(settings.access).surges.rates] == [Whose.PERSON, Whose.CHANNEL]
     assert (budgets(settings).channel, budgets(settings).everyone) == (Budget(tokens=7), UNLIMITED)

@@ -32,6 +32,7 @@ from bot.web.search_engines import (
     results_of,
 )
 from bot.web.search_tool import WebSearchTool
+from bot.web.settings import WebSettings
 from tests.examples import examples
 from tests.fakes.clock import NOON
 from tests.fakes.search_engines import FOUND, FakeLibrary, SearchServer, search_server
@@ -214,7 +215,9 @@ async def test_what_is_found_can_be_cited_and_is_for_whoever_reads_the_place() -
     ],
 )
 def test_only_the_engine_that_is_named_is_asked(value: str, name: str | None) -> None:
-    engine = search_engine(load_settings({"COGENCY_WEB_SEARCH": value, "BRAVE_API_KEY": "b", "TAVILY_API_KEY": "t"}))
+    engine = search_engine(
+        load_settings({"COGENCY_WEB_SEARCH": value, "BRAVE_API_KEY": "b", "TAVILY_API_KEY": "t"}).web
+    )
     assert (None if engine is None else engine.name) == name
     assert "key='" not in repr(engine)
 
@@ -227,13 +230,13 @@ def test_a_mistyped_engine_stops_the_start_with_a_sentence(value: str) -> None:
 
 def test_an_engine_without_its_key_stops_the_start() -> None:
     with pytest.raises(SettingsError, match=r"^COGENCY_WEB_SEARCH=brave needs BRAVE_API_KEY: "):
-        search_engine(load_settings({"COGENCY_WEB_SEARCH": "brave"}))
+        search_engine(load_settings({"COGENCY_WEB_SEARCH": "brave"}).web)
 
 
 def test_there_is_no_tool_but_those_that_were_switched_on() -> None:
-    assert web_tools(load_settings({})) == ()
+    assert web_tools(WebSettings(), 20.0) == ()
     both = load_settings({"COGENCY_WEB": "on", "COGENCY_WEB_SEARCH": "ddgs"})
-    assert [tool.name for tool in web_tools(both)] == ["web_search", "web_fetch"]
+    assert [tool.name for tool in web_tools(both.web, 20.0)] == ["web_search", "web_fetch"]
 
 
 async def test_the_doctor_searches_once_and_names_what_is_open(tmp_path: Any) -> None:
