@@ -164,11 +164,10 @@ def _plain_word(word: str) -> str:
     """Return a word in ASCII if it looks so, or may be read as a word of a secret: letters of two alphabets in one word
     are there to look like something.
     """
-    if word.isascii():
-        return word
     bare = as_it_looks(word)
-    mixed = [char if char.isascii() else "" for char in word]
-    if any(mixed):
+    # Letters of alphabets without cases look like none of these.
+    mixed = [char if char.isascii() else "" for char in bare if char.isascii() or char.islower() or char.isupper()]
+    if len(mixed) == len(bare) and 2 * len([*filter(None, mixed)]) >= len(bare):
         for known in _SECRET_WORDS:
             if len(known) == len(mixed) and all(char in ("", same) for char, same in zip(mixed, known, strict=True)):
                 return known
