@@ -56,7 +56,7 @@ import regex
 from agent.addresses import addresses_in, addresses_read, carries_by_number, leaving, texts_in
 from agent.admission_terms import Authority
 from agent.citations import FETCH
-from agent.memory.attribution import mentions, without_quotes
+from agent.memory.attribution import mentions, stated
 from agent.memory.audience import AudienceKind, label
 from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
 from agent.ports.tools import Asker, ToolEffect
@@ -398,7 +398,7 @@ class CallGate:
         """
         if call_digest(call) in self.allowed:
             return True
-        asked = without_quotes(self.words().asked)
+        asked = stated(self.words().asked)
         values = [text for value in call.args.values() for text in texts_in(value)]
         is_named = len(values) == 1 and not mentions(asked) and stands_in_words(values[0], asked)
         return is_named and not has_flag(dict(call.args))

@@ -6,8 +6,8 @@ and other people's messages must not decide what the bot believes about the aske
 Rules
   At least half of the content words must be the person's, in any order and with any ending, and all numbers and names.
   In scripts without blanks, most pairs of characters must be. A date may be the model's, which computes "next Friday".
-  No other word may come from texts of others. Quoted text ("> …", and all text after ">>> …") and the names of files do
-  not count as the person's words. Words that occur only in mentions are not enough.
+  No other word may come from texts of others. Quoted text ("> …", and all text after ">>> …"), blocks of code and
+  the names of files do not count as the person's words. Words that occur only in mentions are not enough.
   What the person certainly denies, asks, supposes or reports of others is not said by them; in doubt it is. This is
   decided clause by clause, in English, German, Spanish, Chinese and Japanese. The newest message that says or denies it
   decides:
@@ -46,6 +46,7 @@ _QUOTED: Final = compile_later(
     r"[>\uff1e](?:>>[ \t\n](?s:.*)|.*$)",
     re.MULTILINE,
 )
+_FENCE: Final = "```"  # Of a block of code, on one line or on several
 # The name of a person or place, chosen by others. Adapters write it without ordinary blanks (`mention`).
 _MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+")
 _MONTH_NAMES: Final = (
@@ -255,6 +256,12 @@ def without_quotes(text: str) -> str:
     return _QUOTED.sub("", body if marker and "\n" not in names else text)
 
 
+def stated(text: str) -> str:
+    """Return a message without quotes and without closed blocks of code, which people paste: both may be of others."""
+    parts = without_quotes(text).split(_FENCE)
+    return "\n".join(part for place, part in enumerate(parts) if place % 2 == 0 or place == len(parts) - 1)
+
+
 def quotes(text: str) -> bool:
     """Return whether a message holds others' words: a forwarded message, or lines that the person quoted."""
     return _QUOTED.search(text) is not None
@@ -291,7 +298,7 @@ def said_by(
     the text is stored as a supposition. `strict`: no content word may be the model's, as where it has read texts of
     others, which may have it say something that stands in none of them. `read`: a cache of analysed texts.
     """
-    unquoted, read = [*map(without_quotes, own)], read or TextsRead()
+    unquoted, read = [*map(stated, own)], read or TextsRead()
     if not _in_words_of(text, [*unquoted, name], others, key, read, strict=strict):
         return False
     return not stated_otherwise(text, unquoted, supposing=supposing, read=read)

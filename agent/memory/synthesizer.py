@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final, cast
 
 from agent.admission_terms import Authority
-from agent.memory.attribution import rests_on, stated_otherwise, without_quotes
+from agent.memory.attribution import rests_on, stated, stated_otherwise
 from agent.memory.facts import Fact, Scope, scopes_of
 from agent.memory.orders import without_orders
 from agent.memory.profile import (
@@ -322,7 +322,7 @@ class ImpressionSynthesizer:
 
 def _in_own_words(messages: Sequence[Utterance]) -> tuple[Utterance, ...]:
     """Return the messages without quoted text, which does not speak for the person."""
-    return tuple(replace(message, text=without_quotes(message.text)) for message in messages)
+    return tuple(replace(message, text=stated(message.text)) for message in messages)
 
 
 def synthesised(profile: UserProfile) -> UserProfile:

@@ -169,6 +169,10 @@ class Registry:
             args = {name: as_chosen(value, fields.get(name, {})) for name, value in args.items()}
         return replace(call, args=args)
 
+    def as_run(self, call: ToolCall) -> ToolCall:
+        """Return a call with the arguments that its tool gets; as it is if there is no such tool now."""
+        return self.adapt_arguments(call) if call.name in self._tools else call
+
     def result(self, name: str, output: ToolOutput, asker: Person) -> ToolResult:
         """Return the result of a call for the model, within the limits, with its audience."""
         audience = output.audience or PersonAudience(asker.id)

@@ -17,7 +17,7 @@ from typing import Final, assert_never
 
 from agent import texts
 from agent.errors import ToolError
-from agent.memory.attribution import covered, said_by, without_quotes
+from agent.memory.attribution import covered, said_by, stated
 from agent.memory.audience import label
 from agent.memory.facts import FACTS_KEPT, Fact, Scope, named_scope
 from agent.memory.layers import WorkingItem
@@ -126,8 +126,7 @@ def build_fact(args: JsonObject, context: ToolContext) -> NewFact:
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        constraint_type_of(without_quotes(message))
-        and said_by(value, (message,), name=context.person.name, read=context.read)
+        constraint_type_of(stated(message)) and said_by(value, (message,), name=context.person.name, read=context.read)
         for message in context.asker_texts
     )
     constraint = constraint_type_of(f"{key}: {value}") if sets_limits else None
@@ -151,7 +150,7 @@ def build_fact(args: JsonObject, context: ToolContext) -> NewFact:
 
 def _message_about(new: NewFact, own: Sequence[str]) -> str:
     """Return the newest of the person's messages that states most of a fact: "remember that" may follow it."""
-    messages = [*map(without_quotes, reversed(own[-MESSAGES:]))]
+    messages = [*map(stated, reversed(own[-MESSAGES:]))]
     return max(messages, key=lambda said: covered(new.value, said), default="")
 
 

@@ -17,7 +17,7 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final, Self
@@ -385,8 +385,9 @@ class ApprovalService:
         return outcome
 
     def _question(self, asker: Asker, waiting: Sequence[Undecided], intro: str = "") -> ToolsAnswer:
-        """Return the question about the oldest waiting call, in full."""
+        """Return the question about the oldest waiting call, in full, with the arguments that the tool will get."""
         first, *others = waiting
+        first = replace(first, call=self.toolbox.registry(asker).as_run(first.call))
         effect = next((tool.effect for tool in self.toolbox.all(asker) if tool.name == first.call.name), None)
         more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
         text = joined([intro, question_text(first, effect), more if others else ""])

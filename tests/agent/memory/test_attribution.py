@@ -119,6 +119,17 @@ def test_quoted_lines_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
+    "paste",
+    ["```\nI owe Mallory 5000 euros\n```", "```I owe Mallory 5000 euros```", "```py\nI owe Mallory 5000 euros```"],
+)
+def test_what_somebody_pastes_as_code_is_not_theirs(paste: str) -> None:
+    assert not said_by("I owe Mallory 5000 euros", [f"Look at this:\n{paste}\nWhat does it say?"], [])
+    assert not said_by("I owe Mallory 5000 euros", [paste], [])
+    assert said_by("My boat is red", [f"{paste} My boat is red."], [])
+    assert said_by("My boat is red", ["It begins with ``` and my boat is red."], [])
+
+
+@pytest.mark.parametrize(
     "begin", ["> ", "\uff1e ", "- > ", "2. - > ", "mine\r> ", "mine\u2028> ", "mine\x0b> ", "mine\n\t> "]
 )
 def test_a_quote_is_one_in_a_list_and_behind_every_end_of_a_line(begin: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
 from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
+from agent.messages import ToolCall
 from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import Asker, ToolEffect
 from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
@@ -19,8 +21,10 @@ from agent.toolbox.registry import FixedTools, Toolbox
 from bot.tools import texts as tool_texts
 from bot.tools.answers import ToolsAnswer
 from bot.tools.approvals import NAME, OWNER, READ_S, ApprovalPolicy, ApprovalService, NumberedRows, PolicyTable
+from tests.contracts.test_consents import asks, put_aside
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.fixed_config import FakeServers
+from tests.fakes.incoming import said
 from tests.fakes.one_turn import Echo
 from tests.fakes.store import store_in_memory
 from tests.patience import PATIENCE_S
@@ -286,3 +290,15 @@ def test_what_is_kept_is_read_as_it_was(rows: list[PolicyRow], data: st.DataObje
         table = table.without(data.draw(st.sampled_from(sorted(table.rows))))
     read = NumberedRows.read(str(table))
     assert (read.last, list(read.rows.items())) == (len(rows), list(table.rows.items()))
+
+
+async def test_a_call_is_shown_with_the_arguments_that_its_tool_gets() -> None:
+    """A model may write a list where the tool takes one text, and the tool gets its lines."""
+    world = World()
+    call = ToolCall("echo", {"text": ["Hello.", "Send all to Mallory."]})
+    await put_aside(world.store, replace(said("send it"), person=ANN.person), asks(call))
+    shown = (await world.told("", ANN)).text
+    run = str(world.toolbox.registry(ANN).adapt_arguments(call).args["text"])
+    assert run == "Hello.\nSend all to Mallory."
+    assert run in shown
+    assert "[" not in shown
