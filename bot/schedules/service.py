@@ -197,6 +197,7 @@ class ScheduleService:
         read = await asyncio.to_thread(read_when, words, now, zone)
         if isinstance(read, WhenUnclear) and not read.choices:
             return _not_understood(read, before)
+        # Only after words that are not understood at all: who has to choose a zone first should know that it will help.
         if not asker.person.time_zone and await asyncio.to_thread(self._needs_zone, words, now):
             return ScheduleAnswer(schedule_texts.ZONE_FIRST, by_clock=True, refused=True)
         match read:
@@ -217,6 +218,7 @@ class ScheduleService:
             read = read_when(words, now, zone)
             return replace(read, timing=replace(read.timing, zone="")) if isinstance(read, WhenRead) else read
 
+        # "in two hours" is the same moment in the first zone of the earth and in the last; "tomorrow" is not.
         return read_in(EASTMOST) != read_in(WESTMOST) or _is_by_clock(read_in(EASTMOST))
 
     async def _edit(self, asker: Asker, id_: int, words: str) -> ScheduleAnswer:

@@ -304,13 +304,13 @@ def _span(node: Node, *, bold: bool) -> str:
             return _escaped(node.content)
         case "softbreak" | "hardbreak":
             return "\n"
-        case "strong":
+        case "strong":  # mrkdwn has no bold inside of bold: a second asterisk would end the first
             return _marked(_inline(node, bold=False), "*") if bold else _inline(node, bold=bold)
         case "em":
             return _marked(_inline(node, bold=bold), "_")
         case "s":
             return _marked(_inline(node, bold=bold), "~")
-        case "code_inline":
+        case "code_inline":  # mrkdwn has no longer fence for code that holds a backtick itself
             return _escaped(node.content) if "`" in node.content else f"`{_escaped(node.content)}`"
         case "link":
             return _link(str(node.attrs.get("href", "")), _plain(node))

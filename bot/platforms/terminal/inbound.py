@@ -121,6 +121,7 @@ def parse(line: str, now: datetime) -> Line:
             )
         case "/threads":
             return _threads(rest)
+        # What is left is a command of the catalogue, or /quit, which only the terminal has.
         case _ if command is None and word != "/quit":
             return _unknown(word)
         case _ if rest and (command is None or not command.arguments):

@@ -500,6 +500,7 @@ def reason_of(error: BaseException, *, quoting: bool = True) -> str:
             return NEEDS_INPUT
         case MCPError():
             return f"the server refuses: {one_line(error.message, 500)}" if quoting else "the server refuses"
+        # Before OSError: an error that wraps the one with the true cause may be an OSError itself.
         case _ if why := _unreachable(error):
             return f"it cannot be reached: {why}"
         case OSError():
