@@ -42,7 +42,7 @@ from agent.memory.orders import without_orders
 from agent.memory.past_threads import PastMessage
 from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Provenance, Role, ToolSpec, estimate_tokens, fit_newest
-from agent.progress import retells
+from agent.progress import relays
 from agent.protocol import render
 from agent.protocol.echoes import Instructions
 from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON, teach, teach_native
@@ -243,7 +243,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         Message(Role.USER, render.section(parts.word, sections)),
         Message(Role.USER, _render_speech(parts.person.id, parts.question, shown_names), parts.images),
     )
-    written = [message for message, _ in fitting if message.author is Author.PERSON and not retells(message)]
+    written = [message for message, _ in fitting if message.author is Author.PERSON and not relays(message)]
     return Context(
         messages,
         message_ids=tuple(message.id for message, _ in fitting),
@@ -273,7 +273,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
             *(quote.text for quote in (*parts.quoted, *parts.files) if not quote.by_bot),
             *question,
         ),
-        provenance=_provenance(parts, retold=bool(earlier[0])),
+        provenance=_provenance(parts, relayed=bool(earlier[0])),
         tools=parts.tools,
         instructions=Instructions(parts.word, messages[-2].text, PRIVATE, PUBLIC),
     )
@@ -301,8 +301,8 @@ def shortened_results(appended: Sequence[Message], omitted: int) -> list[Message
     return [replace(message, text=render.shorten_results(message.text, RESULT_CHARS)) for message in appended]
 
 
-def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
-    """Whose words the context holds. `retold`: a summary or action records retell earlier messages in it.
+def _provenance(parts: ContextParts, *, relayed: bool) -> Provenance:
+    """Whose words the context holds. `relayed`: a summary or action records relay earlier messages in it.
 
     Facts and the profile rest on the person's own words and on what managers set, so they do not count.
     """
@@ -310,14 +310,14 @@ def _provenance(parts: ContextParts, *, retold: bool) -> Provenance:
         return Provenance.FOREIGN
     recalled = any(quotes(message.text) if message.mine else not message.own for message in parts.earlier)
     others = any(message.person != parts.person.id for message in parts.history)  # the bot's answers to them, too
-    shared = retold and not isinstance(parts.place.audience, PersonAudience)  # may retell what others wrote
+    shared = relayed and not isinstance(parts.place.audience, PersonAudience)  # may relay what others wrote
     by_person = (message.text for message in parts.history if message.author is Author.PERSON)
     quoting = any(map(quotes, (parts.question, *by_person)))
     if others or shared or recalled or quoting or parts.quoted or parts.files or parts.images:
         return Provenance.FOREIGN
     messages = (*parts.history, *(message for _, message in parts.reminded))
-    if retold or any(map(retells, messages)):
-        return Provenance.RETOLD
+    if relayed or any(map(relays, messages)):
+        return Provenance.RELAYED
     said = (parts.question, *(message.text for message in (*parts.history, *parts.earlier)))
     return Provenance.NAMED if any(map(mentions, said)) else Provenance.OWN
 
@@ -327,7 +327,7 @@ def _mark_superseded(text: str, superseded: Sequence[Superseded]) -> str:
 
 
 def _is_own(message: StoredMessage, person: Person) -> bool:
-    return message.author is Author.PERSON and message.person == person.id and not retells(message)
+    return message.author is Author.PERSON and message.person == person.id and not relays(message)
 
 
 def _is_alone(parts: ContextParts) -> bool:

@@ -258,8 +258,8 @@ class Provenance(IntEnum):
     OWN = 0
     NAMED = 1
     """A name of a person or place that the asker mentions, and that others chose."""
-    RETOLD = 2
-    """Messages of the bot that may retell text of others, and summaries of such."""
+    RELAYED = 2
+    """Messages of the bot that may relay text of others, and summaries of such."""
     FOREIGN = 3
     """Text of other people, of files and pictures, of tools' results; words of a schedule that a model wrote."""
 

@@ -224,13 +224,13 @@ def whose_words(context: Provenance, steps: Iterable[RoundStep]) -> Provenance:
     return max(context, Provenance.NAMED if named else Provenance.OWN)
 
 
-def retells(message: StoredMessage) -> bool:
-    """Return whether it may retell text of others, whoever may read it: a message of the bot, because instructions in a
+def relays(message: StoredMessage) -> bool:
+    """Return whether it may relay text of others, whoever may read it: a message of the bot, because instructions in a
     page work as well when the bot repeats them, or the words of a schedule, which a model may have written.
     """
     if message.author is Author.PERSON:
         return not message.own
-    return message.retold or message.drawn_from != WIDE
+    return message.relayed or message.drawn_from != WIDE
 
 
 def is_of(message: StoredMessage, person: str) -> bool:
@@ -238,7 +238,7 @@ def is_of(message: StoredMessage, person: str) -> bool:
     its own.
     """
     is_quoting = message.author is Author.PERSON and quotes(message.text)
-    return message.person == person and not (is_quoting or retells(message))
+    return message.person == person and not (is_quoting or relays(message))
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:

@@ -17,7 +17,7 @@ class StoredMessage:
     """One message of a conversation, unabridged. `audience` is a label (see `agent.memory.audience.label`).
 
     `person` is its writer, or for a message of the bot the person whom it answered. `drawn_from`: see
-    `agent.memory.audience`. `retold`: in this message the bot may retell what other people wrote (`agent.progress`).
+    `agent.memory.audience`. `relayed`: in this message the bot may relay what other people wrote (`agent.progress`).
     """
 
     id: int
@@ -31,7 +31,7 @@ class StoredMessage:
     message_id: str | None = None
     permalink: str | None = None
     drawn_from: str = WIDE
-    retold: bool = True
+    relayed: bool = True
     own: bool = True
     """A person's message holds their own words; False: those of a schedule, as in `Incoming`."""
 

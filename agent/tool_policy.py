@@ -12,14 +12,14 @@ counts as hostile from the first word that is not its asker's, and code asks abo
 Whose words a turn holds (`Provenance`) has one source: the texts that the turn began with (`agent.context`), then the
 results of its tools and the messages that joined it (`agent.progress.whose_words`). It only grows within a turn, and no
 permission takes from it: that a tool may run says nothing about whose words its result holds. The reply is stored as
-one that retells (`StoredMessage.retold`), and counts so wherever it is found again. Words of a schedule or of long work
+one that relays (`StoredMessage.relayed`), and counts so wherever it is found again. Words of a schedule or of long work
 that the person did not say make their turns foreign, and so do instructions of a channel's managers in a place that
 only one person reads (`Persona.quoted`). Results of one's own memory (`ToolOutput.own`) leave a turn one's own.
 
     the turn holds              an unread address   a write here   an act, by a row or a standing permission
     the asker's words alone     asks                runs           runs
     a name that they mention    asks                runs           asks
-    what the bot retells        asks                asks           asks, unless the asker named or allowed it
+    what the bot relays         asks                asks           asks, unless the asker named or allowed it
     text of others              asks                asks           asks
 
 Descriptions of tools are text of others in every turn. They are held by the columns: the first asks whatever the turn
@@ -130,7 +130,7 @@ def decide(rows: Iterable[PolicyRow], name: str, effect: ToolEffect, asker: Aske
 # Whose words have a call of each effect asked for. Reading is asked for by what it sends alone.
 _ASKS_FROM: Final = {
     ToolEffect.READS: math.inf,
-    ToolEffect.WRITES_HERE: Provenance.RETOLD,
+    ToolEffect.WRITES_HERE: Provenance.RELAYED,
     ToolEffect.ACTS_OUTWARD: Provenance.NAMED,
 }
 
@@ -340,8 +340,8 @@ class CallGate:
         if decision.answer is not PolicyAnswer.ASK or call.name not in self.standing:
             return decision.answer is PolicyAnswer.ASK
         may_stand = self.effect_of(call.name) is not ToolEffect.IRREVERSIBLE
-        is_retold = self._provenance() is Provenance.RETOLD
-        return decision.every_time and not (may_stand and is_retold and self._is_asked_for(call))
+        is_relayed = self._provenance() is Provenance.RELAYED
+        return decision.every_time and not (may_stand and is_relayed and self._is_asked_for(call))
 
     def decided_by(self, call: ToolCall, consent: Consent) -> tuple[str, DecidedBy]:
         """Return for the audit what was decided about a call, in one word, and by whom. `consent`: the asker's."""
@@ -392,7 +392,7 @@ class CallGate:
         return frozenset(sent)
 
     def _is_asked_for(self, call: ToolCall) -> bool:
-        """Return whether no text that was retold put anything into the call: it is one that the asker has allowed here
+        """Return whether no text that was relayed put anything into the call: it is one that the asker has allowed here
         for good, or has one value, which stands in the question. Of several, nobody's words say which is for what:
         "from A to B" also holds the values of the way back.
         """

@@ -138,8 +138,8 @@ class Closing:
     """The audience of the tools' results, if not all readers of the reply may read them (`agent.memory.audience`)."""
     invented: int = 0
     """The number of citations without a result, which were removed from the reply."""
-    retold: bool = True
-    """Whether the turn held text of people other than its asker, which the reply may retell."""
+    relayed: bool = True
+    """Whether the turn held text of people other than its asker, which the reply may relay."""
 
     @property
     def used_tools(self) -> bool:

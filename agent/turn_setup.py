@@ -242,7 +242,7 @@ def closed(closing: Closing, turn: Turn, place: Place) -> Closing:
     return replace(
         closing,
         drawn_from=drawn,
-        retold=closing.retold or whose_words(Provenance.OWN, turn.progress.steps) >= Provenance.RETOLD,
+        relayed=closing.relayed or whose_words(Provenance.OWN, turn.progress.steps) >= Provenance.RELAYED,
         # What the model notes of a result may say more than it told those who read here.
         summary=closing.summary if drawn == WIDE else None,
         calls=turn.progress.calls,

@@ -43,7 +43,7 @@ from agent.patterns import compile_later
 from agent.ports.conversations import ThreadHistory
 from agent.ports.memory import Memories
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
-from agent.progress import is_of, retells
+from agent.progress import is_of, relays
 from agent.protocol.render import neutralise, one_line, speakers
 from agent.recall_query import Hit, RecallQuery
 from agent.stored_messages import Author, StoredMessage
@@ -145,7 +145,7 @@ def _is_own(message: StoredMessage, person: Person) -> bool:
 
 def _texts_of_people(hits: Sequence[Hit], passages: Sequence[FoundPassage]) -> tuple[str, ...]:
     """Return what others than the bot wrote, with links to it: what the bot itself wrote makes no address read."""
-    messages = [hit.message for hit in hits if hit.message.author is Author.PERSON and not retells(hit.message)]
+    messages = [hit.message for hit in hits if hit.message.author is Author.PERSON and not relays(hit.message)]
     links = (link for hit in hits if (link := hit.message.permalink))
     found = (text for one in passages for text in (one.document.name, one.document.link, one.passage.text) if text)
     return (*(message.text for message in messages), *links, *found)
@@ -514,7 +514,7 @@ def reading_cost(text: str) -> int:
 
 
 def _past_message(message: StoredMessage, person: str) -> PastMessage:
-    by_bot = message.author is Author.BOT or retells(message)  # so are words of a schedule that a model wrote
+    by_bot = message.author is Author.BOT or relays(message)  # so are words of a schedule that a model wrote
     return PastMessage(
         message.text,
         message.time,

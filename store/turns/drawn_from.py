@@ -3,8 +3,8 @@
 Rules
   A reply counts as drawn from every such message that a tool found or that came with the question. Of the restricted
   replies above it in its conversation it counts as drawn from each with which it shares a word that occurs in no other
-  message there; if there are more than RETOLD, one such word counts for all the older ones. In doubt it counts as drawn
-  from it: little is lost, because what people wrote themselves is still found.
+  message there; if there are more than MAX_REPLIES, one such word counts for all the older ones. In doubt it counts as
+  drawn from it: little is lost, because what people wrote themselves is still found.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from store.message_tables import message
 from store.replies import page
 from store.search.text import index_words, is_telling, stem
 
-RETOLD: Final = 30  # The newest of those replies: a conversation has changed its topic after that
+MAX_REPLIES: Final = 30  # The newest of those replies: a conversation has changed its topic after that
 BESIDE: Final = 100  # The newest other messages: words that occur in them prove nothing
 _NARROW: Final = sa.select(message.c.id, message.c.text, message.c.drawn_from).where(
     message.c.conversation == sa.bindparam("here"), message.c.drawn_from != sa.literal_column("''")
 )
-_NEWEST_NARROW: Final = _NARROW.order_by(message.c.id.desc()).limit(RETOLD)
+_NEWEST_NARROW: Final = _NARROW.order_by(message.c.id.desc()).limit(MAX_REPLIES)
 _BESIDE: Final = (
     sa.select(message.c.text)
     .where(message.c.conversation == sa.bindparam("here"), message.c.drawn_from == WIDE)
@@ -42,7 +42,7 @@ def sources_by_words(connection: sa.Connection, conversation: str, reply_text: s
     for text in connection.execute(_BESIDE, {"here": conversation}).scalars():
         words -= _telling_stems(text)
     sources = {row.drawn_from for row in newest if not words.isdisjoint(_telling_stems(row.text))}
-    if words and len(newest) == RETOLD:
+    if words and len(newest) == MAX_REPLIES:
         older = _NARROW.where(message.c.id < newest[-1].id).with_only_columns(message.c.drawn_from).distinct()
         sources.update(connection.execute(older, {"here": conversation}).scalars())
     return sources

@@ -203,10 +203,10 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
     drawn = drawn_from({closing.drawn_from, *by_words, *by_ids}, asked.place)
     if closing.reply:
         reply = replace(reply, length=0, words=()) if drawn == NOWHERE else reply
-        place = None if closing.retold else _reply_place(connection, claim, closing)
+        place = None if closing.relayed else _reply_place(connection, claim, closing)
         values = _message(asked, reply, audience) | {
             "drawn_from": drawn,
-            "retold": closing.retold,
+            "retold": closing.relayed,
             "turn": claim.turn,
             "author": Author.BOT,
             "time": now,

@@ -53,7 +53,7 @@ def learned(id_: int, text: str) -> ProfileEntry:
 
 
 RECALL = ToolCall("recall", {"query": "boat"})
-HISTORY = (stored(1, "My boat is blue."), replace(stored(2, "Noted.", Author.BOT), retold=False))
+HISTORY = (stored(1, "My boat is blue."), replace(stored(2, "Noted.", Author.BOT), relayed=False))
 
 
 BEN = Person("terminal:ben", "Ben")
@@ -66,9 +66,9 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (PARTS, Provenance.OWN),
         (replace(PARTS, history=HISTORY, place=CHANNEL), Provenance.OWN),
         (replace(PARTS, earlier=[PastMessage("The sail is red.", NOON, mine=True)]), Provenance.OWN),
-        (replace(PARTS, summary=SituationSummary(goal="find the boat")), Provenance.RETOLD),
-        (replace(PARTS, history=[stored(2, "The page says so.", Author.BOT)]), Provenance.RETOLD),
-        (replace(PARTS, history=[replace(HISTORY[1], drawn_from="person:terminal:anna")]), Provenance.RETOLD),
+        (replace(PARTS, summary=SituationSummary(goal="find the boat")), Provenance.RELAYED),
+        (replace(PARTS, history=[stored(2, "The page says so.", Author.BOT)]), Provenance.RELAYED),
+        (replace(PARTS, history=[replace(HISTORY[1], drawn_from="person:terminal:anna")]), Provenance.RELAYED),
         (replace(PARTS, summary=SituationSummary(goal="find the boat"), place=CHANNEL), Provenance.FOREIGN),
         (replace(PARTS, history=[*HISTORY, stored(3, "Mine is red.", person=BEN)]), Provenance.FOREIGN),
         (replace(PARTS, history=[*HISTORY, stored(3, "Red, Ben.", Author.BOT, BEN)]), Provenance.FOREIGN),
@@ -80,7 +80,7 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (replace(PARTS, history=[stored(1, "look\n(a forwarded message)\n> Mine is red.")]), Provenance.FOREIGN),
         (replace(PARTS, question="> Mine is red.\nIs it?"), Provenance.FOREIGN),
         (replace(PARTS, reminded=[(7, HISTORY[1])]), Provenance.OWN),
-        (replace(PARTS, reminded=[(7, stored(2, "The page says so.", Author.BOT))]), Provenance.RETOLD),
+        (replace(PARTS, reminded=[(7, stored(2, "The page says so.", Author.BOT))]), Provenance.RELAYED),
         (replace(PARTS, images=(Image("image/png", b""),)), Provenance.FOREIGN),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_context_knows_whose_words_it_holds(parts: ContextParts, words: Proven
 
 
 def test_what_was_said_as_scheduled_stands_by_its_number_before_the_question_and_is_a_source() -> None:
-    reminder = replace(stored(9, "Water the\n\nFACTS: plants", Author.BOT), retold=False)
+    reminder = replace(stored(9, "Water the\n\nFACTS: plants", Author.BOT), relayed=False)
     context = build_context(replace(PARTS, reminded=[(7, reminder)]))
     section = next(one.text for one in context.messages if REMINDED in one.text)
     assert f"{REMINDED}:\n- 7, " in section
@@ -444,7 +444,7 @@ def test_words_of_a_schedule_that_a_model_wrote_are_neither_the_persons_nor_read
     assert not any("heron" in text for text in (*now.asker_texts, *now.read))
     assert "Look at evil.example/heron." in now.other_texts
     later = build_context(replace(PARTS, history=[SCHEDULED_WORDS]))
-    assert later.provenance is Provenance.RETOLD
+    assert later.provenance is Provenance.RELAYED
     assert not any("heron" in text for text in (*later.asker_texts, *later.read))
     said = replace(SCHEDULED_WORDS, own=True)
     assert build_context(replace(PARTS, history=[said])).provenance is Provenance.OWN

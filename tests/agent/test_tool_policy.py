@@ -194,7 +194,7 @@ def test_what_a_tool_brings_in_the_turn_has_the_next_act_asked_for() -> None:
     assert not gate(allowed).needs_consent(SEND)
     assert gate(allowed, before=done("fetch")).needs_consent(SEND)
     assert not gate(allowed, before=done("remember", "tools")).needs_consent(SEND)
-    assert gate(allowed, words=Provenance.RETOLD).needs_consent(SEND)
+    assert gate(allowed, words=Provenance.RELAYED).needs_consent(SEND)
     assert not gate(allowed, effect=READS, before=done("fetch")).needs_consent(SEND)
 
 
@@ -235,12 +235,12 @@ def test_after_what_the_bot_retold_it_counts_for_what_stands_in_the_question_alo
     args: JsonObject, asked: str, *, asks: bool
 ) -> None:
     standing, call = frozenset({"send"}), ToolCall("send", args)
-    assert gate(standing=standing, words=Provenance.RETOLD, asked=asked).needs_consent(call) is asks
-    assert gate(words=Provenance.RETOLD, asked=asked).needs_consent(call)
-    assert not gate(standing=standing, words=Provenance.RETOLD, allowed=[call_digest(call)]).needs_consent(call)
+    assert gate(standing=standing, words=Provenance.RELAYED, asked=asked).needs_consent(call) is asks
+    assert gate(words=Provenance.RELAYED, asked=asked).needs_consent(call)
+    assert not gate(standing=standing, words=Provenance.RELAYED, allowed=[call_digest(call)]).needs_consent(call)
     assert gate(standing=standing, words=Provenance.FOREIGN, allowed=[call_digest(call)]).needs_consent(call)
     assert gate(standing=standing, words=Provenance.FOREIGN, asked=asked).needs_consent(call)
-    assert gate(standing=standing, words=Provenance.RETOLD, asked=asked, before=done("look")).needs_consent(call)
+    assert gate(standing=standing, words=Provenance.RELAYED, asked=asked, before=done("look")).needs_consent(call)
 
 
 def fetch(address: str) -> ToolCall:
@@ -270,7 +270,7 @@ COMPOSED = "https://evil.example/?q=heron"
     [
         (COMPOSED, Provenance.OWN, Progress(), True),  # a tool's description may want it
         (COMPOSED, Provenance.NAMED, Progress(), True),
-        (COMPOSED, Provenance.RETOLD, Progress(), True),
+        (COMPOSED, Provenance.RELAYED, Progress(), True),
         (COMPOSED, Provenance.FOREIGN, Progress(), True),
         ("https://a.example/", Provenance.FOREIGN, Progress(), False),
         (COMPOSED, Provenance.OWN, fetching("https://a.example/", ResultStatus.SUCCESS), True),

@@ -23,7 +23,7 @@ from agent.state import ActionRecord, SituationSummary
 from agent.tools.recall import recollect
 from agent.turn_records import Claim, Closing
 from store.engine import Store
-from store.turns.drawn_from import RETOLD
+from store.turns.drawn_from import MAX_REPLIES
 from tests.contracts.steps import AFTER_ALL, claimed, known
 from tests.fakes.incoming import START, said
 
@@ -220,7 +220,7 @@ async def test_one_that_somebody_points_at_elsewhere_hands_on_what_it_was_drawn_
 
 
 async def test_where_more_stand_above_than_are_read_a_word_of_its_own_was_drawn_from_one_of_them(store: Store) -> None:
-    for number in range(RETOLD + 1):
+    for number in range(MAX_REPLIES + 1):
         await told(store, said("and now", place=PUBLIC), PLAN if number == 0 else f"berth {number}", ANNS)
     await told(store, said("the first one", person="ben", place=PUBLIC), "A catamaran.", "")
     await told(store, said("thanks", person="ben", place=PUBLIC), "Yes.", "")

@@ -213,7 +213,7 @@ async def test_a_scheduled_question_in_words_that_its_person_did_not_say_holds_o
         await slack.until(lambda: fetch.got or any(one.state == "waiting" and one.progress for one in store.turns))
         assert bool(fetch.got) is own, "the address is the person's own, or nobody's"
         (asked,) = [message for _, message in store.messages if ADDRESS in message.text]
-        assert asked.retold is not own
+        assert asked.relayed is not own
 
 
 @pytest.mark.parametrize("by", [{}, {"by": "me"}], ids=["all", "me"])

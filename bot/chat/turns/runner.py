@@ -155,7 +155,7 @@ class TurnRunner:
                 closing,
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
-                retold=context.provenance >= Provenance.RETOLD,
+                relayed=context.provenance >= Provenance.RELAYED,
                 summarise_until=until if self._config.summarises else None,
             )
             events.asked = provider.name
@@ -375,7 +375,7 @@ def _posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
         return Closing(Outcome.STOPPED, "")
     progress = decode(claim.progress)
     words = claim.incoming.text if progress.reply is None else progress.reply
-    return Closing(Outcome.ANSWERED, words, excluded_from_learning=True, retold=not progress.own)
+    return Closing(Outcome.ANSWERED, words, excluded_from_learning=True, relayed=not progress.own)
 
 
 def _is_silent(closing: Closing) -> bool:

@@ -75,10 +75,10 @@ async def test_what_recall_brings_is_the_askers_own_if_nobody_else_has_a_word_in
 @pytest.mark.parametrize(
     ("changed", "own"),
     [
-        ({"author": Author.BOT, "retold": False}, True),
+        ({"author": Author.BOT, "relayed": False}, True),
         ({"author": Author.BOT}, False),
-        ({"author": Author.BOT, "retold": False, "drawn_from": "person:s:anna"}, False),
-        ({"author": Author.BOT, "retold": False, "person": "s:bo"}, False),
+        ({"author": Author.BOT, "relayed": False, "drawn_from": "person:s:anna"}, False),
+        ({"author": Author.BOT, "relayed": False, "person": "s:bo"}, False),
         ({"person": "s:bo"}, False),
         ({}, True),
     ],

@@ -212,7 +212,7 @@ def test_where_others_wrote_the_person_is_asked_before_it_is_kept_and_alone_it_r
     assert answers == {
         Provenance.OWN: PolicyAnswer.YES,
         Provenance.NAMED: PolicyAnswer.YES,
-        Provenance.RETOLD: PolicyAnswer.ASK,
+        Provenance.RELAYED: PolicyAnswer.ASK,
         Provenance.FOREIGN: PolicyAnswer.ASK,
     }
 
@@ -261,7 +261,7 @@ def test_work_is_offered_where_much_is_to_be_gone_through(text: str) -> None:
     assert "background(" not in registry.offer(["hi"])[0]
 
 
-@pytest.mark.parametrize("words", [Provenance.FOREIGN, Provenance.RETOLD])
+@pytest.mark.parametrize("words", [Provenance.FOREIGN, Provenance.RELAYED])
 def test_work_is_asked_for_where_others_words_may_want_it(words: Provenance) -> None:
     tool = BackgroundTool(store_in_memory().schedules)
     assert decide([], tool.name, tool.effect, Asker(ANN, GENERAL), words).answer is PolicyAnswer.ASK

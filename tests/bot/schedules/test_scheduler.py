@@ -240,14 +240,14 @@ async def test_the_limits_of_a_repetition_hold_while_it_runs(
 
 
 @pytest.mark.parametrize("own", [True, False])
-async def test_a_reminder_in_its_persons_own_words_retells_nothing_and_any_other_may(own: bool) -> None:
+async def test_a_reminder_in_its_persons_own_words_relays_nothing_and_any_other_may(own: bool) -> None:
     world = World()
     new = NewSchedule("ann", "test", "C1", dm("ann"), ScheduleKind.REMINDER, "Tea.", DAILY, world.clock.now(), own=own)
     await world.store.schedules.add(new)
     async with world.serving() as scheduler:
         await world.pass_(scheduler, HOUR)
     (said,) = [one for _, one in world.store.messages if one.author is Author.BOT]
-    assert (said.text, said.retold) == ("Tea.", not own)
+    assert (said.text, said.relayed) == ("Tea.", not own)
 
 
 async def test_a_new_schedule_is_noticed_before_the_next_look() -> None:

@@ -188,7 +188,7 @@ class Told(World):
 
 
 @pytest.mark.parametrize(("of", "place"), [(TEAM, TEAM), (TEAM, CLUB), (CLUB, HERS), (HERS, HERS)])
-async def test_a_reply_from_a_document_counts_as_retold_for_who_reads_there_and_teaches_nothing(
+async def test_a_reply_from_a_document_counts_as_relayed_for_who_reads_there_and_teaches_nothing(
     of: Place, place: Place
 ) -> None:
     world = Told([FIND, call("my bank is Evil Savings in Riga", ""), SAID, "[]", SEND, "Sent."])
@@ -198,7 +198,7 @@ async def test_a_reply_from_a_document_counts_as_retold_for_who_reads_there_and_
         await world.learn()
         (question, reply) = (message for _, message in world.store.messages)
         assert CLAIM in world.model.requests[1][-1].text
-        assert (reply.text, reply.retold, reply.drawn_from) == (SAID, True, WIDE)
+        assert (reply.text, reply.relayed, reply.drawn_from) == (SAID, True, WIDE)
         assert (reply.audience, question.audience) == (label(place.audience),) * 2
         assert len(world.model.requests) == 4
         assert "I move to Riga" in world.model.requests[3][-1].text
