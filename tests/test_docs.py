@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NamedTuple, cast
 
 import pytest
@@ -17,8 +18,12 @@ from agent.messages import ToolCall
 from agent.ports.tools import Tool, ToolContext
 from agent.toolbox.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
+from bot.channels import rule, rules
+from bot.channels.rule import ChannelRule
 from bot.chat.commands.declaration import AnyCommand, Command, CommandCall
 from bot.chat.panels import Panel
+from bot.schedules import reports
+from bot.schedules.reports import ReportRule
 from tests.fakes.caller import FakeCaller
 
 PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
@@ -124,10 +129,12 @@ def glossary() -> list[Row]:
     return [Row(one[0], one[1], CODE.findall(one[2])) for one in cells if len(one) == 3 and "`" in one[2]]
 
 
-def example(number: int) -> dict[str, Any]:
-    """What a module of CONTRIBUTING.md defines."""
+def example(number: int, *modules: ModuleType) -> dict[str, Any]:
+    """What a module of CONTRIBUTING.md defines. `modules`: where its lines stand, with their names."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": f"example{number}"}
+    for module in modules:
+        names |= vars(module)
     exec(page.split("```python\n")[number].partition("```")[0], names)  # noqa: S102 -- our own page
     return names
 
@@ -150,6 +157,24 @@ async def test_the_command_that_contributing_shows_is_one_and_answers() -> None:
     assert await declared.bound(None).run(CommandCall(words="boats", caller=FakeCaller())) == Panel(
         "I know no joke about boats, Ann."
     )
+
+
+def test_the_rule_of_a_scheduled_question_that_contributing_shows_decides_what_is_posted() -> None:
+    longer: ReportRule = example(4, reports)["LONGER"]
+    assert longer.posts is not None
+    assert [longer.posts(*pair) for pair in (("Hello.", ""), ("Hello.", "Hi."), ("Hi.", "Hello."))] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_the_rule_of_a_channel_that_contributing_shows_is_read_shown_and_has_effects() -> None:
+    tone: ChannelRule = example(5, rule, rules)["TONE"]
+    assert [tone.read(words) for words in (*tone.words, "rude")] == ["formal", "casual", "", None]
+    assert set(tone.words) >= set(tone.examples)
+    (answers,) = (effect for effect in tone.effects if isinstance(effect, rule.OnAnswer))
+    assert [answers.text(value, "Yes.") for value in ("formal", "casual")] == ["Yes.", "Hey! Yes."]
 
 
 def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() -> None:
