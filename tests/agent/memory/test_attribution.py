@@ -10,8 +10,9 @@ from agent.memory.attribution import FILES_NOTE, TextsRead, mention, quotes, sai
 from agent.memory.statements import is_function_word, stem
 from tests.examples import examples
 
+BY_A_MODEL = {*map(stem, ("call", "name", "like"))}  # With which a model speaks of the person
 WORDS = st.text("abcdefghijklmnop", min_size=4, max_size=9).filter(
-    lambda word: not is_function_word(word) and stem(word) != "call"  # by that a model speaks of the person
+    lambda word: not is_function_word(word) and stem(word) not in BY_A_MODEL
 )
 SENTENCES = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
 
