@@ -256,11 +256,6 @@ OAUTH_USED = "this link has been used already, or is over. Please ask for a new 
 # The pages that a browser is shown.
 
 PERSON = "{name}, on {platform} ({id})"
-PAGE = (
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cogency</title>'
-    '<meta name="viewport" content="width=device-width"><style>body{{font:16px/1.5 sans-serif;max-width:34em;'
-    "margin:3em auto;padding:0 1em}}button{{font:inherit;padding:.5em 1em}}</style></head><body>{body}</body></html>"
-)
 PAGE_ASKS = (
     "<h1>Sign in at {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. What you sign in with at "
     "<b>{host}</b> will then be used for what <b>{person}</b> asks, and for nobody else.</p><p>Go on only if that is "
@@ -284,7 +279,6 @@ PAGE_OTHER_BROWSER = (
     "in the browser in which you sign in, and allow it to keep cookies.</p>"
 )
 PAGE_NOTHING = "<h1>There is nothing here</h1>"
-PAGE_LATER = "<h1>Please try again in a moment</h1><p>Cogency is just starting, or cannot reach its database.</p>"
 
 
 # What tools ask in the middle of a call

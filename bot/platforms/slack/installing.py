@@ -23,6 +23,8 @@ from agent.errors import CogencyError
 from agent.ports.clock import Clock
 from agent.ports.installations import Installation
 from bot.chat.host import Host
+from bot.chat.web_page import LATER, PageAnswer, page
+from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import TIMEOUT_S
 from bot.platforms.slack.installed import (
@@ -39,9 +41,6 @@ from bot.platforms.slack.installed import (
     seal,
 )
 from bot.platforms.slack.options import PLATFORM, Distribution
-from bot.tools import texts as tool_texts
-from bot.tools.accounts.pages import HEADERS, cookie_value, form_field, to_response
-from bot.tools.mcp.source import PageAnswer
 
 COOKIE: Final = "cogency-install"
 TIME: Final = timedelta(minutes=10)  # From the button to the end: Slack's own codes are valid as long
@@ -79,14 +78,14 @@ class InstallService:
     def show(self, browser: str) -> PageAnswer:
         """Return the page with the button. Nothing about the visitor is stored. `browser`: the cookie."""
         if not self._distribution.installers:
-            return PageAnswer(403, _page(platforms_texts.INSTALL_CLOSED))
+            return PageAnswer(403, page(platforms_texts.INSTALL_CLOSED))
         browser = browser or self._new_secret()
-        return PageAnswer(200, _page(platforms_texts.INSTALL_ASKS.format(browser=escape(browser))), cookie=browser)
+        return PageAnswer(200, page(platforms_texts.INSTALL_ASKS.format(browser=escape(browser))), cookie=browser)
 
     def start(self, browser: str, form_value: str) -> PageAnswer:
         """Redirect to Slack: the button was pressed. `form_value`: from the page. `browser`: the cookie."""
         if not self._distribution.installers:
-            return PageAnswer(403, _page(platforms_texts.INSTALL_CLOSED))
+            return PageAnswer(403, page(platforms_texts.INSTALL_CLOSED))
         if not browser or not compare_digest(browser.encode(), form_value.encode("utf-8", "surrogatepass")):
             return PageAnswer(403, self._other_browser())
         value = (self._clock.now() + TIME, self._new_secret())
@@ -100,25 +99,25 @@ class InstallService:
         if not browser or not self._is_ours(state, browser):
             return PageAnswer(403, self._other_browser())
         if self._is_rate_limited():
-            return PageAnswer(429, _page(platforms_texts.INSTALL_HASTY.format(address=self._link)))
+            return PageAnswer(429, page(platforms_texts.INSTALL_HASTY.format(address=self._link)))
         # Of one state there are many texts: `fromhex` takes capitals and blanks.
         if not await self._host.deduplication.claim_once("install", bytes.fromhex(state).hex()):
-            return PageAnswer(403, _page(platforms_texts.INSTALL_USED.format(address=self._link)))
+            return PageAnswer(403, page(platforms_texts.INSTALL_USED.format(address=self._link)))
         if "error" in params or not params.get("code"):
             denied = params.get("error") == "access_denied"
             template = platforms_texts.INSTALL_DENIED if denied else platforms_texts.INSTALL_NOT_DONE
-            return PageAnswer(400, _page(template.format(address=self._link)))
+            return PageAnswer(400, page(template.format(address=self._link)))
         try:
             installed = await self._oauth.exchange(params["code"])
         except InstallFailed as failed:
             why = escape(str(failed))
-            return PageAnswer(400, _page(platforms_texts.INSTALL_FAILED.format(why=why, address=self._link)))
+            return PageAnswer(400, page(platforms_texts.INSTALL_FAILED.format(why=why, address=self._link)))
         return await self._store(installed)
 
     async def _store(self, installed: Installed) -> PageAnswer:
         if installed.for_organization:
             await self._oauth.revoke(installed.tokens.access)
-            return PageAnswer(400, _page(platforms_texts.INSTALL_ORGANIZATION.format(address=self._link)))
+            return PageAnswer(400, page(platforms_texts.INSTALL_ORGANIZATION.format(address=self._link)))
         source = f"{PLATFORM}:{installed.team}"
         name = escape(installed.name or installed.team)
         if not self._may_install(installed):
@@ -128,7 +127,7 @@ class InstallService:
             log.warning(
                 "the workspace %s may not install the app: COGENCY_SLACK_INSTALLERS does not name it", installed.team
             )
-            return PageAnswer(403, _page(platforms_texts.INSTALL_NOT_LISTED.format(name=name, team=installed.team)))
+            return PageAnswer(403, page(platforms_texts.INSTALL_NOT_LISTED.format(name=name, team=installed.team)))
         installer = f"{source}:{installed.installer}" if USER_ID.fullmatch(installed.installer) else ""
         await self._installations.put(
             Installation(
@@ -146,7 +145,7 @@ class InstallService:
         log.info("the workspace %s installed the app", installed.team)
         self._changed()
         link = escape(f"https://slack.com/app_redirect?{urlencode({'app': installed.app, 'team': installed.team})}")
-        return PageAnswer(200, _page(platforms_texts.INSTALL_DONE.format(name=name, link=link)))
+        return PageAnswer(200, page(platforms_texts.INSTALL_DONE.format(name=name, link=link)))
 
     def _may_install(self, installed: Installed) -> bool:
         listed = self._distribution.installers
@@ -176,11 +175,7 @@ class InstallService:
         return escape(f"{self._distribution.address}{INSTALL_PATH}")
 
     def _other_browser(self) -> str:
-        return _page(platforms_texts.INSTALL_OTHER_BROWSER.format(address=self._link))
-
-
-def _page(body: str) -> str:
-    return tool_texts.PAGE.format(body=body)
+        return page(platforms_texts.INSTALL_OTHER_BROWSER.format(address=self._link))
 
 
 def _single_values(query: str) -> dict[str, str]:
@@ -226,7 +221,7 @@ class InstallPages:
             answer = await self._service.finish(request.rel_url.raw_query_string, self._browser(request))
         except CogencyError as error:
             log.warning("an installation could not be kept: %s", error)
-            answer = PageAnswer(503, _page(tool_texts.PAGE_LATER))
+            answer = LATER
         return self._response(answer)
 
     def _browser(self, request: web.Request) -> str:

@@ -1,8 +1,6 @@
 """The HTTP server of the sign-in pages.
 
-Rules.
-- Headers forbid a page to load anything, to be framed or cached, and to send a referrer.
-- Requests are limited in size, and connections in number: a new one closes the oldest.
+Rule. Requests are limited in size, and connections in number: a new one closes the oldest.
 """
 
 import asyncio
@@ -10,33 +8,21 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
-from urllib.parse import parse_qs
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from agent.errors import CogencyError, SettingsError
 from bot.chat.texts import operating as operating_texts
-from bot.tools import texts as tool_texts
-from bot.tools.mcp.source import PageAnswer, SignInBrowsing
+from bot.chat.web_page import LATER, PageAnswer
+from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
+from bot.tools.mcp.source import SignInBrowsing
 
 PATH: Final = "/sign-in"
 CONNECTIONS: Final = 64
 BODY_BYTES: Final = 4_096
-READ_S: Final = 5.0
 COOKIE: Final = "cogency-sign-in"
 COOKIE_S: Final = 1_200  # Twice as long as a link is valid
-MAX_FIELDS: Final = 20  # Of a form; ours has one
-MAX_COOKIE_CHARS: Final = 100
-LATER: Final = PageAnswer(503, tool_texts.PAGE.format(body=tool_texts.PAGE_LATER))
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Connection": "close",
-}
 
 log = logging.getLogger(__name__)
 
@@ -90,42 +76,6 @@ class SignInPages:
             log.warning("a page of a sign-in could not be shown: %s", error)
             answer = LATER
         return to_response(answer, self._cookie, COOKIE_S, secure=self._secure)
-
-
-async def form_field(request: web.Request, name: str) -> str | None:
-    """Return a field of the form that a browser sent, "" if it is missing; None for a request that is no such form.
-
-    A request's own charset is not used: it may name any codec of Python, or none.
-    """
-    try:
-        async with asyncio.timeout(READ_S):
-            body = await request.read()
-        fields = parse_qs(body.decode("ascii", "replace"), max_num_fields=MAX_FIELDS, keep_blank_values=True)
-    except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
-        return None
-    return fields.get(name, [""])[0]
-
-
-def cookie_value(request: web.Request, cookie: str) -> str:
-    """Return the value of a cookie; "" without one, and for a value that we cannot have set."""
-    value = request.cookies.get(cookie, "")
-    return value if len(value) <= MAX_COOKIE_CHARS and value.isascii() else ""
-
-
-def to_response(answer: PageAnswer, cookie: str, lasts_s: int, *, secure: bool) -> web.Response:
-    """Return the response with an answer. Its cookie is named `cookie` and lasts `lasts_s`. `secure`: it is sent only
-    over TLS.
-    """
-    if answer.json:
-        return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
-    response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
-    if answer.go:
-        response.headers["Location"] = answer.go
-    if answer.cookie:
-        response.set_cookie(
-            cookie, answer.cookie, max_age=lasts_s, path="/", secure=secure, httponly=True, samesite="Lax"
-        )
-    return response
 
 
 @asynccontextmanager

@@ -34,6 +34,7 @@ from agent.incoming import Person, platform_of
 from agent.ports.clock import Clock
 from agent.ports.tool_accounts import SealedSignIn
 from bot.chat.texts.formatting import literal
+from bot.chat.web_page import PageAnswer, page
 from bot.tools import texts as tool_texts
 from bot.tools.accounts.accounts import Accounts
 from bot.tools.accounts.oauth import Account, BotClient, OAuthFailed, OAuthGrant, OAuthHttp, authorization_url
@@ -41,7 +42,7 @@ from bot.tools.accounts.pages import PATH
 from bot.tools.mcp.config import HttpReach, McpServerConfig
 from bot.tools.mcp.listing import one_line
 from bot.tools.mcp.people import PersonServers
-from bot.tools.mcp.source import PageAnswer, PeopleSettings, SignInAnswer
+from bot.tools.mcp.source import PeopleSettings, SignInAnswer
 
 TIME: Final = timedelta(minutes=10)  # From requesting a link to the end: finding a password takes minutes
 # The callback address when the bot has no address: the person's own machine, where nothing listens. The address stays
@@ -332,11 +333,6 @@ def shown_person(person: Person) -> str:
     id_ = person.id.partition(":")[2] or person.id
     name = one_line(_NOT_IN_NAMES.sub(" ", person.name), MAX_PERSON_CHARS)
     return tool_texts.PERSON.format(name=name or id_, platform=platform, id=id_)
-
-
-def page(body: str) -> str:
-    """`body`: HTML, in which untrusted text is escaped."""
-    return tool_texts.PAGE.format(body=body)
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Asker, Tool
 from bot.chat.findings import Finding
 from bot.chat.texts.formatting import long_time
+from bot.chat.web_page import PageAnswer
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import AccountKind, McpServerConfig
 
@@ -67,19 +68,6 @@ class ToolSignIns(Protocol):
     async def answer(self, person: Person, words: str) -> SignInAnswer:
         """Return the answer to `/tools` with these words (see `bot.tools.accounts.sign_in`), for this person alone."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class PageAnswer:
-    """The response to a browser. `go`: the address of a redirect. `cookie`: the cookie to set. `json`: a document in
-    place of a page.
-    """
-
-    status: int
-    html: str = ""
-    go: str = ""
-    cookie: str = ""
-    json: str = ""
 
 
 class SignInBrowsing(Protocol):
