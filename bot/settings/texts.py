@@ -22,7 +22,7 @@ FILE_MISSING = "{setting} names {file}, which does not exist{where}: write it, o
 DATABASE_ELSEWHERE = "{name} names {hosts}: what is said and remembered is kept there."
 NOT_A_SETTING = "{name} is not a setting: {remedy}"
 MEANT = "did you mean {names}?"
-ALL_LISTED = ".env.example lists all settings."
+ALL_LISTED = "`cogency settings` lists all settings."
 SETTING_MISSING = "{name} is missing: set it in the environment or in .env."
 
 EXAMPLE_HEAD = (

@@ -36,6 +36,7 @@ class Subcommand(StrEnum):
     PLAY = "play"
     RUN = "run"
     INIT = "init"
+    SETTINGS = "settings"
     MIGRATE = "migrate"
     BACKUP = "backup"
     RESTORE = "restore"
@@ -65,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     commands = _Commands(root)
     init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
     init.add_argument("--yes", action="store_true", help="ask nothing")
+    commands.add(Subcommand.SETTINGS, "list all settings, each with what it does", setup_texts.SETTINGS_SAYS)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _add_ask(commands)
     _add_play(commands)

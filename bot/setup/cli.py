@@ -22,7 +22,7 @@ from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.spending import By
-from bot.app.settings import Settings, load_settings, moved_addresses
+from bot.app.settings import Settings, all_settings, load_settings, moved_addresses
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.host import PlatformUnavailable
@@ -31,6 +31,7 @@ from bot.chat.output import OutputError, complain, printable_json, write_out
 from bot.operators.settings import OperatorAct
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
+from bot.settings.example import example_file
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Subcommand
 from bot.setup.progress import progress, waiting
@@ -45,6 +46,9 @@ Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
     """Run one command. Each failure is one sentence on standard error and an exit code."""
     try:
+        if command is Subcommand.SETTINGS:  # before they are read: the list helps where one of them is wrong
+            write_out(sys.stdout, example_file(all_settings()))
+            return Exit.OK
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the only place that reads the environment
         level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
         log_to(sys.stderr, settings.chat.log_level or level, settings.secrets(), settings.chat.log_form)

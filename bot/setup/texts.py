@@ -44,9 +44,10 @@ RESTORE_SAYS = (
 )
 COPY_SAYS = "From SQLite to PostgreSQL, or back. Stop the bot first; what is copied from stays as it is."
 SETTINGS_FROM = (
-    "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
-    "lists them all, README.md shows the first steps."
+    "Settings come from the environment, and from a file .env in the folder where the command is started: `cogency "
+    "settings` lists them all, README.md shows the first steps."
 )
+SETTINGS_SAYS = "Copy the lines that you need into a file .env, and uncomment them."
 PASTE_MANIFEST = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
 INVITE_ASKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
 DOCTOR_LOOKS = (
@@ -205,7 +206,9 @@ INIT_KEEP = "It is set up for {where} already: shall that stay as it is (y or n)
 INIT_PASTED_OTHER = "That is another token: this one begins with {begins}. Please copy it once more."
 INIT_PASTED_NOTHING = "Nothing was pasted. Please copy it once more, or end with Ctrl-C."
 INIT_STOPPED = "Stopped, and nothing was written. The same command begins again."
-INIT_NOTHING_SET = "Nothing was written: the environment sets none of what .env.example lists, such as COGENCY_MODEL."
+INIT_NOTHING_SET = (
+    "Nothing was written: the environment sets nothing that `cogency settings` lists, such as COGENCY_MODEL."
+)
 INIT_KEEPS = " [Enter keeps the one that is set]"
 INIT_DISCORD = """
 3. Discord: shall it serve servers (y or n)?"""

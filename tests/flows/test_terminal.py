@@ -74,6 +74,7 @@ def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.C
         ("usage", Exit.UNAVAILABLE),
         ("audit", Exit.UNAVAILABLE),
         ("check-model", Exit.SETTINGS),
+        ("settings", Exit.OK),
         ("slack manifest", Exit.OK),
         ("discord invite --application 1", Exit.OK),
         ("run", Exit.SETTINGS),
@@ -82,6 +83,14 @@ def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.C
 def test_each_command_imports_what_it_needs(tmp_path: Path, arguments: str, ends: Exit) -> None:
     ran = from_nothing(tmp_path, *arguments.split(), COGENCY_MODEL="rehearsal")
     assert (ran.returncode, "Traceback" in ran.stderr) == (ends, False), ran.stderr
+
+
+def test_the_settings_are_listed_also_where_one_of_them_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("COGENCY_MODLE=rehearsal\n", encoding="utf-8")
+    assert "`cogency settings` lists" in from_nothing(tmp_path, "settings", "--help").stdout
+    ran = from_nothing(tmp_path, "settings", COGENCY_BACKLOG="many")
+    assert (ran.returncode, ran.stderr) == (Exit.OK, "")
+    assert ran.stdout == (Path(__file__).parents[2] / ".env.example").read_text(encoding="utf-8")
 
 
 def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:

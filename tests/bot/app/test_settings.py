@@ -382,7 +382,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     [
         ("COGENCY_MODL", "x", "COGENCY_MODL is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
         ("cogency_model", "x", "cogency_model is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
-        ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting: .env.example lists all settings."),
+        ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting: `cogency settings` lists all settings."),
         ("COGENCY_LEARNING", "maybe", "COGENCY_LEARNING must be on or off."),
         ("COGENCY_MAX_ITERATIONS", "-1", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
         ("COGENCY_MAX_ITERATIONS", "0", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
