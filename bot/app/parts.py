@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -14,78 +13,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.citations import FETCH
-from agent.context import COMMANDS, ContextBudget, Persona
 from agent.errors import SettingsError
-from agent.incoming import Incoming, platform_of
-from agent.machine import CLOCK, fresh_word, new_id
+from agent.machine import CLOCK
 from agent.memory.audience import Place
 from agent.messages import ModelCall
-from agent.ports.memory import Memories
 from agent.ports.tool_accounts import ToolAccounts
-from agent.ports.tools import NO_SERVERS, Tool, ToolSource
-from agent.shown_replies import DELETE_REPLY
-from agent.toolbox.registry import FixedTools, Toolbox
+from agent.ports.tools import Tool
 from agent.tools.functions import load_tools
-from agent.tools.recall import WITH_DOCUMENTS, RecallTool, recollect
-from agent.tools.remember import RememberTool
-from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
-from agent.tools.share_file import ShareFileTool
 from agent.tools.skill import SkillTool
-from agent.turn import TurnLimits
-from agent.turn_setup import ContextConfig
 from bot.app import texts as app_texts
-from bot.app.background import Background, background
 from bot.app.from_settings import access_rules, budgets, open_models, policy_file
 from bot.app.settings import Settings
-from bot.budgets.budgets import BudgetAllowances, ModelNote
+from bot.budgets.budgets import BudgetAllowances
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
-from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl
-from bot.chat.access.place_rules import rules_at
-from bot.chat.access.readers import Readers
-from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reader import missing
-from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
+from bot.chat.attachments.reading import AttachmentReader, Fetch
 from bot.chat.audiences import flowing
-from bot.chat.feature import Feature
-from bot.chat.jobs import Handler
-from bot.chat.ports import NO_BUDGETS
-from bot.chat.reply.surface import Delete, Surface
-from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry, TimedMemories
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.settings import WhileBusy
-from bot.chat.turns.turn_config import NO_FILES, NO_GROUPS, AgentConfig
-from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
-from bot.forgetting.retention import ReplyDeletion, Retention
+from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry
+from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
-from bot.knowledge.pages import LinkedPages
 from bot.knowledge.service import KnowledgeService, ReadPage
-from bot.memory import texts as memory_texts
-from bot.memory.meanings import Meanings
-from bot.memory.notices import EditedNotice, FirstNotice, KeptNotice, WithheldNotice
-from bot.memory.pauses import LearningPauses, LearningSchedule
+from bot.memory.learning import Learner
+from bot.memory.pauses import LearningPauses
 from bot.memory.service import MemoryService
-from bot.models.embedding import open_embedder
 from bot.models.forms import read_checked_forms
 from bot.models.service import ModelService
 from bot.models.speech import open_transcriber
 from bot.models.switch import ModelSwitch
-from bot.platforms.slack.options import PLATFORM as SLACK
-from bot.platforms.slack.slash_commands import named, notice
-from bot.schedules.reports import ScheduleReporter
-from bot.schedules.reports import choices as report_choices
-from bot.schedules.scheduler import schedule_kinds
-from bot.schedules.service import ScheduleNote, ScheduleService
-from bot.schedules.work import LongWork
 from bot.tools.accounts.settings import AccountSettings
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp.settings import mcp_file
 from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp
 from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
-from bot.tools.questions import QuestionService
 from bot.tools.settings import TOOLS, tool_modules
 from bot.web.settings import WebSettings
 from store.engine import Store, open_store
@@ -136,56 +99,6 @@ async def open_models_of(
     async with nullcontext(chosen) if chosen is not None else open_models(settings) as models:
         await models.follow(await read_checked_forms(store.preferences))
         yield models
-
-
-@asynccontextmanager
-async def background_of(
-    settings: Settings,
-    store: Store,
-    models: ModelSwitch,
-    deletions: Mapping[str, Delete] | None = None,
-    telemetry: Telemetry = SILENT,
-) -> AsyncGenerator[Background]:
-    """Run the background work until the block ends. `deletions`: how to delete messages, by platform, in a process that
-    is connected to them. Raises SettingsError.
-    """
-    async with AsyncExitStack() as stack:
-        meanings = None
-        if settings.models.embeddings:
-            embedder = open_embedder(settings.models.embeddings, settings.models)
-            stack.push_async_callback(embedder.aclose)
-            meanings = Meanings(embedder, store.embeddings, embedder.is_local)
-        yield await stack.enter_async_context(
-            background(
-                store,
-                models,
-                CLOCK,
-                await feature_jobs(settings, store, deletions),
-                owner=new_id(),
-                learns=settings.memory.learning,
-                has_budget=budget_allowances(settings, store).may_spend,
-                meanings=meanings,
-                telemetry=telemetry,
-            )
-        )
-
-
-async def feature_jobs(
-    settings: Settings, store: Store, deletions: Mapping[str, Delete] | None
-) -> list[Mapping[str, Handler]]:
-    """Schedule the jobs that features repeat, and return how all of theirs are run, by kind. `deletions`: see
-    `background_of`.
-    """
-    retention = Retention(store.forgetting, store.jobs, CLOCK, settings.forgetting.retention)
-    await retention.begin()
-    handlers = [retention.handlers]
-    if (read_page := page_reader(settings.web)) is not None:
-        pages = LinkedPages(store.documents, store.forgetting, store.jobs, CLOCK, read_page)
-        await pages.begin()
-        handlers.append(pages.handlers)
-    if deletions is not None:
-        handlers.append({DELETE_REPLY: ReplyDeletion(CLOCK, deletions).delete})
-    return handlers
 
 
 @asynccontextmanager
@@ -268,15 +181,11 @@ def ambient_service(
     )
 
 
-def schedule_service(store: Store, operates: Callable[[str], bool]) -> ScheduleService:
-    return ScheduleService(store.schedules, store.preferences, CLOCK, operates)
-
-
 def forget_service(
     settings: Settings,
     store: Store,
     turns: TurnWorker,
-    work: Background,
+    learner: Learner | None,
     sources: Callable[[], Collection[str]] = tuple,
     revoke: Callable[[str], Awaitable[str]] | None = None,
 ) -> ForgetService:
@@ -288,32 +197,10 @@ def forget_service(
         clock=CLOCK,
         take_back=turns.take_back,
         withdraw=turns.withdraw,
-        learn_at=(lambda _: None) if work.learner is None else work.learner.due,
+        learn_at=(lambda _: None) if learner is None else learner.due,
         sources=sources,
         grace=timedelta(days=settings.forgetting.removal_grace_days),
         revoke=revoke,
-    )
-
-
-def open_turns(
-    store: Store,
-    answering: AgentConfig,
-    surface_for: Callable[[Incoming], Surface],
-    limits: TurnWorkerLimits,
-    sources: Callable[[], frozenset[str]],
-) -> TurnWorker:
-    runner = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
-    asking = answering.questions
-    return TurnWorker(
-        store.ledger,
-        runner,
-        surface_for,
-        store.notifier,
-        CLOCK,
-        new_id(),
-        limits,
-        sources,
-        waiting=() if asking is None else asking.waiting,
     )
 
 
@@ -429,23 +316,6 @@ def account_keys(settings: AccountSettings) -> "SealingKeys":
     return sealing.keys_in_file(Path(settings.key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")
 
 
-def core_tools(
-    settings: Settings, store: Store, memories: Memories | None = None, *, attaches_files: bool = False
-) -> tuple[Tool, ...]:
-    """Return the tools that everyone has everywhere. `attaches_files`: whether a file can be sent with an answer."""
-    timeout_s = settings.tools.timeout_s
-
-    async def finds(channel: str) -> bool:
-        return (await rules_at(store.preferences, channel)).finds_documents
-
-    file_tools = (ShareFileTool(timeout_s),) if attaches_files else ()
-    return (
-        RecallTool(memories or store.memories, timeout_s, store.documents, description=WITH_DOCUMENTS, finds=finds),
-        RememberTool(store.facts, store.working_set, timeout_s),
-        *file_tools,
-    )
-
-
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """Load the operator's own tools. The policy decides later who is offered them. Raises SettingsError."""
     taken = ({FETCH} if settings.web.reads_pages else set[str]()) | (
@@ -527,105 +397,3 @@ def skill_tools(settings: Settings) -> tuple[Tool, ...]:
     for sentence in (*(f"{plugin.name}: {fault}" for plugin in plugins for fault in plugin.faults), *renamed):
         log.warning("plug-in %s", sentence)
     return (SkillTool(skills, settings.tools.timeout_s),) if skills else ()
-
-
-def agent_config(
-    settings: Settings,
-    store: Store,
-    service: ModelService,
-    work: Background,
-    policy: ApprovalPolicy,
-    questions: QuestionService,
-    budgets: AdmissionControl | None = None,
-    reader: AttachmentReader | None = None,
-    sources: Sequence[McpSource] = (),
-    files_now: Mapping[str, FilesNow] | None = None,
-    platforms: ToolSource | None = None,
-    *,
-    readers: Readers | None = None,
-    long_work: LongWork | None = None,
-    ambient: AmbientService | None = None,
-    attaches_files: bool = False,
-    telemetry: Telemetry = SILENT,
-    background: bool = True,
-) -> AgentConfig:
-    """Return the configuration of turns. `budgets`: checked for questions that had to wait; None: none is.
-
-    `reader` reads the files of a question, and earlier files, which `files_now` finds again. `sources`: further tools;
-    `platforms`: the tools that read platforms. `attaches_files`: see `core_tools`. `background`: whether long work may
-    be started. Raises SettingsError if the operator's tools cannot be loaded.
-    """
-
-    prefix = settings.slack.command_prefix
-    in_slack = {text: notice(text, prefix) for text in (memory_texts.LEARNS, memory_texts.KEEPS)}
-    in_slack[COMMANDS] = named(COMMANDS, prefix)
-    language_rule = settings.chat.language_rule
-
-    def called(source: str, text: str) -> str:
-        """Return the text with the names that the commands have on that platform."""
-        return in_slack[text] if platform_of(source) == SLACK else text
-
-    async def persona(incoming: Incoming) -> Persona:
-        instructions = settings.chat.channel_instructions.get(incoming.channel, "")
-        return Persona(settings.chat.persona, language_rule, instructions, called(incoming.source, COMMANDS))
-
-    def learns() -> bool:
-        return work.learner is not None and work.learner.due(CLOCK.now()) is not None
-
-    scheduled = schedule_service(store, access_rules(settings.access).is_operator)
-    memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, CLOCK, telemetry)
-    own = own_tools(settings)
-    first = [FirstNotice(store.preferences, learns, called)] if settings.memory.first_notice else []
-    withheld = [] if readers is None else [WithheldNotice(store.memories, readers, CLOCK)]
-    kept = KeptNotice(store.facts, store.profiles, store.forgetting, CLOCK)
-    features = [
-        Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
-        Feature(name="budgets", notes=[ModelNote(settings.budgets.footer)]),
-        Feature(name="memory", notes=[kept, *first, *withheld]),
-        Feature(
-            name="schedules",
-            kinds=schedule_kinds(ScheduleReporter(store.schedules), long_work),
-            notes=[ScheduleNote(scheduled)],
-        ),
-        *([] if ambient is None else [ambient.feature]),
-    ]
-    again = () if reader is None else (ReadAgainTool(store.conversations, reader, files_now or {}),)
-    return AgentConfig(
-        provider=service.provider,
-        persona=persona,
-        tools=Toolbox(
-            (
-                *core_tools(settings, store, work.memories, attaches_files=attaches_files),
-                *skill_tools(settings),
-                *again,
-                ScheduleTool(store.schedules, scheduled.forbidden_in, settings.tools.timeout_s, report_choices()),
-                SchedulesTool(store.schedules, settings.tools.timeout_s),
-                *([BackgroundTool(store.schedules, settings.tools.timeout_s)] if background else []),
-                *web_tools(settings.web, settings.tools.timeout_s),
-            ),
-            [*([FixedTools(own)] if own else ()), *([platforms] if platforms is not None else ()), *sources],
-            policy,
-            servers=sources[0] if sources else NO_SERVERS,
-        ),
-        context=ContextConfig(
-            fresh_word,
-            TurnLimits(max_iterations=settings.turns.max_iterations),
-            ContextBudget(settings.chat.history_tokens, settings.memory.tokens, settings.memory.profile_tokens),
-            partial(recollect, memories, store.conversations) if settings.memory.earlier else None,
-            settings.chat.history_messages,
-        ),
-        features=features,
-        joins=settings.turns.while_busy is WhileBusy.JOIN,
-        summarises=True,
-        telemetry=telemetry,
-        questions=questions,
-        policy=policy,
-        audit=store.audit,
-        budgets=NO_BUDGETS if budgets is None else budgets,
-        channel_rules=ChannelEffects(store.preferences),
-        readers=NO_GROUPS if readers is None else readers,
-        files=NO_FILES if reader is None else reader,
-        learning=LearningSchedule(work.learner, LearningPauses(store.preferences, store.profiles, CLOCK)),
-        handles=work.copies,
-        foreground=work.floor,
-    )

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from agent.errors import SettingsError
 from agent.incoming import Person, platform_of
 from agent.jobs import Job
-from agent.machine import new_secret, process_name
+from agent.machine import new_id, new_secret, process_name
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
 from agent.ports.tools import Asker, Tool
 from bot.app import parts
 from bot.app import texts as app_texts
-from bot.app.background import Background
+from bot.app.background import background
 from bot.app.commands import CommandServices
+from bot.app.features import Features, features
 from bot.app.from_settings import (
     access_rules,
     discord_settings,
@@ -38,14 +39,15 @@ from bot.app.from_settings import (
     slack_settings,
 )
 from bot.app.host import BotHost
+from bot.app.opened import Opened, open_parts
 from bot.app.settings import Settings
+from bot.app.turns import answering, open_turns
 from bot.budgets.service import BudgetService
-from bot.channels.ambient import AmbientService
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import AdmissionControl, RateCounter
 from bot.chat.access.readers import Readers
-from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.connections import PlatformConnections, serve_all
+from bot.chat.core import Core, PlatformAccess
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
@@ -72,10 +74,9 @@ from bot.platforms.terminal.bot import TerminalBot, TerminalModels, TerminalSche
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedules.checks import CheckRunner
 from bot.schedules.scheduler import Scheduler
-from bot.schedules.work import LongWork
-from bot.tools.approvals import ApprovalPolicy, ApprovalService
+from bot.schedules.service import ScheduleService
+from bot.tools.approvals import ApprovalService
 from bot.tools.commands import ToolsService
-from bot.tools.mcp.source import NO_MCP_SERVERS, McpSource
 from bot.tools.questions import QuestionService
 from store.engine import Store
 
@@ -115,14 +116,9 @@ async def serve_platforms(
         models = await stack.enter_async_context(parts.open_models_of(settings, store))
         readers = Readers(store.conversations.groups, parts.CLOCK)
         connections = PlatformConnections(readers, replicas=_replicas(store))
-        async with (
-            parts.background_of(settings, store, models, connections.deletions, telemetry) as work,
-            parts.open_reader(settings, store, connections.fetchers) as reader,
-            parts.open_tool_sources(settings, store.tool_accounts, pages=sign_ins) as sources,
-            parts.open_policy(settings, store) as policy,
-        ):
+        async with open_parts(settings, store, models, connections.fetchers, sign_ins=sign_ins) as opened:
             log.info("%s", models.sentence)
-            host, ambient = _host(settings, store, models, connections, work, reader, sources, policy, telemetry)
+            host, core, every = _host(settings, opened, connections, telemetry)
             served = frozenset(map(platform_of, chosen))
             look = partial(look_at, store, telemetry, connections.silent_s)
             connected = partial(_connected, connections)
@@ -131,7 +127,7 @@ async def serve_platforms(
             if SLACK in chosen and (distribution := slack_distribution(settings)) is not None:
                 serving |= {SLACK: partial(_serve_installed, settings, distribution, store, host, telemetry)}
             handlers = {EDIT: host.forgetting.keep_edit, OPERATOR_ERASE: partial(_erase, store, host.forgetting)}
-            edits = JobWorker(store.jobs, handlers, parts.CLOCK, parts.new_id(), telemetry=telemetry)
+            edits = JobWorker(store.jobs, handlers, parts.CLOCK, new_id(), telemetry=telemetry)
             service = host.tools.service
             scheduler = Scheduler(
                 store.schedules,
@@ -146,7 +142,8 @@ async def serve_platforms(
                 settings, store, recent, connections, models, service, sorted(served), connections.replicas
             )
             shared = nullcontext() if connections.replicas is None else connections.replicas.serving()
-            async with edits.serving(), scheduler.serving(), ambient.serving(), pages, shared:
+            working = background(core, every.all, new_id())
+            async with working, edits.serving(), scheduler.serving(), pages, shared:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
 
@@ -283,16 +280,9 @@ def _replicas(store: Store) -> Replicas | None:
 
 
 def _host(
-    settings: Settings,
-    store: Store,
-    models: ModelSwitch,
-    connections: PlatformConnections,
-    work: Background,
-    reader: AttachmentReader,
-    sources: Sequence[McpSource],
-    policy: ApprovalPolicy,
-    telemetry: Telemetry,
-) -> tuple[BotHost, AmbientService]:
+    settings: Settings, opened: Opened, connections: PlatformConnections, telemetry: Telemetry
+) -> tuple[BotHost, Core, Features]:
+    store, models, reader = opened.store, opened.models, opened.reader
     readers, access = connections.readers, access_rules(settings.access)
     allowances = parts.budget_allowances(settings, store)
     rules, replicas = gate_rules(settings.access), connections.replicas
@@ -300,44 +290,40 @@ def _host(
     model_service = ModelService(models, store.preferences, access)
     deduplication = Deduplicator(store.preferences)
     ambient = parts.ambient_service(settings, store, models, admission, deduplication.claim_once)
-    long_work = LongWork(store.schedules, connections.schedules, parts.CLOCK, admission.budget_left)
     questions = QuestionService(store.open_questions, parts.CLOCK)
-    answering = parts.agent_config(
-        settings,
-        store,
-        model_service,
-        work,
-        policy,
-        questions,
-        admission,
-        reader,
-        sources,
-        connections.files_now,
-        connections,
+    core = Core(
+        store=store,
+        clock=parts.CLOCK,
+        platforms=PlatformAccess(
+            schedules=connections.schedules,
+            files_now=connections.files_now,
+            deletions=connections.deletions,
+            attaches_files=True,
+        ),
+        learning_model=models.learning_model,
+        operates=access.is_operator,
+        tool_timeout_s=settings.tools.timeout_s,
+        budgets=admission,
         readers=readers,
-        long_work=long_work,
-        ambient=ambient,
-        attaches_files=True,
         telemetry=telemetry,
     )
+    every = features(settings, core, opened, ambient)
+    config = answering(settings, core, opened, every, model_service, questions, [connections])
     slots, lease = settings.turns.max_running, timedelta(seconds=settings.turns.lease_s)
     limits = TurnWorkerLimits(
         slots, settings.turns.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease
     )
-    turns = parts.open_turns(store, answering, connections.surface_for, limits, connections.sources)
+    turns = open_turns(store, config, connections.surface_for, limits, connections.sources)
+    learner = every.memory.learner
     forgetting = replace(
-        parts.forget_service(settings, store, turns, work, connections.sources, _revoke(sources, store)),
+        parts.forget_service(settings, store, turns, learner, connections.sources, _revoke(opened)),
         edits=RateCounter(rules.surges.rates, "edits", replicas),
         is_exempt=access.is_operator,
     )
     memories = replace(parts.memory_service(store, readers.audiences), operates=access.is_operator)
-    schedules = parts.schedule_service(store, access.is_operator)
-    tools = ToolsService(
-        ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake),
-        questions,
-        sources[0] if sources else NO_MCP_SERVERS,
-        access.is_operator,
-    )
+    schedules = ScheduleService(store.schedules, store.preferences, parts.CLOCK, access.is_operator)
+    approvals = ApprovalService(config.tools, opened.policy, parts.CLOCK, turns.wake)
+    tools = ToolsService(approvals, questions, opened.servers, access.is_operator)
     knowledge = replace(
         parts.knowledge_service(settings, store, reader, readers.audiences), operates=access.is_operator
     )
@@ -393,7 +379,7 @@ def _host(
         ),
         events=EventsOfFeatures((ambient, forgetting)),
     )
-    return host, ambient
+    return host, core, every
 
 
 def _links(settings: Settings, store: Store) -> OperatorLinks | None:
@@ -401,9 +387,9 @@ def _links(settings: Settings, store: Store) -> OperatorLinks | None:
     return OperatorLinks(store.operator_sessions, parts.CLOCK, new_secret, address) if address else None
 
 
-def _revoke(sources: Sequence[McpSource], store: Store) -> Callable[[str], Awaitable[str]]:
+def _revoke(opened: Opened) -> Callable[[str], Awaitable[str]]:
     """Return the function that revokes a person's accounts at tool servers, including servers no longer configured."""
-    return partial((sources[0] if sources else NO_MCP_SERVERS).revoke, store.tool_accounts)
+    return partial(opened.servers.revoke, opened.store.tool_accounts)
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
@@ -477,7 +463,7 @@ async def _serve_play(
 
     with closing(MessageFile(keep.with_name(f"{keep.name}.messages"))) as file:
         token = file.name("token", new_secret)
-        messages = MessageLog(file, parts.CLOCK, parts.new_id)
+        messages = MessageLog(file, parts.CLOCK, new_id)
         _keep_loaded()
         await serve(host, PlaySettings(messages, token, zone, opened, port), parts.CLOCK)
 
@@ -504,19 +490,16 @@ async def open_terminal(
     `chosen`: its models, if they are open already. `tools_wait_s`: for this long after the start, a question waits for
     tool servers. `stays`: the session has more than one question, so background work may be offered.
     """
-    source = f"{TERMINAL}:{parts.new_id()}"
+    source = f"{TERMINAL}:{new_id()}"
     async with (
         parts.open_store_of(settings) as store,
         parts.open_models_of(settings, store, chosen) as models,
-        parts.background_of(settings, store, models) as work,
-        parts.open_reader(settings, store, {source: fetch, TERMINAL: fetch}) as reader,
-        parts.open_tool_sources(settings, store.tool_accounts, pages=False) as sources,
-        parts.open_policy(settings, store) as policy,
+        open_parts(settings, store, models, {source: fetch, TERMINAL: fetch}, sign_ins=False) as opened,
     ):
         deadline = parts.CLOCK.monotonic() + tools_wait_s
 
         async def tools_settle() -> None:
-            for servers in sources:
+            for servers in opened.sources:
                 await servers.settle(deadline - parts.CLOCK.monotonic())
 
         surfaces = TerminalSurfaces()
@@ -524,51 +507,41 @@ async def open_terminal(
         settings = replace(settings, turns=replace(settings.turns, while_busy=WhileBusy.WAIT))
         service = ModelService(models, store.preferences, access_rules(settings.access))
         schedules = {person.id: TerminalSchedules(person, source)}
-        long_work = LongWork(store.schedules, schedules, parts.CLOCK)
         questions = QuestionService(store.open_questions, parts.CLOCK)
-        answering = parts.agent_config(
-            settings,
-            store,
-            service,
-            work,
-            policy,
-            questions,
-            None,
-            reader,
-            sources,
-            {TERMINAL: files_now},
-            long_work=long_work,
-            background=stays,
+        core = Core(
+            store=store,
+            clock=parts.CLOCK,
+            platforms=PlatformAccess(schedules=schedules, files_now={TERMINAL: files_now}),
+            learning_model=models.learning_model,
+            operates=access_rules(settings.access).is_operator,
+            tool_timeout_s=settings.tools.timeout_s,
         )
+        every = features(settings, core, opened, stays=stays)
+        config = answering(settings, core, opened, every, service, questions)
         lease = timedelta(seconds=settings.turns.lease_s)
         limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
-        turns = parts.open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
-        tool_service = ApprovalService(answering.tools, policy, parts.CLOCK, turns.wake)
+        turns = open_turns(store, config, surfaces, limits, lambda: frozenset({source}))
+        tool_service = ApprovalService(config.tools, opened.policy, parts.CLOCK, turns.wake)
         look = CheckRunner(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest
         scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         deleted = set[str]()
         memories = replace(parts.memory_service(store), operates=person.id.__eq__, deleted=deleted.add)
-        forgetting = parts.forget_service(settings, store, turns, work, revoke=_revoke(sources, store))
-        tools = ToolsService(
-            tool_service,
-            questions,
-            sources[0] if sources else NO_MCP_SERVERS,
-            person.id.__eq__,
-        )
+        forgetting = parts.forget_service(settings, store, turns, every.memory.learner, revoke=_revoke(opened))
+        tools = ToolsService(tool_service, questions, opened.servers, person.id.__eq__)
         services = CommandServices(
             memories=memories,
             policies=PolicyService(store.facts, parts.CLOCK),
             forgetting=forgetting,
-            schedules=parts.schedule_service(store, person.id.__eq__),
+            schedules=ScheduleService(store.schedules, store.preferences, parts.CLOCK, person.id.__eq__),
             places=None,
-            knowledge=parts.knowledge_service(settings, store, reader),
+            knowledge=parts.knowledge_service(settings, store, opened.reader),
             models=TerminalModels(models),
             budgets=parts.budget_service(settings, store),
             operators=OperatorService(None, access_rules(settings.access).is_operator),
             tools=tools,
             turns=turns,
         )
-        async with TerminalBot(
+        bot = TerminalBot(
             person=person,
             turns=turns,
             surfaces=surfaces,
@@ -579,7 +552,7 @@ async def open_terminal(
             tools=tools,
             choice=models,
             clock=parts.CLOCK,
-            new_id=parts.new_id,
+            new_id=new_id,
             where=store.database.where,
             source=source,
             do_due=scheduler.work,
@@ -587,5 +560,6 @@ async def open_terminal(
             is_due=scheduler.is_due,
             tools_settle=tools_settle,
             deleted=deleted,
-        ) as bot:
+        )
+        async with background(core, every.all, new_id()), bot:
             yield bot

@@ -4,17 +4,33 @@ Rule: a hook is a field here once two features use it. It is a type with a name,
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from agent.ports.tools import Tool
 from agent.turn_kinds import TurnKind
+from bot.chat.jobs import Handler
 from bot.chat.kinds import TurnRule
 from bot.chat.notes import ReplyNote
+
+
+class Serving(Protocol):
+    def __call__(self) -> AbstractAsyncContextManager[None]:
+        """Return the context in which the feature serves: it begins before the feature's jobs run, and ends after."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     name: str
+    tools: Sequence[Tool] = ()
+    """Tools that everyone has everywhere. The model is shown them in the order of the features."""
+    jobs: Sequence[Mapping[str, Handler]] = ()
+    """How its jobs are run, by their kind. Each mapping has a worker of its own, which runs one job at a time."""
     kinds: Mapping[TurnKind, TurnRule] = field(default_factory=dict[TurnKind, TurnRule])
     """The kinds of turns that it begins, and how they are answered."""
     notes: Sequence[ReplyNote] = ()
     """Lines that it adds to replies. They stand in the order of the features."""
+    serving: Serving | None = None
+    """What runs, or is scheduled, while the bot serves."""

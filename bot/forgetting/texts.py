@@ -10,6 +10,9 @@ from bot.chat.texts.formatting import counted, literal, shortened
 
 FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 FORGET_DECLINED = "Nothing was forgotten."
+EDITED_MEANWHILE = (
+    "*You edited your question after I had begun. This answers the earlier words; press Regenerate for the new ones.*"
+)
 # What a person knows by name, in the order of a receipt, in singular and plural.
 _KINDS = {
     "messages": ("message", "messages"),

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -20,9 +19,7 @@ from agent.ports.memory import Memories
 from agent.ports.spending import Spending
 from agent.recall_query import Hit, RecallQuery
 from bot.chat.foreground import ForegroundPriority
-from bot.chat.jobs import JobWorker
 from bot.chat.logs import severity
-from bot.chat.telemetry import SILENT, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -152,12 +149,6 @@ class MeaningWriter:
             await self.spending.charge(person, EMBEDDING, [result.call], self.clock.now())
         await self.embeddings.keep(self.embedder.name, messages, result.vectors)
         return True
-
-    @asynccontextmanager
-    async def writing(self, owner: str, telemetry: Telemetry = SILENT) -> AsyncGenerator[None]:
-        await self.begin()
-        async with JobWorker(self.jobs, {EMBEDDING: self.write}, self.clock, owner, telemetry=telemetry).serving():
-            yield
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,20 +197,3 @@ class WithheldNotice:
             return frozenset()
         hits = await self.memories.search(replace(wider, audiences=allowed.audiences | wider.audiences, shared=False))
         return frozenset(hit.message.id for hit in hits if not allowed.admits(hit.message))
-
-
-# The line below an answer whose question was edited after it had begun.
-
-
-@dataclass(frozen=True, slots=True)
-class EditedNotice:
-    forgetting: Forgetting
-    is_private: ClassVar[bool] = False
-
-    async def line(self, ended: EndedTurn) -> NoteLine:
-        question = ended.question
-        # The text of spoken words is stored later.
-        if question.files or not (question.kind.is_asked or ended.closing.used_tools):
-            return NO_LINE
-        text = await self.forgetting.text(question.channel, question.message_id)
-        return NO_LINE if text in (None, question.text) else NoteLine(memory_texts.EDITED_MEANWHILE)

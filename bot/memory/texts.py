@@ -191,11 +191,6 @@ POLICY_REMOVED = "Removed; `/policy history` still shows it."
 # Help
 
 
-EDITED_MEANWHILE = (
-    "*You edited your question after I had begun. This answers the earlier words; press Regenerate for the new ones.*"
-)
-
-
 # Work in the background
 
 JOB_UNREADABLE = "What the model wrote about a conversation cannot be read; trying again later."

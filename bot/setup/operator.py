@@ -38,7 +38,6 @@ from bot.app.from_settings import (
 from bot.app.parts import (
     budget_service,
     connecting,
-    core_tools,
     own_tools,
     people_settings,
     plugin_list,
@@ -54,6 +53,7 @@ from bot.chat.audit import pages
 from bot.chat.findings import Finding, Level, one_clock
 from bot.chat.panels import Panel
 from bot.chat.texts.formatting import counted
+from bot.memory.feature import memory_tools
 from bot.models.check import comparison
 from bot.models.choice import ModelChoice, context_size, open_model
 from bot.models.embedding import open_embedder
@@ -298,7 +298,12 @@ async def open_checking(settings: Settings) -> AsyncGenerator[Checking, None]:
             chosen = replace(settings.models, tools_form=form)
             providers[form] = opened = open_model(models.choice, chosen, clock=CLOCK, chance=random.random)
             stack.push_async_callback(opened.aclose)
-        yield Checking(models.choice, providers, Registry(core_tools(settings, store)), "\n".join(lines))
+        yield Checking(
+            models.choice,
+            providers,
+            Registry(memory_tools(store, store.memories, settings.tools.timeout_s)),
+            "\n".join(lines),
+        )
 
 
 def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsForm]:

@@ -29,7 +29,8 @@ from bot.chat.feature import Feature
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
-from bot.memory.notices import EditedNotice, WithheldNotice
+from bot.forgetting.notices import EditedNotice
+from bot.memory.notices import WithheldNotice
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.work import LongWork

@@ -3,7 +3,7 @@
 import asyncio
 
 from agent.providers.scripted import ScriptedProvider, Until
-from bot.memory import texts as memory_texts
+from bot.forgetting import texts as forgetting_texts
 from tests.fakes.answering_host import answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import running_discord
@@ -14,7 +14,7 @@ from tests.fakes.slack_things import BOT_USER
 from tests.flows.test_slack_replies import World
 from tests.patience import PATIENCE_S
 
-HINT = memory_texts.EDITED_MEANWHILE
+HINT = forgetting_texts.EDITED_MEANWHILE
 
 
 async def test_in_slack() -> None:

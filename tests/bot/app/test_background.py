@@ -9,8 +9,11 @@ import pytest
 from agent.embeddings import Unembedded
 from agent.memory.audience import may_flow_from
 from agent.recall_query import RecallQuery
-from bot.app.background import Background, background
+from bot.app.background import background
+from bot.chat.core import Core, PlatformAccess
+from bot.memory.feature import Memory, open_memory
 from bot.memory.meanings import EMBEDDING, Meanings
+from bot.memory.settings import MemorySettings
 from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from store.databases.database import Database
@@ -25,20 +28,25 @@ from tests.patience import PATIENCE_S
 
 async def learns_with(model: str, *, learns: bool = True, learning_model: str | None = None) -> bool:
     """Whether a turn that ends now would be learned from."""
-    store, clock = store_in_memory(), FakeClock(auto=False)
+    clock = FakeClock(auto=False)
     settings = ModelSettings(model=model, learning_model=learning_model)
     models = await ModelSwitch.open(settings, clock, lambda: 0.0)
     try:
-        async with background(
-            store,
-            models,
-            clock,
-            owner="me",
-            learns=learns,
-        ) as work:
-            return work.learner is not None and work.learner.due(clock.now()) is not None
+        memory = open_memory(core_on(store_in_memory(), models, clock), MemorySettings(learning=learns))
+        return memory.schedule.due(clock.now()) is not None
     finally:
         await models.aclose()
+
+
+def core_on(store: Store, models: ModelSwitch, clock: FakeClock) -> Core:
+    return Core(
+        store=store,
+        clock=clock,
+        platforms=PlatformAccess(schedules={}, files_now={}),
+        learning_model=models.learning_model,
+        operates=lambda _: False,
+        tool_timeout_s=1.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,20 +81,22 @@ class Heard(SqlEmbeddings):
 
 
 @asynccontextmanager
-async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Background]:
+async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Memory]:
     clock = FakeClock(auto=False)
     models = await ModelSwitch.open(ModelSettings(model="rehearsal"), clock, lambda: 0.0)
     try:
-        async with background(store, models, clock, owner="me", learns=False, meanings=meanings) as work:
-            yield work
+        core = core_on(store, models, clock)
+        memory = open_memory(core, MemorySettings(learning=False), meanings=meanings)
+        async with background(core, [memory.feature], owner="me"):
+            yield memory
     finally:
         await models.aclose()
 
 
 async def test_recall_searches_for_words_only_unless_an_embedding_model_is_set() -> None:
     store = store_in_memory()
-    async with working(store, None) as work:
-        assert work.memories is store.memories
+    async with working(store, None) as memory:
+        assert memory.memories is store.memories
         assert not await store.jobs.cancel(EMBEDDING, FakeEmbedder().name)
 
 
@@ -94,7 +104,7 @@ async def test_recall_is_semantic_once_an_embedding_model_is_set() -> None:
     store = store_in_memory()
     await store.ledger.accept(said("my vessel leaks"))
     embeddings, embedder = Heard(store.database), FakeEmbedder()
-    async with asyncio.timeout(PATIENCE_S), working(store, Meanings(embedder, embeddings, is_local=True)) as work:
+    async with asyncio.timeout(PATIENCE_S), working(store, Meanings(embedder, embeddings, is_local=True)) as memory:
         await embeddings.kept.wait()
         query = RecallQuery("ann", "boat", may_flow_from(dm("ann")), "")
-        assert [hit.message.text for hit in await work.memories.search(query)] == ["my vessel leaks"]
+        assert [hit.message.text for hit in await memory.memories.search(query)] == ["my vessel leaks"]

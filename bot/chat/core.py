@@ -1,0 +1,80 @@
+"""What the chat bot gives to the features that are built on it, as one value."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent.memory.documents import Documents
+from agent.ports.clock import Clock
+from agent.ports.conversations import Summaries, WorkingSet
+from agent.ports.forgetting import Forgetting
+from agent.ports.jobs import Jobs
+from agent.ports.memory import Facts, Memories, Profiles
+from agent.ports.preferences import Preferences
+from agent.ports.spending import Spending
+from agent.schedules.port import SchedulePlatform, Schedules
+from bot.chat.access.readers import Readers
+from bot.chat.attachments.reading import FilesNow
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.learning_model import LearningModel
+from bot.chat.ports import NO_BUDGETS, BudgetChecks
+from bot.chat.reply.surface import Delete
+from bot.chat.telemetry import SILENT, Telemetry
+
+
+class Repositories(Protocol):
+    """The parts of the store that features use."""
+
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def facts(self) -> Facts: ...
+    @property
+    def forgetting(self) -> Forgetting: ...
+    @property
+    def jobs(self) -> Jobs: ...
+    @property
+    def memories(self) -> Memories: ...
+    @property
+    def preferences(self) -> Preferences: ...
+    @property
+    def profiles(self) -> Profiles: ...
+    @property
+    def schedules(self) -> Schedules: ...
+    @property
+    def spending(self) -> Spending: ...
+    @property
+    def summaries(self) -> Summaries: ...
+    @property
+    def working_set(self) -> WorkingSet: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformAccess:
+    """What features ask of platforms, by the source of their messages. The mappings follow who is connected."""
+
+    schedules: Mapping[str, SchedulePlatform]
+    """Know the places and people of schedules."""
+    files_now: Mapping[str, FilesNow]
+    """List the current attachments of a message that was answered."""
+    deletions: Mapping[str, Delete] | None = None
+    """Delete pages of replies; None in a process that shows none on a platform."""
+    attaches_files: bool = False
+    """Whether a file can be sent with an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    store: Repositories
+    clock: Clock
+    platforms: PlatformAccess
+    learning_model: Callable[[], LearningModel]
+    """Returns the model of work in the background."""
+    operates: Callable[[str], bool]
+    """Whether a person is one of the bot's operators."""
+    tool_timeout_s: float
+    budgets: BudgetChecks = NO_BUDGETS
+    readers: Readers | None = None
+    """Who reads which group; None where no platform can say."""
+    foreground: ForegroundPriority = field(default_factory=ForegroundPriority)
+    telemetry: Telemetry = SILENT

@@ -1,0 +1,26 @@
+"""Schedules and long work, as a feature of the chat bot."""
+
+from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
+from bot.chat.core import Core
+from bot.chat.feature import Feature
+from bot.schedules.reports import ScheduleReporter, choices
+from bot.schedules.scheduler import schedule_kinds
+from bot.schedules.service import ScheduleNote, ScheduleService
+from bot.schedules.work import LongWork
+
+
+def feature(core: Core, *, offers_work: bool) -> Feature:
+    """`offers_work`: whether a model may begin long work, which goes on beside the conversation."""
+    schedules, timeout_s = core.store.schedules, core.tool_timeout_s
+    service = ScheduleService(schedules, core.store.preferences, core.clock, core.operates)
+    work = LongWork(schedules, core.platforms.schedules, core.clock, core.budgets.budget_left)
+    return Feature(
+        name="schedules",
+        tools=[
+            ScheduleTool(schedules, service.forbidden_in, timeout_s, choices()),
+            SchedulesTool(schedules, timeout_s),
+            *([BackgroundTool(schedules, timeout_s)] if offers_work else []),
+        ],
+        kinds=schedule_kinds(ScheduleReporter(schedules), work),
+        notes=[ScheduleNote(service)],
+    )
