@@ -22,7 +22,7 @@ from agent.memory.facts import FACTS_KEPT, Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import UserProfile
 from agent.memory.writing import NewFact, WriteRefused, Written
-from agent.messages import as_it_looks
+from agent.messages import confusable_skeleton
 from agent.recall_query import Hit, RecallQuery
 from agent.state import LastActions, SituationSummary
 from agent.stored_messages import Author, StoredMessage
@@ -42,7 +42,7 @@ class InProcessStore:
     _messages: deque[tuple[int, StoredMessage]] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
     """Each message with its turn, in order."""
     _search_texts: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_MESSAGES))
-    """The text of each message as a search reads it (`as_it_looks`)."""
+    """The text of each message as a search reads it (`confusable_skeleton`)."""
     _facts: tuple[Fact, ...] = ()
     _items: deque[tuple[str, str, WorkingItem]] = field(default_factory=lambda: deque(maxlen=MAX_ITEMS))
     _summaries: dict[str, SituationSummary] = field(default_factory=dict[str, SituationSummary])
@@ -140,7 +140,7 @@ class InProcessStore:
             own=incoming.own or author is Author.BOT,
         )
         self._messages.append((turn, message))
-        self._search_texts.append(as_it_looks(text[:MAX_READ_CHARS]))
+        self._search_texts.append(confusable_skeleton(text[:MAX_READ_CHARS]))
         if len(self._summaries) > len(self._messages):  # some are of conversations that are gone
             remaining = {message.conversation for _, message in self._messages}
             self._summaries = {id_: summary for id_, summary in self._summaries.items() if id_ in remaining}
@@ -238,5 +238,5 @@ def _matching_words(search_text: str, words: frozenset[str]) -> frozenset[str]:
 
 
 def _words(text: str) -> frozenset[str]:
-    words = _WORD.findall(as_it_looks(text[:MAX_READ_CHARS]))
+    words = _WORD.findall(confusable_skeleton(text[:MAX_READ_CHARS]))
     return frozenset(word for word in words if len(word) > SHORT_CHARS or not word.isascii())

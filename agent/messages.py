@@ -365,7 +365,7 @@ UNSEEN: Final = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 # Small letters that look like Latin ones, as small letters or as capitals.
-LOOKS_LIKE: Final = str.maketrans(
+CONFUSABLES: Final = str.maketrans(
     "авеѕіјкмнорстухԁԛԝһӏѵαβεζηικμνορτυχոօսցı",
     "abesijkmhopctyxdqwhlvabezhikmvoptuxnougi",
 )  # fmt: skip
@@ -379,10 +379,10 @@ def normalisable(text: str) -> str:
     return text if text.isascii() else _STACKED.sub(r"\1", text.translate(_SENTENCE_SIGNS))
 
 
-def as_it_looks(text: str) -> str:
+def confusable_skeleton(text: str) -> str:
     """A form that is equal for texts that look alike: lower case, without invisible characters and accents."""
     if text.isascii():
         return text.lower()
     visible = normalisable(UNSEEN.sub("", text))
     unaccented = _ACCENTS.sub("", unicodedata.normalize("NFKD", visible))
-    return unicodedata.normalize("NFC", unaccented.casefold()).translate(LOOKS_LIKE)
+    return unicodedata.normalize("NFC", unaccented.casefold()).translate(CONFUSABLES)

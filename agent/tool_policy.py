@@ -58,7 +58,7 @@ from agent.admission_terms import Authority
 from agent.citations import FETCH
 from agent.memory.attribution import mentions, stated
 from agent.memory.audience import AudienceKind, label
-from agent.messages import LOOKS_LIKE, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
+from agent.messages import CONFUSABLES, UNSEEN, Consent, Json, Provenance, ResultStatus, ToolCall
 from agent.ports.tools import Asker, ToolEffect
 from agent.progress import OWN_WORDS, Progress, call_digest, whose_words
 
@@ -270,7 +270,7 @@ def _looks_ascii(char: str) -> bool:
     if char.isascii() or not char.isalpha():
         return False
     plain = normalize("NFKC", char)
-    return plain.isascii() or (len(folded := char.casefold()) == 1 and folded.translate(LOOKS_LIKE).isascii())
+    return plain.isascii() or (len(folded := char.casefold()) == 1 and folded.translate(CONFUSABLES).isascii())
 
 
 def _point(char: str) -> str:

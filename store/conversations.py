@@ -1,4 +1,4 @@
-"""The messages of conversations and the actions in them, and a person's conversations."""
+"""The messages of conversations, and a person's conversations."""
 
 from dataclasses import fields
 from datetime import datetime, timedelta
@@ -11,16 +11,13 @@ from agent.incoming import Incoming
 from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import WIDE, AudienceKind, GroupAudience, audience_of
 from agent.schedules.ids import occurrence_id
-from agent.state import LastActions
 from agent.stored_messages import AttachedMessage, Author, StoredMessage, Thread
 from store import row_mapping
 from store.databases.database import SqlStore, reads, writes
-from store.json_columns import read_ids
 from store.memory_tables import fact, profile
 from store.message_tables import conversation, message, participant, person
 from store.schedule_table import schedule
-from store.sharing import shares
-from store.turn_tables import action_record, turn
+from store.turn_tables import turn
 from store.watermarks import last_seen, set_watermark, watermark
 
 # The group places in which a person wrote: their content may be used where only this person reads.
@@ -106,68 +103,6 @@ def reminded(
         )
         found += [(id_, row_mapping.message(row)) for row in connection.execute(posted).mappings()]
     return found[::-1]
-
-
-_ASKED: Final = sa.and_(message.c.turn == turn.c.id, message.c.audience.in_(sa.bindparam("audiences", expanding=True)))
-_DRAWN: Final = {"context_messages": message, "context_facts": fact}
-_LAST_ACTIONS: Final = (
-    sa.select(action_record, turn.c.context_messages, turn.c.context_facts)
-    .join_from(action_record, turn, action_record.c.turn == turn.c.id)
-    .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
-    .where(turn.c.id < sa.bindparam("before_turn"), sa.exists().where(_ASKED))
-    .where(action_record.c.drawn_from.in_(sa.bindparam("drawn", expanding=True)))
-    .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
-    .limit(sa.bindparam("most"))
-)
-
-
-def last_actions(
-    connection: sa.Connection,
-    conversation_id: str,
-    person_id: str,
-    audiences: frozenset[str],
-    before_turn: int,
-    limit: int,
-) -> LastActions:
-    values = {
-        "here": conversation_id,
-        "asker": person_id,
-        "audiences": sorted(audiences),
-        "drawn": [WIDE, *sorted(audiences)],
-        "before_turn": before_turn,
-        "most": limit,
-    }
-    found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
-    drawn = [{column: read_ids(row[column]) for column in _DRAWN} for row in found]
-    closed = {
-        column: _closed(connection, table, {id_ for ids in drawn for id_ in ids[column]}, audiences, person_id)
-        for column, table in _DRAWN.items()
-    }
-    usable = [at for at, ids in enumerate(drawn) if not any(closed[column] & ids[column] for column in _DRAWN)]
-    sources = {id_ for at in usable for id_ in drawn[at]["context_messages"]}
-    return LastActions(tuple(row_mapping.action_record(found[at]) for at in usable), tuple(sorted(sources)))
-
-
-_TAKES_PART: Final = sa.exists().where(
-    participant.c.conversation == message.c.conversation, participant.c.person == sa.bindparam("asker")
-)
-_NO_LONGER_SHARED: Final = sa.and_(
-    message.c.place.is_not(None), ~_TAKES_PART, ~shares("channel:" + message.c.channel, message.c.person)
-)
-
-
-def _closed(
-    connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str], asker: str
-) -> set[int]:
-    """The ids of these rows that may not be used for these audiences: text drawn from them would disclose them. Of
-    other people's messages also those that are no longer shared.
-    """
-    if not ids:
-        return set()
-    elsewhere = table.c.audience.not_in(sorted(audiences))
-    narrower = sa.or_(elsewhere, _NO_LONGER_SHARED) if table is message else elsewhere
-    closed = sa.select(table.c.id).where(table.c.id.in_(ids), narrower)
-    return set(connection.execute(closed, {"asker": asker} if table is message else {}).scalars())
 
 
 def threads(

@@ -33,7 +33,7 @@ from agent.stored_messages import Author
 from store import tool_calls
 from store.backup import is_connected_to
 from store.databases.database import Database, SqlStore, reads, writes
-from store.databases.sqlite import is_held
+from store.databases.sqlite import is_locked
 from store.engine import Store, beside, erased_key
 from store.erased_ids import ErasedIds
 from store.forgetting import selection
@@ -571,7 +571,7 @@ async def open_beside(url: str) -> AsyncGenerator[OperatorsView, None]:
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
     async with beside(url) as database:
         erased_ids = await _erased_ids_of(database)
-        is_served = await database.read(is_connected_to) if path is None else is_held(path)
+        is_served = await database.read(is_connected_to) if path is None else is_locked(path)
         yield OperatorsView(
             SqlDataSubjects(database, erased_ids), SqlForgetting(database, erased_ids), SqlJobs(database), is_served
         )

@@ -49,7 +49,7 @@ from store.databases.database import (
     run_in_thread,
     writes,
 )
-from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, unwritable
+from store.databases.sqlite import is_locked, open_sqlite, open_sqlite_beside, unwritable
 from store.erased_ids import ErasedIds
 from store.forgetting.erase import mark_sweep_due
 from store.forgetting.sql_forgetting import SqlForgetting
@@ -484,7 +484,8 @@ async def beside(
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """The state of a database. `version`: None if there is no database yet. `is_held`: a process holds the file's lock.
+    """The state of a database. `version`: None if there is no database yet. `is_locked`: a process holds the file's
+    lock.
 
     `outdated`: what the next start rebuilds. `remarks`: other facts for operators, as sentences. `is_newer`: its
     version belongs to a newer release, and this release works on it.
@@ -492,7 +493,7 @@ class DatabaseState:
 
     where: str
     version: str | None
-    is_held: bool = False
+    is_locked: bool = False
     outdated: tuple[Renewal, ...] = ()
     remarks: tuple[str, ...] = ()
     is_newer: bool = False
@@ -517,13 +518,13 @@ async def look_at(
         is_newer = await database.read(is_compatible, found, migrations)
         if not is_newer and (fault := await database.read(obstacle, database.where, migrations)) is not None:
             raise StoreError(fault)
-        held = path is not None and is_held(path)
+        held = path is not None and is_locked(path)
         stale = ()
         if found is not None:
             with suppress(StoreError):  # before migration it may lack the tables or columns
                 stale = await database.read(outdated)
         remarks = await _remarks(database) if database.is_shared else ()
-        return DatabaseState(database.where, found, is_held=held, outdated=stale, remarks=remarks, is_newer=is_newer)
+        return DatabaseState(database.where, found, is_locked=held, outdated=stale, remarks=remarks, is_newer=is_newer)
     finally:
         await database.close()
 

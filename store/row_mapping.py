@@ -11,7 +11,7 @@ from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.incoming import Attachment, Incoming, Person, Quoted
 from agent.memory.audience import WIDE, Place, audience_of
-from agent.memory.documents import LOOK_EVERY, Document, LinkedPage
+from agent.memory.documents import FETCH_EVERY, Document, LinkedPage
 from agent.messages import Depth, Image, ResultStatus, ToolCall, ToolResult
 from agent.state import ActionRecord, SituationSummary
 from agent.stored_messages import Author, StoredMessage, Thread
@@ -247,5 +247,5 @@ def page_columns(web: LinkedPage | None, *, first: bool = False) -> dict[str, An
     """
     if web is None:
         return {"address": ""}
-    after = LOOK_EVERY * (0.5 + int(web.digest[:4] or "8000", 16) / 0x10000) if first else LOOK_EVERY
+    after = FETCH_EVERY * (0.5 + int(web.digest[:4] or "8000", 16) / 0x10000) if first else FETCH_EVERY
     return asdict(web) | {"due": web.seen + after}

@@ -399,8 +399,8 @@ class SqlSchedules(SqlStore):
         self._erased_ids = erased_ids
         self._notifier = notifier
 
-    def on_change(self, heard: Callable[[], None]) -> None:
-        self._notifier.listen(CHANGED, heard)
+    def on_change(self, listener: Callable[[], None]) -> None:
+        self._notifier.listen(CHANGED, listener)
 
     async def add(self, new: NewSchedule) -> Schedule | ScheduleRefused:
         stored = await self.database.write(add, new)

@@ -27,7 +27,7 @@ from typing import Final
 
 from agent.memory.lexicon import BASES, DAYS, folded
 from agent.memory.statements import WORD, is_function_word, stem, weekdays_in
-from agent.messages import as_it_looks
+from agent.messages import confusable_skeleton
 from agent.patterns import compile_later
 
 SHARE: Final = 0.5  # Of the content words: a model rephrases, but must not say something else
@@ -237,10 +237,10 @@ class TextsRead:
         return self._words[text]
 
     def visual_words(self, text: str) -> Sequence[str]:
-        """Return its words in their visual form (`as_it_looks`), sorted."""
+        """Return its words in their visual form (`confusable_skeleton`), sorted."""
         if text not in self._visual_words:
-            looks = as_it_looks(text)
-            self._visual_words[text] = sorted({*_RUN.findall(looks), *_RUN.findall(_BROKEN.sub("", looks))})
+            skeleton = confusable_skeleton(text)
+            self._visual_words[text] = sorted({*_RUN.findall(skeleton), *_RUN.findall(_BROKEN.sub("", skeleton))})
         return self._visual_words[text]
 
     def clauses(self, text: str) -> "Sequence[_ReadClause]":
@@ -452,7 +452,7 @@ def _any_begins(stems: Iterable[str], words: Sequence[str]) -> bool:
 
     The search is binary, because a file may contain any number of similar words.
     """
-    prefixes = [max(_RUN.findall(as_it_looks(prefix)), key=len, default="") for prefix in stems]
+    prefixes = [max(_RUN.findall(confusable_skeleton(prefix)), key=len, default="") for prefix in stems]
     return any(_begins_in(prefix, words) for prefix in prefixes if prefix)
 
 

@@ -27,8 +27,8 @@ MAX_NAME_CHARS: Final = 120
 # Of one document: a book of 600 pages has about 1.5 million. Longer texts must be several documents.
 MAX_CHARS: Final = 2_000_000
 MAX_PASSAGES: Final = 4_000  # Of one document: twice what MAX_CHARS makes of plain text
-LOOK_EVERY: Final = timedelta(days=1)  # Between two fetches of a web page: handbooks change by the week
-LOOK_AGAIN: Final = timedelta(hours=1)  # The same after a fetch without a result: its process was killed
+FETCH_EVERY: Final = timedelta(days=1)  # Between two fetches of a web page: handbooks change by the week
+FETCH_AGAIN: Final = timedelta(hours=1)  # The same after a fetch without a result: its process was killed
 
 # The name of a setting. A channel sets ON to share the later messages of its full members with the rest of its team; a
 # person sets PAUSED to keep theirs out.
@@ -162,12 +162,12 @@ class Documents(Protocol):
     async def next_look(self, now: datetime) -> Document | None:
         """Return the document whose web page is due for the longest time, or None.
 
-        No other process receives it for LOOK_AGAIN.
+        No other process receives it for FETCH_AGAIN.
         """
         ...
 
     async def looked(self, id_: int, page: LinkedPage) -> None:
-        """Record a fetch that does not change the stored version. The next one is due after LOOK_EVERY."""
+        """Record a fetch that does not change the stored version. The next one is due after FETCH_EVERY."""
         ...
 
     async def listed(self, audiences: frozenset[str]) -> list[Document]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from agent.messages import LOOKS_LIKE, UNSEEN, ToolCall, ToolResult, is_too_deep, normalisable
+from agent.messages import CONFUSABLES, UNSEEN, ToolCall, ToolResult, is_too_deep, normalisable
 from agent.protocol.grammar import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.protocol.json_text import sane_text
 from agent.state import Workspace
@@ -193,7 +193,7 @@ def _clean_name(name: str) -> str:
 def _fold(name: str) -> str:
     """Return a form that is equal for names that look alike."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", normalisable(name)).casefold()).translate(
-        LOOKS_LIKE
+        CONFUSABLES
     )
 
 

@@ -79,8 +79,8 @@ class Schedules(Protocol):
         """Try again then, because it could not be determined now whether it is allowed."""
         ...
 
-    def on_change(self, heard: Callable[[], None]) -> None:
-        """Call `heard` when a process may have stored a new time. Calls may be lost or superfluous."""
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when a process may have stored a new time. Calls may be lost or superfluous."""
         ...
 
     async def by_id(self, id_: int) -> Schedule | None:

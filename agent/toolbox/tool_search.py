@@ -12,7 +12,7 @@ from math import log
 from typing import Final
 
 from agent.errors import ToolError
-from agent.messages import ASCII_PER_TOKEN, JsonObject, ToolSpec, as_it_looks
+from agent.messages import ASCII_PER_TOKEN, JsonObject, ToolSpec, confusable_skeleton
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import excerpt
 from agent.toolbox.results import cut
@@ -128,7 +128,7 @@ STEM_CHARS: Final = 5
 
 
 def _stems(text: str) -> Iterable[str]:
-    for match in _WORD.finditer(as_it_looks(_HUMP.sub(" ", text[: 8 * MAX_DESCRIPTION_CHARS]))):
+    for match in _WORD.finditer(confusable_skeleton(_HUMP.sub(" ", text[: 8 * MAX_DESCRIPTION_CHARS]))):
         yield match[0].rstrip("s")[:STEM_CHARS]
 
 

@@ -111,14 +111,14 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A finished erasure. `known_as`: the subject's name in the audit now. `untold`: the sentence about accounts
+    """A finished erasure. `known_as`: the subject's name in the audit now. `unrevoked`: the sentence about accounts
     elsewhere whose end was not confirmed.
     """
 
     order: Order
     receipt: Receipt
     known_as: str
-    untold: str = ""
+    unrevoked: str = ""
 
 
 # Finding the person or place that an operator means.
@@ -258,7 +258,7 @@ def erased_text(erased: Erased) -> str:
     order, receipt = erased.order, forgetting_texts.receipt_text(erased.receipt)
     check_form = app_texts.CHECK_PERSON if order.kind is Kind.PERSON else app_texts.CHECK_PLACE
     check = check_form.format(of=order.of, number=order.number, known_as=erased.known_as)
-    return "\n".join(filter(None, [receipt, erased.untold, check]))
+    return "\n".join(filter(None, [receipt, erased.unrevoked, check]))
 
 
 def needs_another(settings: Settings, order: Order) -> bool:

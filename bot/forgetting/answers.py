@@ -32,12 +32,12 @@ class ForgetProgress:
 TellProgress: TypeAlias = Callable[[ForgetProgress], Awaitable[None]]
 
 
-async def untold(_: ForgetProgress) -> None:
+async def report_nothing(_: ForgetProgress) -> None:
     """For a search whose progress is not shown."""
 
 
 class ForgetQuestions(Protocol):
-    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = report_nothing) -> ForgetAnswer:
         """Return what `/forget` with these words (see `bot.forgetting.service`) would erase; nothing is erased yet.
 
         `tell` receives the progress now and then while a search is slow.
@@ -45,7 +45,7 @@ class ForgetQuestions(Protocol):
         ...
 
     async def forget(
-        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
+        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = report_nothing
     ) -> ForgetAnswer:
         """Erase what an answer of `ask` described, and return the receipt; or ask again if that has changed.
 

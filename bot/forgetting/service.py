@@ -40,7 +40,7 @@ from bot.chat.message_events import MessageEvents
 from bot.chat.message_parts import shows_enclosed
 from bot.chat.texts.formatting import zone_of
 from bot.forgetting import texts as forgetting_texts
-from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, untold
+from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, report_nothing
 from bot.forgetting.retention import BATCH, DELETED, GONE, sweep_soon
 
 # The requests of `/forget`, parsed from the words after it; the same on every platform. Pure.
@@ -324,12 +324,12 @@ class ForgetService(MessageEvents):
     _searches: dict[str, list[_Search]] = field(default_factory=dict[str, list[_Search]], init=False)
     """Running and waiting searches, by person."""
 
-    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = report_nothing) -> ForgetAnswer:
         """Return the question that shows what these words would erase. Raises StoreError."""
         return await self._in_turn(asker, tell, lambda search: self._ask(asker, words, search))
 
     async def forget(
-        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = untold
+        self, asker: Asker, token: str, *, replies: bool | None = None, tell: TellProgress = report_nothing
     ) -> ForgetAnswer:
         """Erase what the person agreed to; ask again if it has changed since. Raises StoreError.
 

@@ -15,13 +15,13 @@ from bot.chat.attachments.reading import ReadLink
 from bot.chat.jobs import Handler
 from bot.chat.texts.formatting import counted
 from bot.knowledge import texts as knowledge_texts
-from bot.knowledge.service import LOOKS, ReadPage, digest_of, page_name, split_document
+from bot.knowledge.service import FETCH_PAGES, ReadPage, digest_of, page_name, split_document
 
 log = logging.getLogger(__name__)
 
 # The interval of the job: it reads a few due pages each time, so that they are spread over the day.
 LOOK_INTERVAL: Final = timedelta(minutes=10)
-MAX_LOOKS: Final = 12  # Pages per interval, 1,700 a day. Where there are more, each is read less often than daily.
+MAX_FETCHES: Final = 12  # Pages per interval, 1,700 a day. Where there are more, each is read less often than daily.
 LOOK_PAUSE_S: Final = 1.0  # Between two pages, so that no site receives a burst of requests
 
 
@@ -45,16 +45,16 @@ class LinkedPages:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {LOOKS: self.look}
+        return {FETCH_PAGES: self.look}
 
     async def begin(self) -> None:
         """Schedule the job. Raises StoreError."""
-        await self.jobs.schedule(LOOKS, "", "", self.clock.now())
+        await self.jobs.schedule(FETCH_PAGES, "", "", self.clock.now())
 
     async def look(self, job: Job) -> None:
         """Run the job: read a few of the due pages, longest due first. Raises StoreError."""
         replaced = 0
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_FETCHES):
             document = await self.documents.next_look(self.clock.now())
             if document is None or document.web is None:
                 break

@@ -50,7 +50,7 @@ _NUMBERED: Final = re.compile(r"(show|open|remove|delete|page)\s+#?(\d{1,9})", r
 LINK_CHARS: Final = 200
 ADDRESS_CHARS: Final = 80
 FAULT_CHARS: Final = 120
-LOOKS: Final = "linked_pages"  # The kind of the job
+FETCH_PAGES: Final = "linked_pages"  # The kind of the job
 
 # Reads a whole file. Arguments: the file, the source of its message, and the person in whose fair turn it is read.
 ReadFile = Callable[[Attachment, str, str], Awaitable[ReadDocument]]
@@ -61,7 +61,7 @@ ReadPage = Callable[[str, str, Document | None], Awaitable[ReadLink]]
 TellAll = Callable[[str], Awaitable[None]]  # Posts to all who read a place. Raises Refused where that is impossible.
 
 
-async def untold(_: str) -> None:
+async def report_nothing(_: str) -> None:
     raise Refused(reply_texts.NOT_SAID_THERE)
 
 
@@ -129,7 +129,7 @@ class KnowledgeService:
             outcomes.append((False, knowledge_texts.FIRST_FILES.format(most=MAX_FILES)))
         return Panel("\n".join(text for _, text in outcomes), refused=not any(done for done, _ in outcomes))
 
-    async def answer(self, asker: Asker, words: str, say: TellAll = untold) -> KnowledgeAnswer:
+    async def answer(self, asker: Asker, words: str, say: TellAll = report_nothing) -> KnowledgeAnswer:
         """Run `/knowledge` with these words. `say` posts to everyone in the place. Raises StoreError."""
         if asker.authority < Authority.EMPLOYEE and not self.operates(asker.person.id):
             return KnowledgeAnswer(knowledge_texts.NOT_FOR_GUESTS, refused=True)

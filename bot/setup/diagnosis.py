@@ -65,7 +65,7 @@ class Check:
                 return await self.run()
         except TimeoutError:
             what = setup_texts.NOT_IN_TIME.format(seconds=self.seconds)
-            return [Finding(self.late_level, self.where, what, setup_texts.LOOK_AGAIN)]
+            return [Finding(self.late_level, self.where, what, setup_texts.FETCH_AGAIN)]
 
 
 def no_progress(_: Sequence[str]) -> None:
@@ -399,7 +399,7 @@ async def migrate_after_backup(settings: Settings, now: datetime) -> list[Findin
         look = await look_at(settings.storage.url)
         if look.version in {None, HEAD}:
             return []
-        if look.is_held:
+        if look.is_locked:
             return [Finding(Level.NOTE, "Database", setup_texts.FIX_HELD.format(where=look.where))]
         database = database_file(settings)
         if database is None:

@@ -486,7 +486,7 @@ async def _database(settings: Settings) -> list[Finding]:
     except StoreError as error:
         return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
     where, findings = look.where, list[Finding]()
-    if look.is_held:
+    if look.is_locked:
         remedy = setup_texts.HELD_WHILE_RUNNING
         findings = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
     findings += [

@@ -110,7 +110,7 @@ POLICY_ROWS = "{rows} of {file} say who may use which tools"
 # What `cogency doctor` advises
 
 NOT_IN_TIME = "it was not found out within {seconds:g} s"
-LOOK_AGAIN = "Look whether it answers at all, and start this again."
+FETCH_AGAIN = "Look whether it answers at all, and start this again."
 EVERYBODY = "everybody on this machine"
 WHOM_A_LIST_LETS = "whom an access list of its folder lets in"
 THE_GROUP = "the group {name}"

@@ -203,7 +203,7 @@ def unwritable(path: Path) -> str | None:
     )
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of this file."""
     lock = FileLock(f"{path}.lock")
     if not Path(lock.lock_file).exists():

@@ -11,6 +11,7 @@ from agent.state import LastActions
 from agent.turn_records import Known
 from store import conversations, sharing, summaries, working_sets
 from store.databases.database import SqlStore, reads
+from store.last_actions import last_actions
 from store.memory import fact_store
 from store.memory.profiles import readable
 
@@ -26,13 +27,13 @@ def known_for_turn(
     thread, person = incoming.conversation, incoming.person.id
     past = conversations.history(connection, thread, before_turn, messages)
     summary, covered = summaries.summary(connection, thread)
-    last_actions = LastActions()
+    recent_actions = LastActions()
     if past and summary.is_empty:
-        last_actions = conversations.last_actions(connection, thread, person, audiences, before_turn, actions)
+        recent_actions = last_actions(connection, thread, person, audiences, before_turn, actions)
     return Known(
         past,
         summary,
-        last_actions,
+        recent_actions,
         fact_store.relevant(connection, person, audiences, incoming.text, thread, [item.id for item in past]),
         readable(connection, person, audiences),
         conversations.wrote_elsewhere(connection, person, thread),

@@ -44,7 +44,7 @@ from sqlmodel import Field
 
 from agent.jobs import INDEXING
 from agent.memory.documents import (
-    LOOK_AGAIN,
+    FETCH_AGAIN,
     Document,
     DocumentQuery,
     DocumentRefused,
@@ -225,7 +225,7 @@ def next_look(connection: Connection, now: datetime) -> Document | None:
     row = connection.execute(due.limit(1).with_for_update(of=document, skip_locked=True)).mappings().first()
     if row is None:
         return None
-    connection.execute(update(document).where(document.c.id == row["id"]).values(due=now + LOOK_AGAIN))
+    connection.execute(update(document).where(document.c.id == row["id"]).values(due=now + FETCH_AGAIN))
     return document_of(row)
 
 

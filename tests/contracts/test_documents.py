@@ -13,8 +13,8 @@ from agent.incoming import Person
 from agent.jobs import INDEXING
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.documents import (
-    LOOK_AGAIN,
-    LOOK_EVERY,
+    FETCH_AGAIN,
+    FETCH_EVERY,
     Document,
     DocumentPage,
     DocumentQuery,
@@ -335,16 +335,16 @@ async def test_who_removes_a_document_removes_the_version_that_is_still_to_be_in
 async def test_a_page_is_looked_at_by_one_alone_and_again_after_a_kill_or_a_day(store: Store) -> None:
     await store.documents.keep(handed())
     await store.documents.keep(linked("The code is walnut."))
-    now = START + LOOK_EVERY
+    now = START + FETCH_EVERY
     assert await store.documents.next_look(now - HOUR) is None
     looked = await store.documents.next_look(now)
     assert (looked, await store.documents.next_look(now)) == ((await known(store))[1], None)
     assert looked is not None
-    assert await store.documents.next_look(now + LOOK_AGAIN) == looked  # whoever had it was killed
+    assert await store.documents.next_look(now + FETCH_AGAIN) == looked  # whoever had it was killed
     away = replace(PAGE, seen=now, since=now, fault="there is no such page")
     await store.documents.looked(looked.id, away)
-    assert await store.documents.next_look(now + LOOK_EVERY - HOUR) is None
-    again = await store.documents.next_look(now + LOOK_EVERY)
+    assert await store.documents.next_look(now + FETCH_EVERY - HOUR) is None
+    again = await store.documents.next_look(now + FETCH_EVERY)
     assert again is not None
     assert again.web == away
     assert await found(store, "code") == ["The code is walnut."]
@@ -354,7 +354,7 @@ async def test_what_was_handed_in_at_one_time_is_spread_over_the_next_day(store:
     for n in range(16):
         page = LinkedPage(f"https://a.example/{n}", START, digest=f"{n:x}fff" + "0" * 60)
         await store.documents.keep(linked(f"The code is {n}.", page, f"page {n}"))
-    first = START + LOOK_EVERY / 2
+    first = START + FETCH_EVERY / 2
     due: list[list[str]] = [[]]
     for hour in range(1, 25):
         while (one := await store.documents.next_look(first + hour * HOUR)) is not None:

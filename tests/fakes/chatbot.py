@@ -29,7 +29,7 @@ from bot.chat.panels import Panel
 from bot.chat.ports import ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey, ReplyEnd, Surface
 from bot.forgetting import texts as forgetting_texts
-from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, untold
+from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, report_nothing
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
@@ -263,7 +263,7 @@ class FakeForgetting:
 
     bot: FakeChatBot
 
-    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = report_nothing) -> ForgetAnswer:
         words = words.casefold()
         if words == "about much":
             await tell(ForgetProgress(7_000, erasing=False))
@@ -288,7 +288,7 @@ class FakeForgetting:
         token: str,
         *,
         replies: bool | None = None,  # noqa: ARG002 -- it shows none
-        tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
+        tell: TellProgress = report_nothing,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
         bot, (conversation,) = self.bot, asker.thread
         bot.agreed.append(token)

@@ -37,7 +37,7 @@ from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import ReplyAction, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
-from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
+from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
 from bot.knowledge.service import KnowledgeService
@@ -297,7 +297,7 @@ class FakeHost:
         self,
         asker: Asker,  # noqa: ARG002 -- it forgets nothing
         words: str,
-        tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
+        tell: TellProgress = report_nothing,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
         self.fail()
         if words == "nonsense":
@@ -310,7 +310,7 @@ class FakeHost:
         token: str,
         *,
         replies: bool | None = None,
-        tell: TellProgress = untold,  # noqa: ARG002 -- it takes no time
+        tell: TellProgress = report_nothing,  # noqa: ARG002 -- it takes no time
     ) -> ForgetAnswer:
         self.fail()
         self.forgotten.append((asker.person.id, token, asker.thread if token.endswith("thread") else frozenset()))

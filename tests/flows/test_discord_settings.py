@@ -8,7 +8,7 @@ from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.tools import Asker
 from bot.chat.texts import replies as reply_texts
-from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
+from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
 from bot.memory import texts as memory_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
@@ -177,7 +177,7 @@ async def test_what_means_a_day_asks_for_the_zone_where_none_is_known_and_is_the
 
 
 class ForgettingByDay(FakeHost):
-    async def ask(self, asker: Asker, words: str, tell: TellProgress = untold) -> ForgetAnswer:  # noqa: ARG002 -- nothing takes long
+    async def ask(self, asker: Asker, words: str, tell: TellProgress = report_nothing) -> ForgetAnswer:  # noqa: ARG002 -- nothing takes long
         zone = asker.person.time_zone or "UTC"
         return ForgetAnswer(f"I will forget {words} in {zone}.", words, by_clock=not asker.person.time_zone)
 

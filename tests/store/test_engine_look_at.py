@@ -23,7 +23,7 @@ async def test_a_file_is_looked_at_while_a_bot_serves_from_it(tmp_path: Path) ->
         look = await look_at(url)
     finally:
         await store.close()
-    assert look == DatabaseState(store.database.where, HEAD, is_held=True)
+    assert look == DatabaseState(store.database.where, HEAD, is_locked=True)
 
 
 async def test_an_empty_file_has_no_version(tmp_path: Path) -> None:

@@ -24,17 +24,17 @@ from bot.chat.texts.formatting import counted, local_moment
 # Notices that a person was shown a moment ago.
 
 # Long enough that a program's messages do not fill a channel with notices; short enough that a person sees one again.
-TOLD_AGAIN: Final = timedelta(minutes=1)
+SHOWN_AGAIN: Final = timedelta(minutes=1)
 # More pairs of person and reason than a minute brings; the oldest beyond that may be shown again.
-MAX_TOLD: Final = 2_000
+MAX_SHOWN: Final = 2_000
 
 
 class NoticeThrottle:
     def __init__(self, clock: Clock) -> None:
-        self._shown = TTLCache[tuple[str, str], None](MAX_TOLD, TOLD_AGAIN.total_seconds(), clock.monotonic)
+        self._shown = TTLCache[tuple[str, str], None](MAX_SHOWN, SHOWN_AGAIN.total_seconds(), clock.monotonic)
 
     def was_shown(self, person: str, reason: str) -> bool:
-        """Return whether this reason was shown to the person within TOLD_AGAIN; if not, record it."""
+        """Return whether this reason was shown to the person within SHOWN_AGAIN; if not, record it."""
         if (person, reason) in self._shown:
             return True
         self._shown[person, reason] = None
@@ -170,13 +170,13 @@ class AdmissionControl:
     budgets: BudgetChecks
     clock: Clock
     replicas: Replicas | None = None
-    _told: NoticeThrottle = field(init=False)
+    _throttle: NoticeThrottle = field(init=False)
     _asked: RateCounter = field(init=False)
     _orders: RateCounter = field(init=False)
     _overheard: RateCounter = field(init=False)
 
     def __post_init__(self) -> None:
-        self._told = NoticeThrottle(self.clock)
+        self._throttle = NoticeThrottle(self.clock)
         self._asked = RateCounter(self.rules.surges.rates)
         self._orders = RateCounter(self.rules.surges.rates, "orders", self.replicas)
         self._overheard = RateCounter(self.rules.surges.rates, "talk", self.replicas)
@@ -231,13 +231,13 @@ class AdmissionControl:
         """Admit an order there, and count it. Raises Refused."""
         why = self.closed_to(who, authority)
         if why is not None:
-            raise Refused(why, was_shown=self._told.was_shown(who.person, "access"))
+            raise Refused(why, was_shown=self._throttle.was_shown(who.person, "access"))
         if self.rules.access.is_operator(who.person):
             return
         reached = await self._orders.obstacle(who.person, who.channel, self.clock.now())
         if reached is not None:
             reason, sentence = limit_sentence(reached, time_zone)
-            raise Refused(sentence, was_shown=self._told.was_shown(who.person, f"order {reason}"))
+            raise Refused(sentence, was_shown=self._throttle.was_shown(who.person, f"order {reason}"))
 
     async def admit_posting(self, incoming: Incoming) -> None:
         """Check a question that was asked by a command before it is posted for everyone and submitted. Raises Refused
@@ -258,4 +258,4 @@ class AdmissionControl:
         return None if self.is_exempt(incoming) else await self.budgets.budget_left(incoming, calls)
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
-        return Refused(sentence, was_shown=self._told.was_shown(incoming.person.id, reason))
+        return Refused(sentence, was_shown=self._throttle.was_shown(incoming.person.id, reason))

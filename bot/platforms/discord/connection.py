@@ -33,7 +33,7 @@ FEW: Final = 5  # Writes that Discord was observed to allow in a row, in as many
 
 PATIENCE_S: Final = 2.0  # How late a reply may come back: longer than a busy process takes to wake it
 
-LOOK_AGAIN: Final = 0.25  # The part of a gap after which a reply asks again while another write is running
+FETCH_AGAIN: Final = 0.25  # The part of a gap after which a reply asks again while another write is running
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -52,7 +52,7 @@ class WriteTurns:
         ahead = waiting.index(who) if who in self._due else len(waiting)
         free_at = max(now, self._not_before)
         if self._writing:
-            free_at = max(free_at, now + LOOK_AGAIN * self.gap_s)
+            free_at = max(free_at, now + FETCH_AGAIN * self.gap_s)
         if free_at > now or ahead:
             self._due[who] = free_at + ahead * self.gap_s
             return self._due[who] - now

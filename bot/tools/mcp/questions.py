@@ -19,7 +19,7 @@ from unicodedata import name as unicode_name
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from agent.messages import UNSEEN, Elicitation, Json, JsonObject, as_it_looks, normalisable
+from agent.messages import UNSEEN, Elicitation, Json, JsonObject, confusable_skeleton, normalisable
 from agent.tool_policy import visible
 from bot.chat.texts.formatting import as_code, literal, shortened
 from bot.tools import texts as tool_texts
@@ -164,7 +164,7 @@ def _plain_word(word: str) -> str:
     """Return a word in ASCII if it looks so, or may be read as a word of a secret: letters of two alphabets in one word
     are there to look like something.
     """
-    bare = as_it_looks(word)
+    bare = confusable_skeleton(word)
     # Letters of alphabets without cases look like none of these.
     mixed = [char if char.isascii() else "" for char in bare if char.isascii() or char.islower() or char.isupper()]
     if len(mixed) == len(bare) and 2 * len([*filter(None, mixed)]) >= len(bare):

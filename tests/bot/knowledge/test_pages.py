@@ -12,14 +12,14 @@ import pytest
 
 from agent.incoming import Attachment, Person
 from agent.memory.audience import Place, TeamAudience, label
-from agent.memory.documents import LOOK_AGAIN, LOOK_EVERY, DocumentQuery
+from agent.memory.documents import FETCH_AGAIN, FETCH_EVERY, DocumentQuery
 from agent.ports.tools import Asker
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import ReadDocument
 from bot.chat.jobs import JobWorker
 from bot.knowledge import texts as knowledge_texts
-from bot.knowledge.pages import MAX_LOOKS, LinkedPages
-from bot.knowledge.service import LOOKS, MAX_FILES, KnowledgeService
+from bot.knowledge.pages import MAX_FETCHES, LinkedPages
+from bot.knowledge.service import FETCH_PAGES, MAX_FILES, KnowledgeService
 from bot.web import fetching
 from bot.web.fetching import Fetcher, FetchLimits
 from bot.web.guard import WebGuard, parse_networks
@@ -57,7 +57,7 @@ class Town:
 
     async def a_day_later(self) -> None:
         """Run the job after all pages have become due."""
-        await self.clock.advance((LOOK_EVERY * 1.5).total_seconds())
+        await self.clock.advance((FETCH_EVERY * 1.5).total_seconds())
         await self.pages.begin()
         await JobWorker(self.store.jobs, self.pages.handlers, self.clock, "worker").work()
 
@@ -279,16 +279,16 @@ async def test_without_the_web_one_sentence_says_what_to_do() -> None:
 
 
 async def test_few_pages_are_looked_at_in_each_turn_and_all_in_the_end() -> None:
-    many = {f"a.example/{n}": answer(f"Page {n}.".encode()) for n in range(MAX_LOOKS + 3)}
+    many = {f"a.example/{n}": answer(f"Page {n}.".encode()) for n in range(MAX_FETCHES + 3)}
     async with town(many) as here:
-        for n in range(MAX_LOOKS + 3):
+        for n in range(MAX_FETCHES + 3):
             await here.learn(f"http://a.example/{n}")
         asked = len(here.world.requests)
         await here.a_day_later()
-        assert len(here.world.requests) - asked == MAX_LOOKS
+        assert len(here.world.requests) - asked == MAX_FETCHES
         await here.clock.advance(timedelta(minutes=10).total_seconds())
         assert await JobWorker(here.store.jobs, here.pages.handlers, here.clock, "worker").work()
-        assert len(set(here.world.requests[asked:])) == MAX_LOOKS + 3
+        assert len(set(here.world.requests[asked:])) == MAX_FETCHES + 3
 
 
 async def test_one_process_looks_at_a_time_and_the_next_goes_on_after_a_kill() -> None:
@@ -302,16 +302,16 @@ async def test_one_process_looks_at_a_time_and_the_next_goes_on_after_a_kill() -
     async with town({"a.example/trips": answer(HOTEL)}) as here:
         await here.learn()
         here.world.pages["a.example/trips"] = never
-        await here.clock.advance((LOOK_EVERY * 1.5).total_seconds())
+        await here.clock.advance((FETCH_EVERY * 1.5).total_seconds())
         await here.pages.begin()
         lease = timedelta(minutes=2)
-        job = await here.store.jobs.claim(frozenset({LOOKS}), "first", here.clock.now(), lease)
+        job = await here.store.jobs.claim(frozenset({FETCH_PAGES}), "first", here.clock.now(), lease)
         assert job is not None
         killed = asyncio.create_task(here.pages.look(job))
         await asyncio.wait_for(reached.wait(), PATIENCE_S)
-        assert await here.store.jobs.claim(frozenset({LOOKS}), "second", here.clock.now(), lease) is None
+        assert await here.store.jobs.claim(frozenset({FETCH_PAGES}), "second", here.clock.now(), lease) is None
         killed.cancel()
         here.world.pages["a.example/trips"] = answer(b"Hotels are free.")
-        await here.clock.advance(LOOK_AGAIN.total_seconds())
+        await here.clock.advance(FETCH_AGAIN.total_seconds())
         await JobWorker(here.store.jobs, here.pages.handlers, here.clock, "second").work()
         assert await here.known() == ["Hotels are free."]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.discord.connection import FEW, LOOK_AGAIN, PATIENCE_S, WriteTurns
+from bot.platforms.discord.connection import FETCH_AGAIN, FEW, PATIENCE_S, WriteTurns
 from tests.fakes.discord_bot import most_in
 
 GAP_S, WINDOW_S, MOST = 1.02, 5.0, 5
@@ -16,7 +16,7 @@ def test_the_next_edit_begins_a_gap_after_the_last_began_and_not_before_that_has
     gate = WriteTurns(GAP_S)
     assert gate.wait("a", 0.0) == 0.0
     assert gate.wait("b", 0.5) == pytest.approx(GAP_S - 0.5)
-    assert gate.wait("b", GAP_S) == pytest.approx(LOOK_AGAIN * GAP_S), "nobody knows yet when it will return"
+    assert gate.wait("b", GAP_S) == pytest.approx(FETCH_AGAIN * GAP_S), "nobody knows yet when it will return"
     gate.returned(1.2)
     assert gate.wait("b", 1.2) == 0.0
 

@@ -11,7 +11,7 @@ from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from agent.ports.tools import Asker
 from bot.chat.reply.surface import PageContent, PageKey
-from bot.forgetting.answers import ForgetAnswer, TellProgress, untold
+from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
 from bot.memory.answers import MemoryAnswer
 from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
@@ -236,7 +236,7 @@ class Advising(FakeHost):
         self,
         asker: Asker,  # noqa: ARG002 -- it advises everybody
         words: str,  # noqa: ARG002 -- it advises everybody
-        tell: TellProgress = untold,  # noqa: ARG002 -- it advises everybody
+        tell: TellProgress = report_nothing,  # noqa: ARG002 -- it advises everybody
     ) -> ForgetAnswer:
         return ForgetAnswer("Write `/forget 2 hours`.")
 
