@@ -21,6 +21,9 @@ from bot.forgetting.retention import VendorCopies
 from bot.knowledge import feature as knowledge
 from bot.memory.feature import Memory, open_memory
 from bot.schedules import feature as schedules
+from bot.tools.plugins import feature as plugins
+from bot.web import feature as web
+from bot.web.feature import page_reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +57,10 @@ def features(
         budgets.feature(settings.budgets),
         memory.feature,
         files.feature(core, store.conversations, opened.reader),
-        Feature(name="plug-ins", tools=parts.skill_tools(settings)),
+        plugins.feature(core, parts.plugins_in_use(settings)),
         schedules.feature(core, offers_work=stays),
         *(() if ambient is None else (ambient.feature,)),
-        knowledge.feature(core, parts.page_reader(settings.web)),
-        Feature(name="web", tools=parts.web_tools(settings.web, core.tool_timeout_s)),
+        knowledge.feature(core, page_reader(settings.web, core.clock)),
+        web.feature(core, settings.web),
     )
     return Features(all=listed, memory=memory, copies=copies)

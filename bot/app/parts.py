@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from agent.messages import ModelCall
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Tool
 from agent.tools.functions import load_tools
-from agent.tools.skill import SkillTool
 from bot.app import texts as app_texts
 from bot.app.from_settings import access_rules, budgets, open_models, policy_file
 from bot.app.settings import Settings
@@ -29,13 +27,12 @@ from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
 from bot.chat.access.admission import AdmissionControl
-from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import AttachmentReader, Fetch
 from bot.chat.audiences import flowing
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry
 from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
-from bot.knowledge.service import KnowledgeService, ReadPage
+from bot.knowledge.service import KnowledgeService
 from bot.memory.learning import Learner
 from bot.memory.pauses import LearningPauses
 from bot.memory.service import MemoryService
@@ -48,16 +45,14 @@ from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
 from bot.tools.mcp.settings import mcp_file
 from bot.tools.mcp.source import McpSource, PeopleSettings, can_connect, open_mcp
-from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of, skills_of
+from bot.tools.plugins.plugins import Plugin, PluginList, load_plugins, servers_of
 from bot.tools.settings import TOOLS, tool_modules
-from bot.web.settings import WebSettings
+from bot.web.feature import page_reader
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
     from bot.tools.accounts.sealing import SealingKeys
 
-if TYPE_CHECKING:
-    from bot.web.search_engines import SearchEngine
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +140,7 @@ def knowledge_service(
         clock=CLOCK,
         preferences=store.preferences,
         audiences=audiences,
-        read_page=page_reader(settings.web),
+        read_page=page_reader(settings.web, CLOCK),
     )
 
 
@@ -327,60 +322,6 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
     return tools
 
 
-def web_tools(settings: WebSettings, timeout_s: float) -> tuple[Tool, ...]:
-    """Return the web tools that are switched on. Raises SettingsError if a library for them is missing."""
-    tools, engine = list[Tool](), search_engine(settings)
-    if settings.reads_pages and missing("web"):
-        raise SettingsError(app_texts.WEB_MISSING)
-    if not (settings.reads_pages or engine):
-        return ()
-    from bot.web.fetch_tool import open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
-    from bot.web.search_tool import WebSearchTool  # noqa: PLC0415 -- only who uses the web loads it
-
-    if engine is not None:
-        tools.append(WebSearchTool(engine, timeout_s))
-    if settings.reads_pages:
-        networks, robots = settings.networks, settings.robots
-        tools.append(open_web_fetch(networks, web_agent(settings), CLOCK, timeout_s, robots=robots))
-    log.info("web: %s", ", ".join(tool.name for tool in tools))
-    return tuple(tools)
-
-
-def page_reader(settings: WebSettings) -> ReadPage | None:
-    """Return what reads web pages as documents of places; None if the web is switched off."""
-    if not settings.reads_pages or missing("web"):
-        return None
-    from bot.web.link_reader import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
-
-    networks, robots = settings.networks, settings.robots
-    return open_link_reader(networks, web_agent(settings), CLOCK, robots=robots).read
-
-
-def web_agent(settings: WebSettings) -> str:
-    return settings.agent or app_texts.WEB_AGENT.format(version=version("cogency-bot"))
-
-
-def search_engine(settings: WebSettings) -> "SearchEngine | None":
-    """Return the search engine of the settings. Raises SettingsError if its key or library is missing."""
-    if settings.search is None:
-        return None
-    from bot.web.search_engines import Brave, Ddgs, Searxng, Tavily  # noqa: PLC0415 -- only who uses the web loads it
-
-    keys = {"brave": settings.brave_api_key, "tavily": settings.tavily_api_key}
-    match settings.search:
-        case "searxng", address:
-            return Searxng(address)
-        case "ddgs", backends:
-            if find_spec("ddgs") is None:
-                raise SettingsError(app_texts.DDGS_MISSING)
-            return Ddgs(backends) if backends else Ddgs()
-        case name, _:
-            if (key := keys[name]) is None:
-                wanted = f"{name.upper()}_API_KEY"
-                raise SettingsError(app_texts.SEARCH_KEY_MISSING.format(engine=name, key=wanted))
-            return Brave(key.reveal()) if name == "brave" else Tavily(key.reveal())
-
-
 def plugin_list(settings: Settings) -> PluginList:
     return PluginList(settings.plugins.folders, settings.plugin_list)
 
@@ -388,12 +329,3 @@ def plugin_list(settings: Settings) -> PluginList:
 def plugins_in_use(settings: Settings) -> tuple[Plugin, ...]:
     """Load the installed plug-ins. Raises SettingsError if their list cannot be read."""
     return load_plugins(plugin_list(settings).folders())
-
-
-def skill_tools(settings: Settings) -> tuple[Tool, ...]:
-    """Return the tool that reads skills, if there are any. Logs which parts of plug-ins cannot be used."""
-    plugins = plugins_in_use(settings)
-    skills, renamed = skills_of(plugins)
-    for sentence in (*(f"{plugin.name}: {fault}" for plugin in plugins for fault in plugin.faults), *renamed):
-        log.warning("plug-in %s", sentence)
-    return (SkillTool(skills, settings.tools.timeout_s),) if skills else ()

@@ -33,14 +33,6 @@ NO_MANIFEST = "No manifest can be made: {error}."
 
 # Tools
 
-WEB_MISSING = (
-    "COGENCY_WEB=on needs the extra 'web', which is not installed: run pip install 'cogency-bot[web]' "
-    "(from a checkout: pip install -e '.[web]'), or take the setting out."
-)
-DDGS_MISSING = (
-    "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed: run pip install 'cogency-bot[ddgs]' "
-    "(from a checkout: pip install -e '.[ddgs]'), or name another engine."
-)
 OTEL_MISSING = (
     "OpenTelemetry's variables name who is sent traces, for which the extra 'otel' is missing: run pip install "
     "'cogency-bot[otel]' (from a checkout: pip install -e '.[otel]'), or set OTEL_TRACES_EXPORTER=none."
@@ -49,8 +41,6 @@ OTEL_PROTOCOL = (
     "OpenTelemetry's variables ask for traces by {protocol}, and none are sent: they are by http/protobuf, which "
     "collectors take at port 4318."
 )
-SEARCH_KEY_MISSING = "COGENCY_WEB_SEARCH={engine} needs {key}: set it in the environment or in .env."
-WEB_AGENT = "Cogency/{version} (an assistant that reads a page when somebody asks it to)"
 PLUGINS_NEED_MCP = (
     "servers of plug-ins are not started, because the extra 'mcp' is not installed: run pip install 'cogency-bot[mcp]'"
 )

@@ -42,9 +42,7 @@ from bot.app.parts import (
     people_settings,
     plugin_list,
     plugins_in_use,
-    search_engine,
     tool_servers,
-    web_tools,
 )
 from bot.app.settings import Settings, moved_addresses
 from bot.budgets.report import cost_text
@@ -81,6 +79,7 @@ from bot.setup.diagnosis import (
 from bot.setup.shared_modules import shared_modules
 from bot.tools.mcp.config import AccountKind, HttpReach
 from bot.tools.plugins.plugins import Plugin, load_plugin, load_plugins, skills_of
+from bot.web.feature import search_engine, web_tools
 from store.backup import ReportProgress, backup, copy, go_back, look_into, restore
 from store.engine import look_at, open_audit, open_operator_sessions, open_preferences, open_spending, open_store
 from store.migrations import HEAD
@@ -423,7 +422,7 @@ async def _web(settings: Settings) -> list[Finding]:
     """Check web access and search; no finding where both are off."""
     finding = partial(Finding, where="Web")
     try:
-        tools = web_tools(settings.web, settings.tools.timeout_s)
+        tools = web_tools(settings.web, settings.tools.timeout_s, CLOCK)
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
     networks = str(settings.web.networks) if tools else ""

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError, ToolError
 from agent.incoming import Person
+from agent.machine import CLOCK
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import Reference
 from agent.ports.tools import ToolContext
-from bot.app.parts import search_engine, web_tools
 from bot.app.settings import load_settings
 from bot.setup.operator import examine
+from bot.web.feature import search_engine, web_tools
 from bot.web.guard import WebRefused
 from bot.web.search_engines import (
     MAX_RESULTS,
@@ -234,9 +235,9 @@ def test_an_engine_without_its_key_stops_the_start() -> None:
 
 
 def test_there_is_no_tool_but_those_that_were_switched_on() -> None:
-    assert web_tools(WebSettings(), 20.0) == ()
+    assert web_tools(WebSettings(), 20.0, CLOCK) == ()
     both = load_settings({"COGENCY_WEB": "on", "COGENCY_WEB_SEARCH": "ddgs"})
-    assert [tool.name for tool in web_tools(both.web, 20.0)] == ["web_search", "web_fetch"]
+    assert [tool.name for tool in web_tools(both.web, 20.0, CLOCK)] == ["web_search", "web_fetch"]
 
 
 async def test_the_doctor_searches_once_and_names_what_is_open(tmp_path: Any) -> None:
