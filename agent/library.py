@@ -30,6 +30,7 @@ from weakref import WeakValueDictionary
 
 from agent import texts
 from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, ContextBudget, Persona
+from agent.context_composer import LIBRARY, ContextComposer, ContextConfig
 from agent.errors import LeaseLost, ProviderError, SettingsError, StoreError
 from agent.events import AgentEvent, Outcome, TurnEnded
 from agent.in_process import InProcessStore
@@ -53,7 +54,7 @@ from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import LIBRARY, ContextComposer, ContextConfig, asker_of, closed, loop_of
+from agent.turn_setup import asker_of, closed, loop_of
 
 LEASE: Final = timedelta(seconds=60)
 POLL_S: Final = 0.2  # Between two checks whether another process has finished its answer in the same conversation

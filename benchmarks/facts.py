@@ -44,6 +44,7 @@ from typing import TypeAlias
 
 from agent.admission_terms import Authority
 from agent.context import Context
+from agent.context_composer import ContextComposer, ContextConfig
 from agent.errors import ProviderError
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
@@ -62,7 +63,7 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import ContextComposer, ContextConfig, asker_of
+from agent.turn_setup import asker_of
 from benchmarks.fact_pairs import measure_pairs, read_statement_pairs
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines

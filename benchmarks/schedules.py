@@ -32,6 +32,7 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from agent.context_composer import ContextConfig
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
@@ -44,7 +45,6 @@ from agent.schedules.ids import occurrence_id
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
 from agent.turn_records import Claiming, Closing
-from agent.turn_setup import ContextConfig
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyEnd

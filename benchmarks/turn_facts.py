@@ -22,6 +22,7 @@ from functools import cache, partial
 from sqlalchemy import Connection, insert, select
 
 from agent.context import Context
+from agent.context_composer import ContextComposer, ContextConfig
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, label
@@ -32,7 +33,7 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
-from agent.turn_setup import ContextComposer, ContextConfig, asker_of
+from agent.turn_setup import asker_of
 from bot.chat.turns.turn_config import AgentConfig
 from store.engine import Store
 from store.memory import fact_index

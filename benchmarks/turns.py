@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agent.context_composer import ContextConfig
 from agent.incoming import Incoming, Person
 from agent.machine import CLOCK
 from agent.memory.audience import Place, TeamAudience
@@ -39,7 +40,6 @@ from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
-from agent.turn_setup import ContextConfig
 from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
 from bot.chat.logs import LogForm, log_to

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from agent.context import ContextBudget
+from agent.context_composer import ContextConfig
 from agent.incoming import Incoming
 from agent.machine import CLOCK, fresh_word, new_id
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import recollect
 from agent.turn import TurnLimits
-from agent.turn_setup import ContextConfig
 from bot.app import parts
 from bot.app.features import Features
 from bot.app.opened import Opened

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agent.context import Persona
+from agent.context_composer import ContextConfig
 from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.ports.model import Provider
 from agent.ports.tools import Asker
-from agent.turn_setup import ContextConfig
 
 WORDED: Final = ContextConfig(lambda: "w0rd")  # Its random word is fixed, so that the model's input can be compared
 

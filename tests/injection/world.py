@@ -14,6 +14,7 @@ from typing import Final
 
 from agent.admission_terms import Authority
 from agent.context import Persona
+from agent.context_composer import ContextConfig
 from agent.incoming import Incoming
 from agent.jobs import Job
 from agent.memory.audience import Audience, Place, label
@@ -33,7 +34,6 @@ from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Known
-from agent.turn_setup import ContextConfig
 from bot.app.host import BotHost
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules

@@ -16,6 +16,7 @@ from agent import texts
 from agent.citations import cite, references_of
 from agent.consents import PutAside, wait_until
 from agent.context import Context
+from agent.context_composer import ContextComposer, FileContents
 from agent.errors import ProviderError, StoreError
 from agent.events import (
     AgentEvent,
@@ -41,7 +42,7 @@ from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
 from agent.turn import Turn
 from agent.turn_records import Claim, Closing, Waiting
-from agent.turn_setup import ANSWERED, ContextComposer, FileContents, asker_of, closed, loop_of, turn_words
+from agent.turn_setup import ANSWERED, asker_of, closed, loop_of, turn_words
 from bot.chat.attachments.reading import Attached
 from bot.chat.audit import CallAudit
 from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from agent.context import Persona
+from agent.context_composer import ContextConfig
 from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.messages import Elicitation, Elicited
@@ -18,7 +19,6 @@ from agent.tool_policy import CallGate, TurnWords
 from agent.toolbox.registry import Registry, Toolbox
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim
-from agent.turn_setup import ContextConfig
 from bot.chat.attachments.reading import Attached
 from bot.chat.feature import Feature
 from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRules
