@@ -241,6 +241,11 @@ SCHEDULED_QUESTION = (
     f"nothing has happened that they would want to be told, answer {NOTHING_TO_REPORT} and not a word more: then "
     "nothing is posted.)"
 )
+REPORT_CHANGES = (
+    "(Asked by a schedule that this person made: they are not there now, and want to hear of it only if it changed. "
+    "Answer it as of now, and ask nothing back. Compare with what you answered the last time, if it is quoted: if "
+    f"nothing of it is different, answer {NOTHING_TO_REPORT} and not a word more: then nothing is posted.)"
+)
 LONG_WORK = (
     "(The work that you said you would do in the background: do it now, to its end, and ask nothing back. Between "
     "calls write nothing, as your steps are shown; then write the result, whole: the person reads it when it is done.)"

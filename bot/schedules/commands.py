@@ -221,6 +221,7 @@ COMMAND = declaration.Command(
     examples={
         "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, also where a platform has that of its own",
         "ask every Monday at 8:00 | sum up the week here": "have me do something at a time, as if you asked it then",
+        "ask if changed every hour | is the site up?": "the same, and the answer is posted only if it changed",
         "pause 3": "let it rest; `resume 3` goes on with it",
         "edit 3 tomorrow at 10:00": "another time; behind a `|` other words",
         "cancel 3": "take it back",

@@ -43,7 +43,27 @@ class ReportRule:
 
 WORTH_TELLING: Final = ReportRule(name="", words="", summary="", instruction=texts.SCHEDULED_QUESTION)
 
-REPORT_RULES: Final = (WORTH_TELLING,)
+
+def _differs(answer: str, last: str) -> bool:
+    """Compare as people read: without regard to letters in capitals, spaces and the ends of sentences."""
+    return _plain(answer) != _plain(last)
+
+
+def _plain(answer: str) -> str:
+    return " ".join(answer.casefold().split()).rstrip(".!")
+
+
+CHANGED: Final = ReportRule(
+    name="changed",
+    words="if changed",
+    summary="only if it has changed since the last time",
+    shown="only if it changed",
+    instruction=texts.REPORT_CHANGES,
+    reads_last=True,
+    posts=_differs,
+)
+
+REPORT_RULES: Final = (WORTH_TELLING, CHANGED)
 
 
 def rule_named(name: str, rules: Sequence[ReportRule] = REPORT_RULES) -> ReportRule:

@@ -59,7 +59,8 @@ OF_ALL = "What I do at a time, for everybody, without its words ({shown}):"
 USAGE = (
     "`/schedules` lists them. `pause 3`, `resume 3`, `cancel 3`; `edit 3 tomorrow at 9:00 | new words`; "
     "`remind me tomorrow at 9:00 to call Ann` reminds you; "
-    "`ask every Monday at 8:00 | sum up the week here` has me do something at a time. "
+    "`ask every Monday at 8:00 | sum up the week here` has me do something at a time, "
+    "`ask if changed every hour | is the site up?` posts the answer only if it changed. "
     "Whoever manages a channel: `forbid` and `allow` there."
 )
 OPERATORS_ONLY = "Only operators see those of everybody."

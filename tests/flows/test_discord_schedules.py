@@ -164,6 +164,17 @@ async def test_a_scheduled_question_is_asked_as_its_person_and_answered_in_the_c
         assert "Bo" in asked
 
 
+async def test_what_is_asked_if_changed_is_posted_once_while_it_stays_the_same() -> None:
+    async with harbour("It is up.", "It is up.") as here:
+        often = Timing("UTC", rule="*/5 * * * *")
+        await here.keep("Is the site up?", kind=ScheduleKind.QUESTION, timing=often, report="changed")
+        await here.later()
+        await here.fake.until(lambda: here.posted() == ["It is up."])
+        await here.rest()
+        assert len(here.model.requests) == 2
+        assert here.posted() == ["It is up."]
+
+
 def left_the_server(here: Harbour) -> None:
     here.fake.world.absent.add(BO)
 

@@ -154,6 +154,16 @@ async def test_a_scheduled_question_is_asked_as_its_person_and_answered_outside_
         assert "ann" in asked
 
 
+async def test_what_is_asked_if_changed_is_posted_once_until_it_changes() -> None:
+    async with office("It is up.", "It is up.", "It is down.") as here:
+        await here.slack.command(ANN, GENERAL, "/schedules", "ask if changed every 5 minutes | Is the site up?")
+        await here.slack.until(lambda: here.slack.state.ephemerals)
+        assert "only if it changed" in here.slack.state.ephemerals[-1].text
+        while len(here.model.requests) < 3:
+            await here.rest()
+        assert here.posted() == ["It is up.", "It is down."]
+
+
 def plants(messages: Sequence[Message]) -> str:
     """A model that sets a reminder at each hour that it is told, and looks things up."""
     asked = messages[-1].text

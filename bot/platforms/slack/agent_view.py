@@ -76,6 +76,10 @@ def loading_messages(doing: str) -> list[str]:
 DOWN_S: Final = 30.0
 
 
+# Errors about one message. They say nothing about whether the method works in its channel.
+OF_A_MESSAGE: Final = frozenset({"already_reacted", "no_reaction", "message_not_found"})
+
+
 @dataclass(slots=True)
 class BestEffortCalls:
     """Calls of the Web API whose failure loses nothing: a status, a title, a suggestion. They raise nothing."""
@@ -97,6 +101,9 @@ class BestEffortCalls:
         try:
             return await self.api.call(method, **{channel_key: channel}, **args)
         except SlackRefused as refused:
+            if refused.code in OF_A_MESSAGE:
+                log.debug("%s", refused)
+                return None
             log.info("%s It is left out for a while: an ornament, without which answers are shown.", refused)
             self.support.mark_refused(method, channel, refused.code, self.clock.monotonic())
         except SlackLimited as limited:

@@ -55,3 +55,8 @@ async def test_a_rule_of_another_release_is_taken_for_the_usual_one() -> None:
 def test_words_that_name_no_rule_belong_to_the_question() -> None:
     rule, rest = rule_asked("every day at 9:00 | sum up")
     assert (rule.name, rest) == ("", "every day at 9:00 | sum up")
+
+
+async def test_what_has_not_changed_is_not_posted_again() -> None:
+    world = World(["It is up.", "it is  up!", "NOTHING_TO_REPORT", "It is down.", "It is up."])
+    assert await days(world, 5, "changed") == ["It is up.", "It is down.", "It is up."]
