@@ -387,6 +387,7 @@ def test_a_call_without_an_address_or_with_few_small_parts_is_compared_as_it_sta
     assert not carries_by_number(call, addresses_in(call, {*args}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["a", "a.", "a:", "//", "/", "http:", "1.1.1.1", "evil.example/", "x@", "#", "a.b.c "]
 )

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ PAGES: Final = ("/", "/failures", "/tools", "/audit", "/settings", "/audit?befor
 FORM: Final = "Content-Type: application/x-www-form-urlencoded"
 SAME: Final = "Sec-Fetch-Site: same-origin"
 MANY: Final = 10_000
-QUICK_S: Final = 2.0  # In which somebody else is answered meanwhile, on a machine that is kept busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +186,7 @@ async def asked(site: OperatorSite, client: str) -> int:
 
 async def test_ten_thousand_requests_of_one_client_cost_little_and_are_few_that_count() -> None:
     async with target() as aim:
-        cookie, served, took_s = await aim.cookie(), list[int](), list[float]()
+        cookie, served, before = await aim.cookie(), list[int](), list[int]()
 
         async def flood() -> None:
             for number in range(MANY):
@@ -198,14 +196,13 @@ async def test_ten_thousand_requests_of_one_client_cost_little_and_are_few_that_
 
         flooding = asyncio.create_task(flood())
         while not flooding.done():
-            began = time.perf_counter()
             status, _ = await aim.send("GET / HTTP/1.1", aim.host, cookie, client="127.0.0.2")
-            took_s.append(time.perf_counter() - began)
+            before.append(len(served))
             assert status in {200, 429}  # it is a client that asks without a pause, too
         await flooding
         assert served.count(403) < MANY / 10
         assert served.count(403) + served.count(429) == MANY
-        assert took_s[0] < QUICK_S
+        assert before[0] < MANY / 4  # somebody else is answered meanwhile
 
 
 async def test_hundreds_of_connections_keep_nobody_out_for_long() -> None:

@@ -211,6 +211,7 @@ def test_a_key_with_other_words_is_another_key(other: str) -> None:
     assert len(valid(facts)) == 2
 
 
+@pytest.mark.slow
 def test_of_many_facts_those_with_most_words_in_common_are_judged() -> None:
     others = [new(str(number), "", f"Invoice {number} of the harbour is paid.", minutes=number) for number in range(60)]
     facts = written(new("boat", "", "The boat of the harbour costs 900 euros."), *others)

@@ -91,6 +91,7 @@ def test_the_tools_are_handed_over_and_the_lesson_about_blocks_is_not() -> None:
     assert "stop" not in sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "options"),
     [((SYSTEM, HI), CallOptions()), ((Message(Role.SYSTEM, "Learn."), HI), OPTIONS), ((HI,), OPTIONS)],
@@ -429,6 +430,7 @@ def test_elsewhere_than_on_this_machine_only_the_setting_decides() -> None:
     assert ToolsForm.NATIVE.is_native(OPENROUTER, "qwen3:8b")
 
 
+@pytest.mark.slow
 async def test_a_turn_calls_a_tool_in_the_vendors_form_and_answers_from_its_result() -> None:
     first = [
         chunk(piece(0, "a1", "echo", '{"text"')),

@@ -16,13 +16,13 @@ TOKENS = {"SLACK_BOT_TOKEN": "xoxb-1234567890", "SLACK_APP_TOKEN": "xapp-1234567
 def test_where_replies_stream_is_told_to_slack(where: Streaming) -> None:
     told = slack_settings(load_settings({**TOKENS, "COGENCY_SLACK_STREAM": where.upper()}))
     assert told is not None
-    assert told.streaming == where.value
+    assert told.chosen.stream == where.value
 
 
 def test_replies_stream_in_direct_messages_unless_the_operator_says_otherwise() -> None:
     told = slack_settings(load_settings(TOKENS))
     assert told is not None
-    assert told.streaming is Streaming.DIRECT
+    assert told.chosen.stream is Streaming.DIRECT
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.new_database import open_new
 from tests.fakes.shared_rates import WatchedRates
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 TWO_A_MINUTE = AdmissionRules(surges=RateLimits((Rate(Whose.PERSON, 2, MINUTE),)))
 
@@ -110,7 +110,7 @@ async def test_no_caller_waits_for_a_database_that_does_not_answer(fleet: Fleet)
     one, _ = await fleet.two()
     one.replicas.patience_s = 0.02
     one.rates.answers.clear()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         assert [await one.obeys() for _ in range(3)] == [True, True, False]
     one.rates.answers.set()
 

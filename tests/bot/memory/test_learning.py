@@ -343,6 +343,7 @@ async def known(world: World) -> list[tuple[str, str, bool]]:
     return [(fact.key, fact.value, fact.is_valid) for fact in facts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_meaning", [True, False])
 async def test_a_fact_from_a_message_of_a_similar_meaning_is_shown_to_the_model_with_its_number(
     by_meaning: bool,

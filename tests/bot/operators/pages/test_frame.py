@@ -248,6 +248,7 @@ async def test_strangers_behind_the_same_proxy_do_not_keep_an_operators_link_fro
     assert (await stranger.get(link, x_forwarded_for="203.0.113.7")).status_code == 429
 
 
+@pytest.mark.slow
 async def test_a_client_cannot_name_itself_anew_with_each_request(store: Store, clock: FakeClock) -> None:
     proxied = OperatorBrowser(operator_site(store, clock, address=ADDRESS), ADDRESS)
     statuses = [
