@@ -30,6 +30,7 @@ STALLED_S: Final = 10.0  # Without a beat: the slowest step of the bot on its lo
 # a new connection, the adapter itself has failed.
 SILENT_S: Final = 150.0
 LOOK_S: Final = 5.0  # Between two checks of the database, and the limit for each
+CONNECTIONS: Final = 32  # Concurrent: a few supervisors, each with one or two
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STARTING: Final = "it is starting"
 STORE: Final = "the database does not answer"
@@ -152,6 +153,8 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     async def serve() -> None:
         from aiohttp import web  # noqa: PLC0415 -- only needed with an address
 
+        from bot.chat.http_listener import listen  # noqa: PLC0415 -- as above
+
         def respond(why: list[str]) -> web.Response:
             return web.json_response({"ok": not why, "why": why}, status=503 if why else 200)
 
@@ -171,9 +174,10 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
         runner = web.AppRunner(app, access_log=None, handle_signals=False)
         await runner.setup()
         try:
-            await web.TCPSite(runner, *address).start()
+            server = await listen(runner, *address, CONNECTIONS)
             started.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
             await ended.wait()
+            server.close()
         finally:
             await runner.cleanup()
 

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, TypeAlias
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from agent.errors import CogencyError, SettingsError
+from bot.chat.http_listener import listen
 from bot.chat.texts import operating as operating_texts
 from bot.chat.web_page import LATER, PageAnswer
 from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
@@ -87,14 +87,8 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
         application, access_log=None, logger=_Quiet(log), shutdown_timeout=1.0, keepalive_timeout=5.0
     )
     await runner.setup()
-
-    def connected() -> RequestHandler:
-        assert runner.server is not None  # noqa: S101 -- it is set up
-        asyncio.get_running_loop().call_later(0, _close_oldest, runner.server)
-        return runner.server()
-
     try:
-        server = await asyncio.get_running_loop().create_server(connected, host, port)
+        server = await listen(runner, host, port, CONNECTIONS)
     except OSError as error:
         await runner.cleanup()
         problem = f"{setting}: cannot listen on {host}:{port} ({error.strerror})"
@@ -106,11 +100,6 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
         server.close()
         with suppress(OSError):
             await runner.cleanup()
-
-
-def _close_oldest(server: web.Server) -> None:
-    for connection in server.connections[:-CONNECTIONS]:
-        connection.force_close()
 
 
 class _Quiet(logging.LoggerAdapter[logging.Logger]):

@@ -133,6 +133,24 @@ async def test_a_supervisor_gets_an_http_answer_while_the_loop_is_stalled() -> N
         await asked(port, "/livez")
 
 
+async def test_connections_that_ask_nothing_keep_no_supervisor_out_and_few_file_descriptors() -> None:
+    port, idle = free_port(), list[asyncio.StreamWriter]()
+    async with supervised(FakeClock(auto=False), ("127.0.0.1", port), {}):
+        readers = list[asyncio.StreamReader]()
+        for _ in range(2 * health.CONNECTIONS):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /livez HT")
+            readers.append(reader)
+            idle.append(writer)
+        assert (await asked(port, "/livez"))[0] == 200
+        async with asyncio.timeout(PATIENCE_S):
+            for reader in readers[: health.CONNECTIONS]:
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""  # the server has closed it
+        for writer in idle:
+            writer.close()
+
+
 @pytest.mark.parametrize(("metrics", "status"), [(lambda: b"cogency_backlog 0.0\n", 200), (None, 404)])
 async def test_metrics_are_served_at_the_same_address_if_enabled(
     metrics: Callable[[], bytes] | None, status: int
