@@ -3,7 +3,6 @@
 Rule. Requests are limited in size, and connections in number: a new one closes the oldest.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
