@@ -12,18 +12,18 @@ from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.message_events import MessageEvents
 from bot.chat.messages import ReceivedMessages
+from bot.chat.ports import Suggestions
 from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
 from bot.memory.service import MemoryService
-from bot.models.service import ModelService
 from bot.schedules.service import ScheduleService
 from bot.tools.commands import ToolsService
 
 
 @dataclass(frozen=True, slots=True)
 class BotHost:
-    """Implements `bot.chat.host.Host`: the services that platforms use."""
+    """Implements `bot.chat.host.Host`; the services of features beside it are not for platforms."""
 
     messages: ReceivedMessages
     commands: BoundCommands
@@ -33,12 +33,12 @@ class BotHost:
     conversations: Conversations
     preferences: Preferences
     tools: ToolsService
-    models: ModelService
     knowledge: KnowledgeService
     forgetting: ForgetService
-    schedules: ScheduleService
     direct_messages: RollingConversations
     deduplication: Deduplicator
+    suggestions: Suggestions
     memories: MemoryService
+    schedules: ScheduleService
     feedback: ReplyFeedback
     events: MessageEvents

@@ -61,6 +61,7 @@ from bot.chat.texts.formatting import platform_name
 from bot.chat.turns.settings import WhileBusy
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.forgetting.service import ForgetService
+from bot.memory.pauses import LearningPauses
 from bot.memory.policies import PolicyService
 from bot.models.service import ModelService
 from bot.models.switch import ModelSwitch
@@ -115,7 +116,8 @@ async def serve_platforms(
             store = parts.with_telemetry(await stack.enter_async_context(parts.open_store_of(settings)), telemetry)
         models = await stack.enter_async_context(parts.open_models_of(settings, store))
         readers = Readers(store.conversations.groups, parts.CLOCK)
-        connections = PlatformConnections(readers, replicas=_replicas(store))
+        pauses = LearningPauses(store.preferences, store.profiles, parts.CLOCK)
+        connections = PlatformConnections(readers, replicas=_replicas(store), left_out=pauses.among)
         async with open_parts(settings, store, models, connections.fetchers, sign_ins=sign_ins) as opened:
             log.info("%s", models.sentence)
             host, core, every = _host(settings, opened, connections, telemetry)
@@ -359,13 +361,13 @@ def _host(
         preferences=store.preferences,
         commands=services.commands(),
         tools=tools,
-        models=model_service,
         knowledge=knowledge,
         forgetting=forgetting,
-        schedules=schedules,
         direct_messages=RollingConversations(store.conversations, store.preferences),
         deduplication=deduplication,
+        suggestions=memories,
         memories=memories,
+        schedules=schedules,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -376,6 +378,7 @@ def _host(
             access,
             turns.withdraw,
             ambient.disliked,
+            {action: press for feature in every.all for action, press in feature.presses.items()},
         ),
         events=EventsOfFeatures((ambient, forgetting)),
     )

@@ -11,6 +11,7 @@ from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.ports.tools import Asker, Tool
 from agent.schedules.port import SchedulePlatform
+from agent.tools.read_channel import ChannelReader, LeftOut, ReadChannelTool, exclude_none
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
@@ -45,6 +46,10 @@ class PlatformConnections:
     """Lists the current attachments of a message that was answered."""
     read_by: dict[str, Sequence[Tool]] = field(default_factory=dict[str, Sequence[Tool]])
     """The tools that read a platform."""
+    channel_readers: dict[str, ReadChannelTool] = field(default_factory=dict[str, ReadChannelTool])
+    """The tool that reads a platform's channels."""
+    left_out: LeftOut = exclude_none
+    """Returns those people in a channel whose messages that tool leaves out."""
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     replicas: Replicas | None = None
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
@@ -78,6 +83,7 @@ class PlatformConnections:
             self.fetchers,
             self.files_now,
             self.read_by,
+            self.channel_readers,
             self.schedules,
             self.silences,
             self.readers.platforms,
@@ -99,9 +105,15 @@ class PlatformConnections:
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         self.read_by[source] = tools
 
+    def register_channel_reader(self, source: str, reader: ChannelReader) -> None:
+        self.channel_readers[source] = ReadChannelTool(reader, self.left_out)
+
     def tools(self, asker: Asker) -> Sequence[Tool]:
         """Return the tools of the asker's platform; as a source of tools."""
-        return next((tools for source, tools in self.read_by.items() if asker.person.id.startswith(f"{source}:")), ())
+        sources = {*self.channel_readers, *self.read_by}
+        source = next((source for source in sources if asker.person.id.startswith(f"{source}:")), "")
+        reading = [self.channel_readers[source]] if source in self.channel_readers else []
+        return [*reading, *self.read_by.get(source, ())]
 
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
         self.silences[source] = silence

@@ -12,7 +12,8 @@ from agent.ports.tools import Tool
 from agent.turn_kinds import TurnKind
 from bot.chat.jobs import Handler
 from bot.chat.kinds import TurnRule
-from bot.chat.notes import ReplyNote
+from bot.chat.notes import NotePress, ReplyNote
+from bot.chat.reply.surface import ReplyAction
 
 
 class Serving(Protocol):
@@ -32,5 +33,7 @@ class Feature:
     """The kinds of turns that it begins, and how they are answered."""
     notes: Sequence[ReplyNote] = ()
     """Lines that it adds to replies. They stand in the order of the features."""
+    presses: Mapping[ReplyAction, NotePress] = field(default_factory=dict[ReplyAction, NotePress])
+    """What the buttons of its notes take back."""
     serving: Serving | None = None
     """What runs, or is scheduled, while the bot serves."""

@@ -16,7 +16,8 @@ from agent.ports.replies import Replies
 from agent.shown_replies import DELETE_REPLY, EPHEMERAL_PAGE, Answered, ReplyVerdict, ShownPage
 from bot.chat.access.acl import AccessRules
 from bot.chat.caches import MAX_ENTRIES
-from bot.chat.reply.surface import Delete, PageGone, PageLocked, SurfaceError
+from bot.chat.notes import NotePress
+from bot.chat.reply.surface import Delete, PageGone, PageLocked, ReplyAction, SurfaceError
 from bot.chat.texts import replies as reply_texts
 
 
@@ -40,6 +41,12 @@ class Feedback(Protocol):
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
         """Withdraw this verdict, unless the person has given another one since."""
+        ...
+
+    async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
+        """Take back what this button of a note below the reply stands for, for the person whom it answers; return the
+        sentence that says so. Raises Refused for anyone else.
+        """
         ...
 
     async def delete(self, turn: int, person: str) -> bool:
@@ -84,6 +91,8 @@ class ReplyFeedback:
     """Withdraws a question, by its channel and message id."""
     disliked: Callable[[Answered], Awaitable[None]] | None = None
     """Receives each reply that a person judged bad or deleted."""
+    presses: Mapping[ReplyAction, NotePress] = field(default_factory=dict[ReplyAction, NotePress])
+    """What the buttons of features' notes do."""
     _last_verdicts: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
@@ -110,6 +119,11 @@ class ReplyFeedback:
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
         if self._last_verdicts.get((turn, person), verdict) == verdict:
             await self.replies.judge(turn, person, None, self.clock.now())
+
+    async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
+        if reply.person != person:
+            raise Refused(reply_texts.NOT_YOURS)
+        return await self.presses[action](reply, person)
 
     async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
         reply = await self.replies.running_by_page(source, page, channel)

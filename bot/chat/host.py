@@ -4,8 +4,7 @@ Rules. `submit` returns only after the message is stored: acknowledge the platfo
 Every method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
@@ -14,16 +13,17 @@ from agent.errors import CogencyError
 from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.ports.membership import Membership
-from agent.ports.tools import Asker, Tool
+from agent.ports.tools import Tool
 from agent.schedules.port import SchedulePlatform
-from agent.shown_replies import Answered, ShownPage
+from agent.shown_replies import ShownPage
 from agent.stored_messages import LastSeen
+from agent.tools.read_channel import ChannelReader
 from bot.chat.askers import Requester
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.feedback import Feedback
 from bot.chat.message_events import MessageEvents
-from bot.chat.ports import ModelChoices, RunningTurns
+from bot.chat.ports import RunningTurns, Suggestions
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Surface
 
@@ -36,14 +36,6 @@ class PlatformUnavailable(CogencyError):
     def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(sentence)
         self.retry_after_s = retry_after_s
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A question that a person may want to ask next: the button's label, and the question that it sends."""
-
-    title: str
-    message: str
 
 
 class PlatformRegistry(Protocol):
@@ -68,6 +60,10 @@ class PlatformRegistry(Protocol):
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         """Give these tools to the people of this source."""
+        ...
+
+    def register_channel_reader(self, source: str, reader: ChannelReader) -> None:
+        """Let the people of this source have channels and threads read, with `reader`."""
         ...
 
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
@@ -143,20 +139,6 @@ class DirectMessages(Protocol):
         ...
 
 
-class ScheduleNotes(Protocol):
-    """What people do about the schedules that a reply created. Each raises StoreError, and Refused for anyone but its
-    asker.
-    """
-
-    async def change_words(self, answered: Answered, person: str) -> str:
-        """Return the words for `/schedules` that show or edit what a question created ("edit 3")."""
-        ...
-
-    async def take_back(self, answered: Answered, person: str) -> str:
-        """Cancel what a question created, and return a confirmation."""
-        ...
-
-
 class Deduplication(Protocol):
     """Actions that run once among all processes."""
 
@@ -214,29 +196,9 @@ class Messages(Protocol):
         ...
 
 
-class PersonalMemory(Protocol):
-    """What platforms ask about a person's memory besides `/memory`. Each raises StoreError."""
-
-    async def take_back(self, turn: int, person: str) -> str:
-        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
-        ...
-
-    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Return those of these people (ids) who paused learning, there or everywhere."""
-        ...
-
-    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
-        """Return what this person may want to ask next, of what may be shown at their place; the likeliest first."""
-        ...
-
-
 class Host(Protocol):
     @property
     def commands(self) -> BoundCommands: ...
-    @property
-    def models(self) -> ModelChoices: ...
-    @property
-    def schedules(self) -> ScheduleNotes: ...
     @property
     def turns(self) -> RunningTurns: ...
     @property
@@ -258,4 +220,4 @@ class Host(Protocol):
     @property
     def events(self) -> MessageEvents: ...
     @property
-    def memories(self) -> PersonalMemory: ...
+    def suggestions(self) -> Suggestions: ...

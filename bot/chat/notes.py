@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from agent.incoming import Incoming
+from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.chat.reply.surface import ReplyAction
@@ -48,6 +49,16 @@ class ReplyNote(Protocol):
 
     async def line(self, ended: EndedTurn) -> NoteLine:
         """Return the line about a turn that has a reply. Raises StoreError."""
+        ...
+
+
+class NotePress(Protocol):
+    """What a button of a note takes back. Only the person whom the reply answers can press it. (A button that leads to
+    a command is declared there.)
+    """
+
+    async def __call__(self, reply: Answered, person: str) -> str:
+        """Return the sentence that says what was taken back. Raises StoreError."""
         ...
 
 

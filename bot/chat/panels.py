@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
@@ -146,6 +146,14 @@ def page_of(words: str) -> int | None:
     """Return the inverse of `page_words`; None for other words."""
     found = _PAGE.fullmatch(words)
     return max(1, int(found[1])) if found else None
+
+
+def as_part(panel: Panel, words: str = "") -> PanelPart:
+    """Return a panel that has a text and at most one menu as a part of another panel, whose command takes what is
+    chosen behind `words`.
+    """
+    select = next((part.select for part in panel.parts if part.select), None)
+    return PanelPart(panel.text, select=select and replace(select, words=words))
 
 
 def page_part(page: int, pages: int, usage: str = "") -> PanelPart:

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from agent.context import Persona
 from agent.incoming import Incoming
 from agent.messages import ModelCall
+from agent.ports.tools import Asker
 from bot.chat.askers import Requester
 
 
@@ -35,6 +36,23 @@ class ModelChoices(Protocol):
 
     async def choose(self, who: Requester, name: str) -> None:
         """Answer this person with that model from now on; "" restores the default. Raises SettingsError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A question that a person may want to ask next: the button's label, and the question that it sends."""
+
+    title: str
+    message: str
+
+
+class Suggestions(Protocol):
+    async def suggest(self, viewer: Asker, limit: int) -> Sequence[Suggestion]:
+        """Return what this person may want to ask next, of what may be shown at their place; the likeliest first.
+
+        Raises StoreError.
+        """
         ...
 
 

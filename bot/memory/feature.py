@@ -16,6 +16,7 @@ from agent.tools.remember import RememberTool
 from bot.chat.access.place_rules import rules_at
 from bot.chat.core import Core, Repositories
 from bot.chat.feature import Feature
+from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, TimedMemories
 from bot.memory.learning import DOUBTS, HasBudget, Learner, may_spend
 from bot.memory.meanings import EMBEDDING, INDEX_PAUSE_S, Meanings, MeaningWriter
@@ -89,13 +90,15 @@ def open_memory(
         return settings.learning and learner.due(clock.now()) is not None
 
     first = [FirstNotice(store.preferences, learns_now, named)] if settings.first_notice else []
+    kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock)
     withheld = [] if core.readers is None else [WithheldNotice(store.memories, core.readers, clock)]
     return Memory(
         Feature(
             name="memory",
             tools=memory_tools(store, memories, core.tool_timeout_s),
             jobs=jobs,
-            notes=[KeptNotice(store.facts, store.profiles, store.forgetting, clock), *first, *withheld],
+            notes=[kept, *first, *withheld],
+            presses={ReplyAction.UNDO: kept.press_undo},
             serving=serving,
         ),
         memories,

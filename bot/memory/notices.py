@@ -18,6 +18,7 @@ from agent.ports.forgetting import Forgetting
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.preferences import Preferences
 from agent.ports.tools import ToolContext
+from agent.shown_replies import Answered
 from agent.state import ActionRecord
 from agent.tools.recall import query_of
 from agent.turn_setup import ANSWERED
@@ -102,6 +103,10 @@ class KeptNotice:
         are not the asker.
         """
         return await self._take_back(await self.facts.kept_in(turn), person)
+
+    async def press_undo(self, reply: Answered, person: str) -> str:
+        """What the button in its line does: take back what the reply's turn stored."""
+        return await self.take_back(reply.turn, person)
 
     async def take_back_fact(self, fact: Fact, person: str) -> str:
         """As `take_back`, for one fact of which an answer has told. Raises StoreError and Refused."""

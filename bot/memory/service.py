@@ -1,7 +1,7 @@
 """Commands by which people see, correct, export and delete what is known about them, and judge or delete replies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, assert_never
@@ -25,7 +25,7 @@ from agent.ports.tools import Asker
 from agent.schedules.port import Schedules
 from agent.spending import By, SpendingPeriod, account
 from bot.chat.audiences import flowing
-from bot.chat.host import Suggestion
+from bot.chat.ports import Suggestion
 from bot.chat.texts.formatting import help_text, zone_of
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
@@ -123,20 +123,12 @@ class MemoryService:
             case _:
                 assert_never(request)
 
-    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
+    async def suggest(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
         """Return questions that the viewer may want to ask next. Raises StoreError."""
         audiences, person = await self.audiences(viewer.place), viewer.person.id
         threads = await self.conversations.threads(person, limit=NEWEST, audiences=audiences)
         profile = await self.profiles.readable(person, audiences)
         return suggestions(threads, profile.entries, limit)
-
-    async def take_back(self, turn: int, person: str) -> str:
-        """Forget the facts that this turn stored of its asker, and return a confirmation. Raises Refused for others."""
-        return await self.kept.take_back(turn, person)
-
-    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:
-        """Return those of these people (ids) who paused learning, there or everywhere. Raises StoreError."""
-        return await self.pauses.among(people, channel)
 
     async def known(self, viewer: Asker, *, past: bool = False) -> list[Remembered]:
         """Return all entries about the viewer that may be shown at their place; `past`: also superseded facts."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.stored_messages import Thread
-from bot.chat.host import Suggestion
+from bot.chat.ports import Suggestion
 from bot.chat.texts.formatting import shortened
 from bot.memory import texts as memory_texts
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from bot.chat.askers import Requester
 from bot.chat.commands.declaration import Argument, Command, CommandCall, HomeContent, HomeSection, HomeVisit
-from bot.chat.commands.talking import model_select, open_models
-from bot.chat.panels import Panel, PanelPart
+from bot.chat.commands.talking import open_models
+from bot.chat.panels import Panel, PanelPart, PanelSelect
 from bot.chat.ports import ModelChoices, ModelMenu
 from bot.chat.texts import replies as reply_texts
 from bot.models import texts as models_texts
@@ -27,7 +27,9 @@ def model_panel(menu: ModelMenu, *, with_names: bool) -> Panel:
         if with_names
         else reply_texts.model_in_use(menu.current, menu.why)
     )
-    return Panel(text, parts=(PanelPart(select=model_select(menu)),))
+    names = {name: name for name in menu.allowed if name.strip() and name != reply_texts.USUAL}
+    select = PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current)
+    return Panel(text, parts=(PanelPart(select=select),))
 
 
 async def _home(visit: HomeVisit) -> HomeContent:

@@ -122,7 +122,8 @@ class ModelSwitch:
             return self._among_allowed(allowed[0], models_texts.MODEL_FOR_PLACE)
         # Only the log and operators see the setting that named the model, and its address.
         by_setting = self._choice.why != models_texts.MODEL_CHOSEN
-        return replace(self._choice, why=models_texts.MODEL_AS_USUAL) if by_setting else self._choice
+        usual = models_texts.REHEARSAL_AS_USUAL if self._choice.endpoint is None else models_texts.MODEL_AS_USUAL
+        return replace(self._choice, why=usual) if by_setting else self._choice
 
     def _among_allowed(self, name: str, why: str) -> ModelChoice:
         return replace(next((choice for choice in self._allowed if choice.name == name), self._choice), why=why)

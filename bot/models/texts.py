@@ -13,6 +13,7 @@ def chosen_model(words: str) -> str:
 
 MODEL_CHOSEN = "you chose it"
 MODEL_AS_USUAL = "it is the usual one"
+REHEARSAL_AS_USUAL = "it is the offline rehearsal model, which needs no key and uses no tokens"
 MODEL_FOR_PERSON = "chosen for you by my operator"
 MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
 MODEL_FOR_PLACE = "chosen for this channel by who manages it"

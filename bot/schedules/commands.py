@@ -7,7 +7,6 @@ from agent.schedules.definitions import ScheduleState
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
 from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
-from bot.chat.host import ScheduleNotes
 from bot.chat.panels import (
     FieldKind,
     Filled,
@@ -113,7 +112,7 @@ def entry_actions(schedule: ShownSchedule) -> tuple[PanelAction, ...]:
             return (PanelAction("Stop", cancel.words),)
 
 
-async def press_change(service: ScheduleNotes, pressed: declaration.PressedReply) -> PanelAction:
+async def press_change(service: ScheduleService, pressed: declaration.PressedReply) -> PanelAction:
     """The form to change the schedule that the reply's question created, or the list of several."""
     if pressed.answered is None:
         raise Refused(schedule_texts.NOT_ANY_MORE)

@@ -3,6 +3,7 @@
 from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
 from bot.chat.core import Core
 from bot.chat.feature import Feature
+from bot.chat.reply.surface import ReplyAction
 from bot.schedules.reports import ScheduleReporter, choices
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
@@ -23,4 +24,5 @@ def feature(core: Core, *, offers_work: bool) -> Feature:
         ],
         kinds=schedule_kinds(ScheduleReporter(schedules), work),
         notes=[ScheduleNote(service)],
+        presses={ReplyAction.CANCEL: service.take_back},
     )

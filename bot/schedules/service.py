@@ -112,19 +112,22 @@ class ScheduleService:
         ]
         return "\n".join(lines[:MAX_LINES])
 
-    async def change_words(self, answered: Answered, person: str) -> str:
+    async def change_words(self, reply: Answered, person: str) -> str:
         """Return the words for `/schedules` that edit what this reply's question created; several schedules are shown.
 
         Raises Refused for others than its asker, and if none is left.
         """
-        ids = [str(schedule.id) for schedule in await self._created_for(answered, person)]
+        if reply.person != person:
+            raise Refused(reply_texts.NOT_YOURS)
+        schedules = await self._created_by(person, reply.channel, reply.message_id)
+        ids = [str(schedule.id) for schedule in schedules]
         if not ids:
             raise Refused(schedule_texts.NOT_ANY_MORE)
         return f"{EDIT} {ids[0]}" if len(ids) == 1 else " ".join([SHOW, *ids[:MAX_LINES]])
 
-    async def take_back(self, answered: Answered, person: str) -> str:
-        """Cancel what this reply's question created, and return a confirmation. Raises Refused for anyone else."""
-        schedules = await self._created_for(answered, person)
+    async def take_back(self, reply: Answered, person: str) -> str:
+        """Cancel what this reply's question created, and return a confirmation."""
+        schedules = await self._created_by(person, reply.channel, reply.message_id)
         cancelled = [await self.schedules.cancel(person, item.id, self.clock.now()) for item in schedules]
         lines = [
             schedule_texts.CANCELLED.format(words=schedule_texts.quoted(item.definition.words))
@@ -132,11 +135,6 @@ class ScheduleService:
             if item
         ]
         return "\n".join(lines) or schedule_texts.NOT_ANY_MORE
-
-    async def _created_for(self, answered: Answered, person: str) -> list[Schedule]:
-        if answered.person != person:
-            raise Refused(reply_texts.NOT_YOURS)
-        return await self._created_by(person, answered.channel, answered.message_id)
 
     async def _created_by(self, person: str, channel: str, message: str) -> list[Schedule]:
         schedules = await self.schedules.of_person(person)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Self, TypeVar
@@ -18,6 +18,7 @@ from agent.schedules.port import SchedulePlatform
 from agent.shown_replies import Answered, ReplyVerdict, ShownPage
 from agent.spending import SpendingAccount, Spent
 from agent.stored_messages import LastSeen
+from agent.tools.read_channel import ChannelReader
 from bot.budgets import commands as budget
 from bot.budgets.commands import USAGE_COMMAND
 from bot.budgets.report import account_text
@@ -29,10 +30,9 @@ from bot.chat.askers import Requester
 from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
-from bot.chat.host import ScheduleNotes, Suggestion
 from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
-from bot.chat.ports import ModelMenu
+from bot.chat.ports import ModelMenu, Suggestion
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import ReplyAction, Surface
 from bot.chat.texts import replies as reply_texts
@@ -53,7 +53,6 @@ from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from bot.tools.answers import ToolsAnswer
 from tests.fakes.clock import FakeClock
-from tests.fakes.nothing_scheduled import NothingScheduled
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 T = TypeVar("T")
@@ -84,7 +83,6 @@ class FakeHost:
     delete_pages: dict[str, Callable[[ShownPage], Awaitable[None]]] = field(
         default_factory=dict[str, Callable[[ShownPage], Awaitable[None]]]
     )
-    scheduled: ScheduleNotes = field(default_factory=NothingScheduled)
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     policies: str = "Nothing is set for everybody here."
@@ -117,6 +115,7 @@ class FakeHost:
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
     files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
+    channel_readers: dict[str, ChannelReader] = field(default_factory=dict[str, ChannelReader])
     tools_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
@@ -150,7 +149,7 @@ class FakeHost:
         return self
 
     @property
-    def memories(self) -> Self:
+    def suggestions(self) -> Self:
         return self
 
     def _knowledge(self) -> KnowledgeService:
@@ -163,13 +162,8 @@ class FakeHost:
             preferences=store.preferences,
         )
 
-    @property
-    def schedules(self) -> ScheduleNotes:
-        return self.scheduled
-
-    @property
-    def models(self) -> Self:
-        return self
+    def _schedules(self) -> ScheduleService:
+        return ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
 
     @property
     def direct_messages(self) -> Self:
@@ -210,6 +204,9 @@ class FakeHost:
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
         self.fetchers[source], self.files_now[source] = fetch, files_now
 
+    def register_channel_reader(self, source: str, reader: ChannelReader) -> None:
+        self.channel_readers[source] = reader
+
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
         self.silences[source] = silence
 
@@ -218,9 +215,6 @@ class FakeHost:
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         self.tools_of[source] = [tool.name for tool in tools]
-
-    async def learn_nothing(self, people: Collection[str], channel: str) -> frozenset[str]:  # noqa: ARG002 -- learning is on for all
-        return frozenset()
 
     async def submit(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)
@@ -251,7 +245,7 @@ class FakeHost:
     @property
     def commands(self) -> BoundCommands:
         """The real commands; `/memory`, `/policy`, `/budget` and `/tools` record what was asked, and answer as set."""
-        schedules = ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
+        schedules = self._schedules()
         waiting = partial(tools.press_waiting, None)
         return by_name(
             (
@@ -269,10 +263,7 @@ class FakeHost:
                 LEARN_COMMAND.bound(self._knowledge()),
                 BoundCommand(memory.COMMAND, self._memory, prefills={memory.CORRECT.name: self._entry_to_correct}),
                 FORGET_COMMAND.bound(self),
-                replace(
-                    remind.COMMAND.bound(schedules),
-                    presses={ReplyAction.CHANGE: partial(remind.press_change, self.scheduled)},
-                ),
+                remind.COMMAND.bound(schedules),
                 remind.REMIND_COMMAND.bound(schedules),
                 BoundCommand(
                     tools.COMMAND, self._tools, presses={ReplyAction.DECIDE: waiting, ReplyAction.ANSWER: waiting}
@@ -389,6 +380,15 @@ class FakeHost:
         if self.verdicts.get((turn, person)) == verdict:
             del self.verdicts[turn, person]
 
+    async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
+        self.fail()
+        if reply.person != person:
+            raise Refused(reply_texts.NOT_YOURS)
+        if action is ReplyAction.UNDO:
+            self.taken_back.append(reply.turn)
+            return "Taken back: tea."
+        return await self._schedules().take_back(reply, person)
+
     async def delete(self, turn: int, person: str) -> bool:
         self.fail()
         reply = await self.of(turn)
@@ -399,14 +399,6 @@ class FakeHost:
         self.replies.remove(reply)
         self.deleted_replies.append(turn)
         return True
-
-    async def take_back(self, turn: int, person: str) -> str:
-        self.fail()
-        reply = await self.of(turn)
-        if reply is not None and reply.person != person:
-            raise Refused(reply_texts.NOT_YOURS)
-        self.taken_back.append(turn)
-        return "Taken back: tea."
 
     async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
         current, last = self.ongoing.get(channel, (channel, None))
@@ -422,7 +414,7 @@ class FakeHost:
         self.ongoing[channel] = (f"{channel}:{name}", None)
         return self.ongoing[channel][0]
 
-    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
+    async def suggest(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
         return self.suggested[:limit]
 
     async def claim_once(self, source: str, what: str) -> bool:

@@ -39,6 +39,7 @@ from bot.chat.learning_model import LearningModel
 from bot.chat.message_events import EventsOfFeatures
 from bot.chat.messages import ReceivedMessages
 from bot.chat.ports import NO_BUDGETS
+from bot.chat.reply.surface import ReplyAction
 from bot.chat.turns.worker import TurnWorker
 from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
@@ -103,7 +104,8 @@ class Stored(Protocol):
 
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
     """Return connections without any platform."""
-    return PlatformConnections(Readers(store.conversations.groups, clock))
+    pauses = LearningPauses(store.preferences, store.profiles, clock)
+    return PlatformConnections(Readers(store.conversations.groups, clock), left_out=pauses.among)
 
 
 def ambient_on(store: Stored, model: Provider | None, clock: Clock, rules: AdmissionRules) -> AmbientService:
@@ -213,13 +215,13 @@ def host_on(
         preferences=store.preferences,
         commands=services.commands(),
         tools=tools,
-        models=models,
         knowledge=knowledge,
         forgetting=forgetting,
-        schedules=schedules,
         direct_messages=RollingConversations(store.conversations, store.preferences),
         deduplication=Deduplicator(store.preferences),
+        suggestions=memories,
         memories=memories,
+        schedules=schedules,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -230,6 +232,7 @@ def host_on(
             rules.access,
             turns.withdraw,
             ambient.disliked,
+            {ReplyAction.UNDO: memories.kept.press_undo, ReplyAction.CANCEL: schedules.take_back},
         ),
         events=EventsOfFeatures((ambient, forgetting)),
     )

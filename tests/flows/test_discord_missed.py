@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, OTHER_BOT, QUAY, STAFF
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.host import FakeEvents, FakeHost
 from tests.flows.bot import live_host
 
 ASK = f"<@{BOT}> "
@@ -145,20 +146,29 @@ async def test_a_direct_conversation_that_began_meanwhile_is_looked_at_before_wh
         assert texts(host) == ["are you there?", "hello?"]
 
 
+@dataclass(frozen=True)
+class ForgetfulEvents(FakeEvents):
+    away: Callable[[], None]
+
+    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+        self.away()
+        await super().deleted(channel, messages)
+
+
 class Forgetful(FakeHost):
     """Can do nothing with the next `failures` messages and deletions."""
 
     failures = 0
 
+    @property
+    def events(self) -> FakeEvents:
+        return ForgetfulEvents(self, self.away)
+
     async def submit(self, incoming: Incoming) -> bool:
-        self._away()
+        self.away()
         return await super().submit(incoming)
 
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
-        self._away()
-        await super().deleted(channel, messages)
-
-    def _away(self) -> None:
+    def away(self) -> None:
         if self.failures:
             self.failures -= 1
             raise StoreUnavailable("The database cannot be reached.")

@@ -71,7 +71,7 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
             undone = await page(fake, f"Noted.\n\n{platforms_texts.UNDONE}")
             assert undone["id"] == reply["id"], "the line says that it is taken back, and the button is gone"
             assert labels(undone) == [label for label in labels(reply) if label != UNDO]
-            assert await host.memories.take_back(2, f"discord:{ANN}") == memory_texts.NOTHING_KEPT
+            assert await host.memories.kept.take_back(2, f"discord:{ANN}") == memory_texts.NOTHING_KEPT
             assert await known(host) == ["Friday"]
 
 

@@ -16,8 +16,8 @@ from bot.chat.commands.declaration import (
     EntryForm,
     MessageEntry,
 )
-from bot.chat.panels import Panel, PanelPart, PanelSelect
-from bot.chat.ports import ModelChoices, ModelMenu, RunningTurns
+from bot.chat.panels import Panel
+from bot.chat.ports import ModelChoices, RunningTurns
 from bot.chat.texts import commands as command_texts
 from bot.chat.texts import replies as reply_texts
 
@@ -91,15 +91,3 @@ async def show_help(_: object, call: CommandCall) -> Panel:
 
 
 HELP_COMMAND = Command(name="help", summary="Say what I can do, and how to ask for it", run=show_help)
-
-
-def model_part(menu: ModelMenu, words: str = "") -> PanelPart:
-    """Return the model and a menu of others, for a panel whose command takes the name behind `words`."""
-    if not menu.allowed:
-        return PanelPart(reply_texts.model_text(menu.current, menu.why, (), ""))
-    return PanelPart(reply_texts.model_in_use(menu.current, menu.why), select=model_select(menu, words))
-
-
-def model_select(menu: ModelMenu, words: str = "") -> PanelSelect:
-    names = {name: name for name in menu.allowed if name.strip() and name != reply_texts.USUAL}
-    return PanelSelect("Choose a model", {reply_texts.USUAL: "The usual one"} | names, menu.current, words)

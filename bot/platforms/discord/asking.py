@@ -16,7 +16,7 @@ from agent.incoming import Attachment, Incoming, Quoted
 from agent.messages import Depth
 from agent.repeats import repeats_of
 from bot.chat.commands.declaration import Command, CommandCall
-from bot.chat.commands.talking import SUMMARISE
+from bot.chat.commands.talking import ASK_COMMAND, SUMMARISE
 from bot.chat.host import Host
 from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
@@ -143,7 +143,7 @@ class Commands:
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
         try:
-            return (await self._host.models.menu(requester_of(interaction))).allowed
+            return await self._host.commands[ASK_COMMAND.name].suggest("model", requester_of(interaction), {})
         except CogencyError:
             return ()
 

@@ -270,10 +270,8 @@ class Pressing:
         try:
             if (reply := await self._reply_above(interaction, button.turn)) is None:
                 reply_text = platforms_texts.NO_SUCH_REPLY
-            elif cancels:
-                reply_text = await self.host.schedules.take_back(reply, person)
             else:
-                reply_text = await self.host.memories.take_back(button.turn, person)
+                reply_text = await self.host.feedback.press_note(button.offer, reply, person)
         except CogencyError as error:
             await interactions.follow_up(interaction, platforms_texts.failure(error))
             return

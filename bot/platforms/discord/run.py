@@ -22,7 +22,6 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.providers.http_client import Http
 from agent.shown_replies import ShownPage, ShownReply
-from agent.tools.read_channel import ReadChannelTool
 from bot.chat.host import Host, PlatformUnavailable
 from bot.chat.reply.surface import Surface
 from bot.chat.telemetry import SILENT, Telemetry
@@ -99,7 +98,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
                 host.platforms.register_schedules(SOURCE, client.schedules)
                 host.platforms.register_silence(SOURCE, client.silence)
                 reader = DiscordChannelReader(client, client.refuses)
-                host.platforms.register_tools(SOURCE, [ReadChannelTool(reader, host.memories.learn_nothing)])
+                host.platforms.register_channel_reader(SOURCE, reader)
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:

@@ -13,10 +13,8 @@ from typing import Final
 from agent.errors import CogencyError
 from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands.declaration import Argument, Command, CommandCall
-from bot.chat.commands.talking import model_part
 from bot.chat.host import Host
-from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect
-from bot.chat.ports import ModelMenu
+from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect, as_part
 from bot.chat.texts.formatting import zone_names
 from bot.memory import commands as memory
 from bot.memory import texts as memory_texts
@@ -70,26 +68,26 @@ async def settings(host: Host, call: CommandCall) -> Panel:
         for name in may_decide
         if may_decide[name]
     }
-    menu = await host.models.menu(await caller.requester())
+    model = await host.commands[MODEL_COMMAND.name].run(replace(call, words="", pressed=True))
     direct, now = is_direct(caller.interaction), caller.members.clock.now()
-    panel = settings_panel(menu, await choices.all_of(caller.person.id), replies, now, direct=direct)
+    panel = settings_panel(model, await choices.all_of(caller.person.id), replies, now, direct=direct)
     return replace(panel, text=f"{panel.text}\n{error_text}".rstrip())
 
 
 def settings_panel(
-    menu: ModelMenu, own: Mapping[str, str], replies: Mapping[str, str], now: datetime, *, direct: bool = False
+    model: Panel, own: Mapping[str, str], replies: Mapping[str, str], now: datetime, *, direct: bool = False
 ) -> Panel:
     """Return the panel of `/settings`.
 
-    `replies`: for "channel" and "team", where this person may decide, the current one of PLACES. `direct`: in a DM,
-    where no other person sees anything.
+    `model`: the panel of `/model`. `replies`: for "channel" and "team", where this person may decide, the current one
+    of PLACES. `direct`: in a DM, where no other person sees anything.
     """
     paused, private = own.get(PAUSE) == PAUSED, own.get(PRIVATE) == YES
     learning = platforms_texts.LEARNS_NOTHING if paused else platforms_texts.LEARNS_FROM_YOU
     elsewhere, where = (" outside of direct messages", "there") if direct else ("", "here")
     whom = "only you see them" if private else f"everybody {where} sees them"
     parts = [
-        model_part(menu, "model"),
+        as_part(model, "model"),
         zone_part(own.get(ZONE, ""), ZONE, now),
         PanelPart(
             platforms_texts.LEARNING_NOW.format(learning=learning),

@@ -18,7 +18,6 @@ from agent.schedules.long_work import asked_in
 from agent.shown_replies import Answered, ReplyVerdict
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
-from bot.chat.commands import talking
 from bot.chat.commands.declaration import (
     AnyCommand,
     BoundCommand,
@@ -35,7 +34,7 @@ from bot.chat.commands.declaration import (
     nearly_meant,
 )
 from bot.chat.host import Host
-from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart
+from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart, as_part
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
@@ -70,8 +69,8 @@ async def show_settings(host: Host, call: CommandCall) -> Panel:
     learns = PanelPart(
         platforms_texts.LEARNING_NOW.format(learning=learning), (PanelAction(change, "resume" if paused else "pause"),)
     )
-    menu = await host.models.menu(await caller.requester())
-    return Panel("**Settings**", parts=(talking.model_part(menu, "model"), learns))
+    model = await host.commands[MODEL_COMMAND.name].run(replace(call, words="", pressed=True))
+    return Panel("**Settings**", parts=(as_part(model, "model"), learns))
 
 
 # Only the page has this command.
@@ -428,11 +427,12 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
         case ReplyAction.DECIDE | ReplyAction.ANSWER:
             await _use_command(caller, page, request.offer, None)
         case ReplyAction.UNDO:
-            await _reply_of(caller, page)
-            send_ephemeral(caller, text=await host.memories.take_back(page.turn, person))
+            reply = await _reply_of(caller, page)
+            send_ephemeral(caller, text=await host.feedback.press_note(request.offer, reply, person))
             _remove_offers(caller, page, {request.offer}, platforms_texts.undone(page.text))
         case ReplyAction.CANCEL:
-            send_ephemeral(caller, text=await host.schedules.take_back(await _reply_of(caller, page), person))
+            reply = await _reply_of(caller, page)
+            send_ephemeral(caller, text=await host.feedback.press_note(request.offer, reply, person))
             _remove_offers(caller, page, SCHEDULING, platforms_texts.unscheduled(page.text))
         case ReplyAction.CHANGE:
             await _use_command(caller, page, request.offer, await _reply_of(caller, page))

@@ -32,13 +32,14 @@ from agent.repeats import repeats_of
 from agent.shown_replies import ShownPage
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
-from bot.chat.commands.declaration import CommandMeant
+from bot.chat.commands.declaration import CommandCall, CommandMeant
 from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, decide, is_stop
 from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
+from bot.models.commands import MODEL_COMMAND
 from bot.operators.pages.serving import serving
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
@@ -65,6 +66,7 @@ from bot.platforms.play.workspace import (
     PlayChannel,
     PlayMembership,
     PlayPerson,
+    direct_channel,
     known_as,
 )
 
@@ -416,7 +418,9 @@ class PlayPage:
                 await changed.wait()
 
     async def _hello(self, person: PlayPerson, *, anew: bool) -> Body:
-        menu = await self.intake.play.host.models.menu(Requester(known_as(person.id)))
+        play = self.intake.play
+        caller = commands.PlayCaller(play, person, direct_channel(person.id))
+        model = await play.host.commands[MODEL_COMMAND.name].run(CommandCall(words="", caller=caller, pressed=True))
         return {
             "type": "hello",
             "log": self.intake.play.log.name,
@@ -424,7 +428,7 @@ class PlayPage:
             "person": person.id,
             "bot": BOT,
             "names": {BOT: BOT_NAME, **{item.id: item.name for item in PEOPLE.values()}},
-            "model": menu.current,
+            "model": model.text,
             "channels": [_channel(item) for item in CHANNELS.values() if person.id in item.members],
         }
 

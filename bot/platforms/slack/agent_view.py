@@ -20,8 +20,9 @@ from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker
 from bot.chat.caches import RecentKeys
-from bot.chat.host import Host, Suggestion
+from bot.chat.host import Host
 from bot.chat.logs import severity
+from bot.chat.ports import Suggestion
 from bot.chat.rates import MethodRate
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import shortened
@@ -425,7 +426,7 @@ class Prompts:
         member = await self.people.member(opened.user)
         viewer = Asker(member.person, person_place(self.me, member), opened.channel, member.authority)
         try:
-            return (*await self.host.memories.suggestions(viewer, MAX_PROMPTS), *GENERAL)[:MAX_PROMPTS]
+            return (*await self.host.suggestions.suggest(viewer, MAX_PROMPTS), *GENERAL)[:MAX_PROMPTS]
         except CogencyError as error:
             log.log(severity(error), "nothing can be suggested: %s", error)
             return GENERAL

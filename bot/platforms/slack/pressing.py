@@ -171,12 +171,7 @@ class ReplyPresses:
             await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
             return
         person, is_cancel = inbound.person_id(self.me, clicked_at.user), click.offer is ReplyAction.CANCEL
-        taking_back = (
-            self.host.schedules.take_back(reply, person)
-            if is_cancel
-            else self.host.memories.take_back(click.turn, person)
-        )
-        await self._send(clicked_at, await taking_back)
+        await self._send(clicked_at, await self.host.feedback.press_note(click.offer, reply, person))
         retraction = SCHEDULES if is_cancel else FACTS
         blocks, page = without(retraction, items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # Slack sends no blocks of an ephemeral message

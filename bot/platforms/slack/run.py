@@ -26,7 +26,6 @@ from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.forgetting_plans import Gone
 from agent.ports.clock import Clock
 from agent.shown_replies import ShownPage, ShownReply
-from agent.tools.read_channel import ReadChannelTool
 from bot.chat.access.admission import NoticeThrottle
 from bot.chat.commands.talking import SUMMARISE
 from bot.chat.host import Host, PlatformUnavailable
@@ -221,9 +220,9 @@ def _build_parts(
     threads = Threads(api, me, people, places, membership)
     host.platforms.register_fetcher(me.source, SlackFiles(api, app.bot_token).fetch, threads.files_now)
     channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
-    reading = ReadChannelTool(channels, host.memories.learn_nothing)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
-    host.platforms.register_tools(me.source, [reading, *search_tools(api, me, clock)])
+    host.platforms.register_channel_reader(me.source, channels)
+    host.platforms.register_tools(me.source, search_tools(api, me, clock))
 
     direct = Direct(host, me, clock)
     home = Home(host, api, me, people, clock, partial(SlackCaller, me, api, people, places, membership, direct))

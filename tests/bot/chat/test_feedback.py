@@ -7,11 +7,11 @@ import pytest
 
 from agent.errors import Refused
 from agent.events import Outcome
-from agent.shown_replies import ReplyVerdict, ShownPage
+from agent.shown_replies import Answered, ReplyVerdict, ShownPage
 from agent.turn_records import Claiming, Closing
 from bot.chat.access.acl import AccessRules
 from bot.chat.feedback import ENDING_S, ReplyFeedback
-from bot.chat.reply.surface import PageGone, PageUnsent, SurfaceError
+from bot.chat.reply.surface import PageGone, PageUnsent, ReplyAction, SurfaceError
 from bot.chat.texts import replies as reply_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
@@ -126,3 +126,22 @@ async def test_a_reply_that_grows_for_long_is_not_waited_for() -> None:
     assert claim is not None
     assert await service(store, FakePages()).of(claim.turn) is None
     assert await service(store, FakePages()).of(99) is None
+
+
+async def test_the_button_of_a_note_works_for_the_asker_alone() -> None:
+    pressed = list[tuple[int, str]]()
+
+    async def undo(reply: Answered, person: str) -> str:
+        pressed.append((reply.turn, person))
+        return "Forgotten."
+
+    store = store_in_memory()
+    turn = await replied(store, "1")
+    feedback = replace(service(store, FakePages()), presses={ReplyAction.UNDO: undo})
+    reply = await feedback.of(turn)
+    assert reply is not None
+    with pytest.raises(Refused):
+        await feedback.press_note(ReplyAction.UNDO, reply, "bob")
+    assert pressed == []
+    assert await feedback.press_note(ReplyAction.UNDO, reply, reply.person) == "Forgotten."
+    assert pressed == [(turn, reply.person)]

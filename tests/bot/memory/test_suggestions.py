@@ -2,7 +2,7 @@
 
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.stored_messages import Thread
-from bot.chat.host import Suggestion
+from bot.chat.ports import Suggestion
 from bot.memory.suggestions import TITLE_CHARS, suggestions
 from tests.fakes.incoming import START
 

@@ -45,9 +45,8 @@ for (const person of PEOPLE) {
       tab.dataset.unseen = count || "";
       tab.setAttribute("aria-label", count ? `${tab.textContent}, ${count} unread` : tab.textContent);
     },
-    model: (name) => {
-      document.getElementById("model").textContent =
-        name === "rehearsal" ? "Answers come from the offline rehearsal model: no key, no tokens." : `Answers come from ${name}.`;
+    model: (markdown) => {
+      document.getElementById("model").textContent = markdown.replaceAll("`", "");
     },
   });
   columns.append(column.element);

@@ -18,6 +18,7 @@ from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.commands import memory_panel
 from bot.memory.listing import PAGE
+from bot.models.commands import model_panel
 from bot.platforms.discord import interactions, panels
 from bot.platforms.discord.caller import ENTRY_CHARS
 from bot.platforms.discord.members import ZONE
@@ -94,7 +95,8 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
 )
 def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str, zone: str) -> None:
     own = ({PAUSE: PAUSED} if paused else {}) | ({PRIVATE: YES} if private else {})
-    shown = settings_panel(menu, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
+    model = model_panel(menu, with_names=False)
+    shown = settings_panel(model, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
     assert fits(shown, SETTINGS)
 
 

@@ -31,3 +31,20 @@ async def test_after_an_unexpected_error_the_page_gets_its_answer_and_the_log_th
         assert (refused["type"], refused["why"]) == ("refused", platforms_texts.PLAY_FAILED)
         assert (await ann.say("dm-ann", "hello"))["type"] == "done"
     assert "a defect" in caplog.text
+
+
+async def test_a_question_to_everyone_that_is_edited_or_deleted_is_answered_no_more() -> None:
+    host, clock = FakeHost(), FakeClock()
+    messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
+    page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(page.app(), HOST, 0))
+        page.served_at(address)
+        ann = await Playing(f"http://{address}/#token=secret", stack).page("ann")
+        for kind, changed in (("edit", {"text": "Never mind."}), ("remove", dict[str, str]())):
+            question = f"Does anybody know how to {kind} the keys of the boat?"
+            await ann.say("general", question)
+            shown = await ann.shown(question, author="ann")
+            assert [considered.message for considered in host.considered] == [shown["id"]]
+            assert (await ann.ask(kind, message=shown["id"], **changed))["type"] == "done"
+            assert host.considered == []

@@ -3,7 +3,7 @@
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
 from agent.ports.tools import Asker
-from bot.chat.host import Suggestion
+from bot.chat.ports import Suggestion
 from bot.platforms.slack.agent_view import GENERAL, PROMPTS_INTERVAL_S, TITLE_CHARS
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
@@ -20,10 +20,10 @@ class Suggesting(FakeHost):
 
     viewer: Asker | None = None
 
-    async def suggestions(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
+    async def suggest(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:
         self.viewer = viewer
         self.fail()
-        return await super().suggestions(viewer, limit)
+        return await super().suggest(viewer, limit)
 
 
 async def open_messages(slack: FakeSlack, tab: str = "messages") -> None:

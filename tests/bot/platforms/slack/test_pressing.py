@@ -1,24 +1,24 @@
 """Buttons and reactions on a reply: what the host receives, and who sees the answer."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
 
-from agent.errors import Refused, StoreError
-from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
+from agent.errors import StoreError
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.repeats import MAX_REPEATS
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.shown_replies import Answered, ReplyVerdict
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
 from bot.platforms.slack.reply_buttons import button_rows
-from bot.schedules.service import ScheduleService
-from tests.fakes.askers import asker
+from bot.schedules import texts as schedule_texts
 from tests.fakes.clock import FakeClock
 from tests.fakes.host import FakeHost
-from tests.fakes.nothing_scheduled import NothingScheduled
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
@@ -54,22 +54,22 @@ def reply(
     return FakeHost(replies=[known]), shown
 
 
-@dataclass
-class OneSchedule(NothingScheduled):
-    """The reply to ann's question: turn 3."""
-
-    cancelled: list[int] = field(default_factory=list[int])
-
-    async def change_words(self, answered: Answered, person: str) -> str:
-        if person != answered.person:
-            raise Refused(reply_texts.NOT_YOURS)
-        return "edit 1"
-
-    async def take_back(self, answered: Answered, person: str) -> str:
-        if person != answered.person:
-            raise Refused(reply_texts.NOT_YOURS)
-        self.cancelled.append(answered.turn)
-        return "Cancelled."
+async def scheduled(host: FakeHost) -> None:
+    """Have the question of the only reply schedule something."""
+    (known,) = host.replies
+    timing = Timing("Europe/Berlin", at=datetime(2100, 1, 4, 8, tzinfo=UTC))
+    schedule = NewSchedule(
+        known.person,
+        known.source,
+        known.channel,
+        Place(PersonAudience(known.person)),
+        ScheduleKind.REMINDER,
+        "tea",
+        timing,
+        FakeClock().now(),
+        message=known.message_id,
+    )
+    assert isinstance(await host.store.schedules.add(schedule), Schedule)
 
 
 def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
@@ -172,7 +172,7 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
     slack: FakeSlack, form: str
 ) -> None:
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO} | SCHEDULING)
-    host.scheduled = schedules = OneSchedule()
+    await scheduled(host)
     lines = ("Remembered: drinks tea", "At a time: Monday 24 November, 09:00 Europe/Berlin")
     blocks, told = dict[str, Object](), platforms_texts.UNSCHEDULED.strip("*")
     for name, second in (("before", lines[1]), ("after", told)):
@@ -186,20 +186,22 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Cancel"))
         await slack.until(lambda: slack.state.ephemerals)
-        assert (shown.edits, schedules.cancelled) == (0, [])
+        assert shown.edits == 0
+        assert await host.store.schedules.of_person(f"{TEAM}:{ANN}")
         await slack.click(ANN, shown, "Cancel")
         await slack.until(lambda: shown.edits)
-    assert [ephemeral.text for ephemeral in slack.state.ephemerals] == [reply_texts.NOT_YOURS, "Cancelled."]
-    assert (schedules.cancelled, host.taken_back) == ([7], [])
+    assert [ephemeral.text for ephemeral in slack.state.ephemerals] == [
+        reply_texts.NOT_YOURS,
+        schedule_texts.CANCELLED.format(words=schedule_texts.quoted("tea")),
+    ]
+    assert (await host.store.schedules.of_person(f"{TEAM}:{ANN}"), host.taken_back) == ([], [])
     assert shown.blocks[0] == blocks["after"]
     assert labels(shown.blocks[1:], ANN) == [label for label in before if label not in {"Change", "Cancel"}]
 
 
 async def test_the_window_below_a_reply_changes_its_schedule_and_answers_below_it(slack: FakeSlack) -> None:
     host, shown = reply(slack, OFFERS | SCHEDULING)
-    host.scheduled = OneSchedule()
-    ann = asker(f"{TEAM}:{ANN}", time_zone="Europe/Berlin")
-    await ScheduleService(host.store.schedules, host.store.preferences, FakeClock()).remind(ann, "tomorrow at 9:00 tea")
+    await scheduled(host)
     async with serving(slack, host):
         await slack.acked(await slack.click(BOB, shown, "Change"))
         await slack.until(lambda: slack.state.ephemerals)
