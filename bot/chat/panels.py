@@ -81,7 +81,8 @@ class PanelAction:
     """A button, which runs its command with these words (see `CommandCall.pressed`).
 
     `form`: a form to fill in first; its words follow the button's. `danger`: the effect cannot be undone, or only for a
-    short time. `confirm`: a text to confirm first, on platforms that can ask.
+    short time. `confirm`: a text to confirm first, on platforms that can ask. `typed`: what a person may type for it
+    where there are no buttons, in small letters; a panel with such buttons is a question there.
     """
 
     label: str
@@ -89,6 +90,7 @@ class PanelAction:
     danger: bool = False
     confirm: str = ""
     form: PanelForm | None = None
+    typed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,11 @@ class PanelPart:
 
 @dataclass(frozen=True, slots=True)
 class PanelFile:
+    """`path`: where its user asked to have it written, as a program on their own machine can; "" for nowhere."""
+
     name: str
     content: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

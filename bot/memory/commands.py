@@ -34,15 +34,16 @@ WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "shar
 
 async def show(service: MemoryService, call: declaration.CommandCall) -> Panel:
     answer = await service.answer(await call.caller.private_asker(), call.words)
-    return memory_panel(answer, call.caller.entry_chars, listed=not call.words)
+    path = view.export_path(call.words)
+    return memory_panel(answer, call.caller.entry_chars, listed=not call.words, path=path)
 
 
-def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool = False) -> Panel:
+def memory_panel(answer: MemoryAnswer, chars: int | None = None, *, listed: bool = False, path: str = "") -> Panel:
     """Return the panel of `/memory`. `chars`: see `Caller.entry_chars`; an entry that is cut off has its buttons only
-    when it is opened. `listed`: the list was asked for, and nothing else.
+    when it is opened. `listed`: the list was asked for, and nothing else. `path`: see `PanelFile`.
     """
     if answer.file is not None:
-        return Panel(answer.text, file=PanelFile(FILE_NAME, answer.file))
+        return Panel(answer.text, file=PanelFile(FILE_NAME, answer.file, path))
     if answer.opened:
         (entry,) = answer.entries
         back = PanelAction("Back", page_words(answer.page))

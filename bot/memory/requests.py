@@ -148,6 +148,12 @@ def read_memory_request(words: str) -> Request:
             return UnclearMemory(hint + memory_texts.MEMORY_USAGE)
 
 
+def export_path(words: str) -> str:
+    """Return the file to which these words export; "" for none."""
+    request = read_memory_request(words)
+    return request.path if isinstance(request, ExportMemory) else ""
+
+
 def show_words(key: str) -> str:
     return f"show {key}"
 

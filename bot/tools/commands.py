@@ -21,6 +21,7 @@ from bot.tools.mcp.source import ToolSignIns
 from bot.tools.questions import QuestionService
 
 ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # The decisions about a waiting call; its name follows
+TYPED = {ALLOW: ("y", "yes"), ALWAYS: ("always",), REFUSE: ("n", "no")}
 WORDS = ("sign in SERVER", "sign out SERVER")
 # Suggested while a person types; the capitals are to be replaced.
 OF_OPERATORS = ("policy", "policy set TOOLS WHO WHERE ANSWER", "policy remove NUMBER")
@@ -66,7 +67,7 @@ async def show(service: ToolsService, call: declaration.CommandCall) -> Panel:
 def tools_panel(answer: ToolsAnswer) -> Panel:
     labels = {ALLOW: tool_texts.ALLOW_ONCE, ALWAYS: tool_texts.ALLOW_HERE, REFUSE: tool_texts.REFUSE}
     actions = tuple(
-        PanelAction(label, f"{word} {answer.call}", danger=word == REFUSE)
+        PanelAction(label, f"{word} {answer.call}", danger=word == REFUSE, typed=TYPED[word])
         for word, label in labels.items()
         if answer.call and (word != ALWAYS or answer.may_stand)
     )

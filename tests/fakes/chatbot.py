@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Self
 
 from agent.errors import SettingsError, StoreError
@@ -27,13 +28,14 @@ from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
 from bot.chat.panels import Panel
 from bot.chat.ports import ModelMenu
-from bot.chat.reply.surface import PageContent, PageKey, ReplyEnd, Surface
+from bot.chat.reply.surface import PageContent, PageKey, ReplyAction, ReplyEnd, Surface
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.answers import ForgetAnswer, ForgetProgress, TellProgress, report_nothing
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.memory.policy_commands import POLICY_COMMAND
+from bot.memory.requests import export_path
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
 from bot.operators.service import OperatorService
@@ -173,14 +175,16 @@ class FakeChatBot:
                 FORGET_COMMAND.bound(FakeForgetting(self)),
                 remind.COMMAND.bound(schedules),
                 remind.REMIND_COMMAND.bound(schedules),
-                BoundCommand(tools.COMMAND, self._tools),
+                BoundCommand(
+                    tools.COMMAND, self._tools, presses={ReplyAction.DECIDE: partial(tools.press_waiting, None)}
+                ),
             )
         )
 
     async def _memory(self, call: CommandCall) -> Panel:
         words = call.words
         if words.startswith("export"):
-            return memory.memory_panel(MemoryAnswer("Here it is.", file=self.export))
+            return memory.memory_panel(MemoryAnswer("Here it is.", file=self.export), path=export_path(words))
         entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
         text = f"You asked: {words}." if words else f"I know {len(entries)}."
         return memory.memory_panel(MemoryAnswer(text, tuple(entries)), listed=not words)

@@ -23,17 +23,16 @@ from agent.messages import Depth, Json
 from agent.ports.tools import Asker
 from agent.stored_messages import Thread
 from bot.chat.askers import Requester
-from bot.chat.commands.declaration import AnyCommand, CommandCall, Stoppable
+from bot.chat.commands.declaration import AnyCommand, CommandCall, Stoppable, command_below
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.output import printable_json
 from bot.chat.panels import Panel, PanelFile
-from bot.chat.reply.surface import Surface
+from bot.chat.reply.surface import ReplyAction, Surface
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.commands import FORGET_COMMAND as FORGET
 from bot.knowledge.commands import LEARN_COMMAND as LEARN
-from bot.memory.requests import ExportMemory, read_memory_request
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.attachments import attachment_at, learned_files, write_file
@@ -42,15 +41,13 @@ from bot.platforms.terminal.pipe import PlainDisplay
 from bot.platforms.terminal.surface import SOURCE, InterjectedSurface, TerminalSurface
 from bot.platforms.terminal.window import Display, Window
 from bot.tools.answers import QuestionAnswer
-from bot.tools.commands import ALLOW, ALWAYS, ANSWER, DECLINE, LATER, REFUSE, SEND, show_words
-from bot.tools.commands import COMMAND as TOOLS
+from bot.tools.commands import ANSWER, DECLINE, LATER, SEND, show_words
 from bot.tools.mcp.questions import MAX_FIELDS, QuestionField, ValueKind, limits_of, values_of
 
 EXPORT_CHARS = 50_000  # Limit of an export that is displayed: some thirty screens
 # First words of an answer to a question of the program; any other line is the user's next input.
 ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all", "always"})
 SHOWN_MESSAGES = 6  # Three questions with their answers: enough to recall the topic, and they fit a screen
-DECISIONS = {"y": ALLOW, "yes": ALLOW, "always": ALWAYS, "n": REFUSE, "no": REFUSE}
 TOOL_ANSWERS = {"y": SEND, "yes": SEND, "n": DECLINE, "no": DECLINE}
 TRIES = 5  # Invalid inputs for a field after which the question is postponed
 PROMPT = "> "  # The prompt of a terminal without cursor control
@@ -176,20 +173,18 @@ def panel_text(panel: Panel) -> str:
     return "\n\n".join(filter(None, [panel.text, "\n".join(items), *below]))
 
 
-def exported(file: PanelFile, words: str) -> Panel:
-    """Return the panel for a file: its content, or where it was written if "export" named a path. Raises Refused."""
-    request = read_memory_request(words)
-    if isinstance(request, ExportMemory) and request.path:
-        return Panel(write_file(request.path, file.content))
+def exported(file: PanelFile) -> Panel:
+    """Return the panel for a file: its content, or where it was written if the user named a path. Raises Refused."""
+    if file.path:
+        return Panel(write_file(file.path, file.content))
     if len(file.content) > EXPORT_CHARS:
         return Panel(platforms_texts.EXPORT_TO_FILE, refused=True)
     return Panel(f"```json\n{file.content}\n```")
 
 
 def _decisions(panel: Panel) -> dict[str, str]:
-    """Return the decisions on a waiting call, and the command's words for each."""
-    words = {action.words.partition(" ")[0]: action.words for action in panel.actions}
-    return words if ALLOW in words else {}
+    """Return the command's words by what the user types to decide on what the panel asks; {} if it asks nothing."""
+    return {typed: action.words for action in panel.actions for typed in action.typed}
 
 
 _WORD = re.compile(r"\w+")
@@ -276,11 +271,12 @@ class _Chat:
         surface = self._open()
         display = self._displays[-1]
         waiting_panel: Panel | None = None
+        deciding = command_below(self._bot.commands, ReplyAction.DECIDE).declared
 
         async def asking() -> None:
             nonlocal waiting_panel
             outcome = await self._bot.ask(text, self._conversation, surface, depth, files)
-            if outcome is None and _decisions(panel := await self._panel(TOOLS, "")):
+            if outcome is None and _decisions(panel := await self._panel(deciding, "")):
                 waiting_panel = panel
                 return
             if outcome is Outcome.REFUSED:
@@ -289,19 +285,19 @@ class _Chat:
 
         await self._wait_for_reply(asking())
         if waiting_panel is not None:
-            await self._decide(waiting_panel)
+            await self._decide(deciding, waiting_panel)
 
-    async def _decide(self, panel: Panel) -> None:
+    async def _decide(self, command: AnyCommand, panel: Panel) -> None:
         """Ask for a decision on each waiting call, then continue the turns."""
         while words := _decisions(panel):
-            choices = platforms_texts.DECIDE if ALWAYS in words else platforms_texts.DECIDE_ONCE
+            choices = platforms_texts.DECIDE if "always" in words else platforms_texts.DECIDE_ONCE
             answer = await self._window.ask(f"{panel.text}\n\n{choices}")
-            decision = words.get(DECISIONS.get((answer or "").strip().lower(), ""))
+            decision = words.get((answer or "").strip().lower())
             if decision is None:
                 self._show(Panel(platforms_texts.STILL_WAITS, refused=answer is None))
                 self._next_line = answer if answer and answer.strip() and _first_word(answer) not in ANSWERS else None
                 return
-            panel = await self._panel(TOOLS, decision, pressed=True)
+            panel = await self._panel(command, decision, pressed=True)
         self._show(panel)
         await self._wait_for_reply(self._bot.finish_pending(self._resumed_surface))
 
@@ -344,12 +340,13 @@ class _Chat:
     async def _carry_out(self, command: AnyCommand, words: str) -> None:
         if command is FORGET:
             await self._forget(words)
-        elif command is TOOLS:
-            await self._decide(await self._panel(TOOLS, words))
         elif command.run is not None:
             files = learned_files(words, self.person.name) if command is LEARN else ()
             panel = await self._panel(command, words, files=files)
-            self._show(panel if panel.file is None else exported(panel.file, words))
+            if _decisions(panel):
+                await self._decide(command, panel)
+            else:
+                self._show(panel if panel.file is None else exported(panel.file))
 
     def _show(self, panel: Panel) -> None:
         """Display a panel; a refusal goes where a script reads all refusals."""
