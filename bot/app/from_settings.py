@@ -64,8 +64,8 @@ def operator_address(settings: Settings) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def slack_settings(settings: Settings) -> SlackOptions:
-    """Return the settings that all Slack apps share."""
+def slack_options(settings: Settings) -> SlackOptions:
+    """Return the options that all Slack apps share."""
     return SlackOptions(
         settings.slack.api_base_url,
         settings.access.allowed_bots,
@@ -121,7 +121,7 @@ def slack_distribution(settings: Settings) -> Distribution | None:
         delivery,
         settings.slack.installers,
         settings.slack.command_prefix,
-        tuple(sorted(scopes(required_features(slack_settings(settings))))),
+        tuple(sorted(scopes(required_features(slack_options(settings))))),
     )
 
 
@@ -294,8 +294,8 @@ def _delivery(settings: Settings) -> Delivery:
     return HttpEvents(needed(settings.slack.signing_secret, "SLACK_SIGNING_SECRET"), host, port)
 
 
-def discord_settings(settings: Settings) -> DiscordOptions | None:
-    """Return Discord's settings; None without a token. Raises SettingsError if the bot would leave every server."""
+def discord_options(settings: Settings) -> DiscordOptions | None:
+    """Return Discord's options; None without a token. Raises SettingsError if the bot would leave every server."""
     if settings.discord.token is None:
         return None
     home = frozenset(

@@ -28,7 +28,7 @@ from bot.app.commands import CommandServices
 from bot.app.features import Features, features
 from bot.app.from_settings import (
     access_rules,
-    discord_settings,
+    discord_options,
     for_play,
     gate_rules,
     no_traces,
@@ -36,7 +36,7 @@ from bot.app.from_settings import (
     sends_traces,
     slack_apps,
     slack_distribution,
-    slack_settings,
+    slack_options,
 )
 from bot.app.host import BotHost
 from bot.app.opened import Opened, open_parts
@@ -409,8 +409,8 @@ def platforms(settings: Settings) -> Platforms:
     chosen: dict[str, Callable[[Host, Telemetry], Awaitable[None]]] = {}
     slack = slack_apps(settings)
     if slack or slack_distribution(settings) is not None:
-        chosen[SLACK] = partial(_serve_slack, slack, slack_settings(settings))
-    if (discord := discord_settings(settings)) is not None:
+        chosen[SLACK] = partial(_serve_slack, slack, slack_options(settings))
+    if (discord := discord_options(settings)) is not None:
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:
         raise SettingsError(app_texts.NOTHING_TO_RUN)
@@ -435,7 +435,7 @@ async def _serve_installed(
 
     distributed = DistributedApp(distribution, store.installations, parts.account_keys(settings.accounts), new_secret)
     _keep_loaded()
-    await serve_apps(host, slack_apps(settings), slack_settings(settings), parts.CLOCK, telemetry, distributed)
+    await serve_apps(host, slack_apps(settings), slack_options(settings), parts.CLOCK, telemetry, distributed)
 
 
 async def _serve_discord(discord: DiscordOptions, host: Host, telemetry: Telemetry) -> None:

@@ -15,7 +15,7 @@ from platformdirs import user_data_path
 from agent.errors import SettingsError
 from agent.providers import static_embeddings
 from agent.providers.catalog import is_loopback
-from bot.app.storage_settings import StorageSettings, database_hosts, passwords_of
+from bot.app.storage_settings import DATABASE_URL, REPLICA_URL, StorageSettings, database_hosts, passwords_of
 from bot.budgets.settings import BudgetSettings
 from bot.channels.settings import ChannelSettings
 from bot.chat.access.settings import AccessSettings
@@ -44,7 +44,7 @@ from bot.settings.secret import Secret
 from bot.settings.sources import Keychain, system_keychain
 from bot.tools.accounts.settings import AccountSettings
 from bot.tools.mcp.config import ENVIRONMENT
-from bot.tools.mcp.settings import McpSettings, mcp_file
+from bot.tools.mcp.settings import MCP, McpSettings, mcp_file
 from bot.tools.plugins.settings import PluginSettings
 from bot.tools.settings import ToolSettings
 from bot.web.settings import WebSettings
@@ -153,14 +153,14 @@ def load_settings(
     declared = all_settings()
     written = read_written(declared, environ, dotenv, keychain)
     values = parse_values(declared, written)
-    values.setdefault("COGENCY_DATABASE_URL", _default_database_url(data_folder))
+    values.setdefault(DATABASE_URL, _default_database_url(data_folder))
     if has_static_embeddings():
         values.setdefault("COGENCY_EMBEDDINGS", static_embeddings.StaticEmbedder.name)
     given, everything = written.environment, written.values
     settings = Settings(
         **{part: _group(group, values) for part, group in GROUPS.items()},
         mcp_variables=everything
-        if "COGENCY_MCP" in values
+        if MCP in values
         else {name: everything[name] for name in ENVIRONMENT if name in everything},
         supervisor={name: given[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC") if name in given},
         opentelemetry={name: value for name, value in given.items() if name.startswith("OTEL_")},
@@ -169,7 +169,7 @@ def load_settings(
         misspelt=tuple(misspelt_names(declared, written)),
     )
     # The database's folder holds the list of plug-ins, which run code.
-    by_list = ("COGENCY_DATABASE_URL",) if settings.plugin_list.exists() else ()
+    by_list = (DATABASE_URL,) if settings.plugin_list.exists() else ()
     refuse_foreign_code(declared, values, written, dotenv, by_list)
     passwords = [name for name in PASSWORDS if name in given]
     for name in _remote_databases(settings):
@@ -202,8 +202,8 @@ def moved_addresses(settings: Settings) -> list[str]:
 def _remote_databases(settings: Settings) -> dict[str, list[str]]:
     """The other machines that store data, by the setting that names them."""
     urls = {
-        "COGENCY_DATABASE_URL": settings.storage.url,
-        "COGENCY_DATABASE_REPLICA_URL": settings.storage.replica_url,
+        DATABASE_URL: settings.storage.url,
+        REPLICA_URL: settings.storage.replica_url,
     }
     hosts = {name: database_hosts(url) for name, url in urls.items() if url}
     return {

@@ -1,9 +1,13 @@
 """The settings of the database: its address, and that of a replica."""
 
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.settings.declaration import Secrecy, Section, setting
+
+DATABASE_URL: Final = "COGENCY_DATABASE_URL"
+REPLICA_URL: Final = "COGENCY_DATABASE_REPLICA_URL"
 
 
 def database_url(value: str) -> str:
@@ -55,7 +59,7 @@ class StorageSettings:
     """Where everything is stored."""
 
     url: str = setting(
-        "COGENCY_DATABASE_URL",
+        DATABASE_URL,
         database_url,
         "",
         section=Section.STORAGE,
@@ -69,7 +73,7 @@ class StorageSettings:
     )
     """The default is set by `bot.app.settings.load_settings`: a file in the user's data folder."""
     replica_url: str = setting(
-        "COGENCY_DATABASE_REPLICA_URL",
+        REPLICA_URL,
         database_url,
         "",
         section=Section.STORAGE,

@@ -27,13 +27,13 @@ from agent.providers.catalog import ENDPOINTS, ToolsForm
 from agent.spending import By, SpendingPeriod, Spent, Total
 from agent.toolbox.registry import UNASKED, Registry
 from bot.app.from_settings import (
-    discord_settings,
+    discord_options,
     open_models,
     operator_address,
     policy_file,
     slack_apps,
     slack_distribution,
-    slack_settings,
+    slack_options,
 )
 from bot.app.parts import (
     budget_service,
@@ -656,7 +656,7 @@ async def discord_application(settings: Settings) -> str:
     """Return the id of Discord's application with the configured token. Raises SettingsError, and CogencyError if
     Discord does not answer.
     """
-    discord = discord_settings(settings)
+    discord = discord_options(settings)
     if discord is None:
         raise SettingsError(setup_texts.NAME_APPLICATION)
     from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
@@ -667,7 +667,7 @@ async def discord_application(settings: Settings) -> str:
 def _platforms(settings: Settings) -> dict[str, CheckFunction]:
     """Return the checks of platforms with a token, by name; else one that returns the finding about missing tokens."""
     try:
-        slack, discord = slack_apps(settings), discord_settings(settings)
+        slack, discord = slack_apps(settings), discord_options(settings)
         distribution = slack_distribution(settings)
     except SettingsError as error:
         not_set = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
@@ -676,7 +676,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
     if slack:
         from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
-        shared, token = slack_settings(settings), settings.slack.config_token
+        shared, token = slack_options(settings), settings.slack.config_token
         checks_found |= {app.label: partial(of_slack.examine, app, shared, CLOCK, token) for app in slack}
     if discord is not None:
         from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- only who uses Slack loads its libraries

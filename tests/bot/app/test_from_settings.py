@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from bot.app.from_settings import no_traces, operator_address, sends_traces, slack_settings
+from bot.app.from_settings import no_traces, operator_address, sends_traces, slack_options
 from bot.app.settings import load_settings
 from bot.platforms.slack.settings import Streaming
 
@@ -14,13 +14,13 @@ TOKENS = {"SLACK_BOT_TOKEN": "xoxb-1234567890", "SLACK_APP_TOKEN": "xapp-1234567
 
 @pytest.mark.parametrize("where", Streaming)
 def test_where_replies_stream_is_told_to_slack(where: Streaming) -> None:
-    told = slack_settings(load_settings({**TOKENS, "COGENCY_SLACK_STREAM": where.upper()}))
+    told = slack_options(load_settings({**TOKENS, "COGENCY_SLACK_STREAM": where.upper()}))
     assert told is not None
     assert told.chosen.stream == where.value
 
 
 def test_replies_stream_in_direct_messages_unless_the_operator_says_otherwise() -> None:
-    told = slack_settings(load_settings(TOKENS))
+    told = slack_options(load_settings(TOKENS))
     assert told is not None
     assert told.chosen.stream is Streaming.DIRECT
 
