@@ -161,6 +161,8 @@ _TRICKS: Final = re.compile(r"/\.{1,2}(?:/|$)|%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%
 _FILE_ORIGIN: Final = re.compile(r"https://(?:files\.slack\.com|(?:[a-z0-9-]+\.)+slack-files\.com)")
 
 DEFAULT_RETRY_AFTER_S = 30.0  # Without a Retry-After header: Slack's own default
+MAX_RETRY_AFTER_S = 600.0  # Its limits are per minute; a proxy before it may say anything
+_WAIT: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 
 # Error codes after an app was uninstalled, or its token revoked.
 REVOKED: Final = frozenset({"account_inactive", "invalid_auth", "token_revoked"})
@@ -425,10 +427,8 @@ def _translate(method: Method, error: SlackApiError) -> SlackError:
 
 
 def _seconds(header: str) -> float:
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        return DEFAULT_RETRY_AFTER_S
+    """Return how long Slack asks to wait, up to MAX_RETRY_AFTER_S: what waits for it is held for so long."""
+    return min(float(header), MAX_RETRY_AFTER_S) if _WAIT.fullmatch(header.strip()) else DEFAULT_RETRY_AFTER_S
 
 
 def _refusal(body: str) -> str:

@@ -8,7 +8,16 @@ from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.api import SlackApi, SlackDown, SlackRefused, file_url, web_client
+from bot.platforms.slack.api import (
+    DEFAULT_RETRY_AFTER_S,
+    MAX_RETRY_AFTER_S,
+    SlackApi,
+    SlackDown,
+    SlackLimited,
+    SlackRefused,
+    file_url,
+    web_client,
+)
 from bot.platforms.slack.options import Method
 from bot.settings.secret import Secret
 
@@ -27,6 +36,26 @@ async def test_an_answer_that_is_not_slacks_is_a_failure_of_slack(said: str) -> 
         api = SlackApi(web_client(str(server.make_url("")), session, "xoxb-token"), session)
         with pytest.raises(SlackDown):
             await api.call(Method.PUBLISH_VIEW, user_id="U1", view={})
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("30", 30.0), ("1.5", 1.5), ("0", 0.0), ("99999999", MAX_RETRY_AFTER_S), ("9" * 400, DEFAULT_RETRY_AFTER_S)]
+    + [(odd, DEFAULT_RETRY_AFTER_S) for odd in ("inf", "nan", "-5", "1e9", "soon", "Wed, 21 Oct 2026 07:28:00 GMT")],
+)
+async def test_a_wait_that_slack_asks_for_is_bounded(said: str, seconds: float) -> None:
+    """Whatever stands in the header, no queue is held for hours."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": said})
+
+    app = web.Application()
+    app.router.add_route("*", "/{method}", answer)
+    async with TestServer(app) as server, ClientSession() as session:
+        api = SlackApi(web_client(str(server.make_url("")), session, "xoxb-token"), session)
+        with pytest.raises(SlackLimited) as limited:
+            await api.call(Method.USER, user="U1")
+    assert limited.value.retry_after_s == seconds
 
 
 @pytest.mark.parametrize(
