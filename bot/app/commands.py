@@ -1,15 +1,14 @@
-"""The commands of a running bot: each one that `bot.commands` declares, bound to its service."""
+"""The commands of a running bot: those that features bring, and the others, bound to their services."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.budgets import commands as budget
-from bot.budgets.commands import USAGE_COMMAND
-from bot.budgets.service import BudgetService
 from bot.channels import commands as channel
 from bot.channels import texts as channels_texts
 from bot.channels.service import PlaceService
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommands, by_name
+from bot.chat.feature import Feature
 from bot.chat.ports import ModelChoices, RunningTurns
 from bot.forgetting.answers import ForgetQuestions
 from bot.forgetting.commands import FORGET_COMMAND
@@ -22,39 +21,34 @@ from bot.memory.service import MemoryService
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
 from bot.operators.service import OperatorService
-from bot.schedules import commands as remind
-from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from bot.tools.commands import ToolsService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandServices:
-    """What the commands need. `places`: None where there are no channels."""
+    """What the other commands need. `places`: None where there are no channels."""
 
     memories: MemoryService
     policies: PolicyService
     forgetting: ForgetQuestions
-    schedules: ScheduleService
     places: PlaceService | None
     knowledge: KnowledgeService
     models: ModelChoices
-    budgets: BudgetService
     operators: OperatorService
     tools: ToolsService
     turns: RunningTurns
 
-    def commands(self) -> BoundCommands:
+    def commands(self, features: Iterable[Feature]) -> BoundCommands:
         places = self.places
         return by_name(
             (
+                *(command for feature in features for command in feature.commands),
                 talking.ASK_COMMAND.bound(self.models),
                 talking.HELP_COMMAND.bound(None),
                 MODEL_COMMAND.bound(self.models),
                 talking.NEW_COMMAND.bound(None),
                 talking.STOP_COMMAND.bound(self.turns),
-                USAGE_COMMAND.bound(self.budgets),
-                budget.COMMAND.bound(self.budgets),
                 OPERATOR_COMMAND.bound(self.operators),
                 channel.COMMAND.refusing(channels_texts.NO_CHANNEL_HERE)
                 if places is None
@@ -64,8 +58,6 @@ class CommandServices:
                 LEARN_COMMAND.bound(self.knowledge),
                 memory.COMMAND.bound(self.memories),
                 FORGET_COMMAND.bound(self.forgetting),
-                remind.COMMAND.bound(self.schedules),
-                remind.REMIND_COMMAND.bound(self.schedules),
                 tools.COMMAND.bound(self.tools),
             )
         )

@@ -54,7 +54,7 @@ def features(
     )
     listed = (
         forgetting.feature(core, settings.forgetting, copies),
-        budgets.feature(settings.budgets),
+        budgets.feature(settings.budgets, parts.budget_service(settings, store)),
         memory.feature,
         files.feature(core, store.conversations, opened.reader),
         plugins.feature(core, parts.plugins_in_use(settings)),

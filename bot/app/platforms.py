@@ -42,7 +42,6 @@ from bot.app.host import BotHost
 from bot.app.opened import Opened, open_parts
 from bot.app.settings import Settings
 from bot.app.turns import answering, open_turns
-from bot.budgets.service import BudgetService
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import AdmissionControl, RateCounter
 from bot.chat.access.readers import Readers
@@ -343,11 +342,9 @@ def _host(
         memories=memories,
         policies=PolicyService(store.facts, parts.CLOCK, readers.audiences, access.is_operator),
         forgetting=forgetting,
-        schedules=schedules,
         places=parts.place_service(settings, store, model_service, lambda: models.learning_model().can_learn),
         knowledge=knowledge,
         models=model_service,
-        budgets=BudgetService(access, allowances, parts.CLOCK),
         operators=operators,
         tools=tools,
         turns=turns,
@@ -359,7 +356,7 @@ def _host(
         turns=turns,
         conversations=store.conversations,
         preferences=store.preferences,
-        commands=services.commands(),
+        commands=services.commands(every.all),
         tools=tools,
         knowledge=knowledge,
         forgetting=forgetting,
@@ -516,7 +513,7 @@ async def open_terminal(
             clock=parts.CLOCK,
             platforms=PlatformAccess(schedules=schedules, files_now={TERMINAL: files_now}),
             learning_model=models.learning_model,
-            operates=access_rules(settings.access).is_operator,
+            operates=person.id.__eq__,
             tool_timeout_s=settings.tools.timeout_s,
         )
         every = features(settings, core, opened, stays=stays)
@@ -535,11 +532,9 @@ async def open_terminal(
             memories=memories,
             policies=PolicyService(store.facts, parts.CLOCK),
             forgetting=forgetting,
-            schedules=ScheduleService(store.schedules, store.preferences, parts.CLOCK, person.id.__eq__),
             places=None,
             knowledge=parts.knowledge_service(settings, store, opened.reader),
             models=TerminalModels(models),
-            budgets=parts.budget_service(settings, store),
             operators=OperatorService(None, access_rules(settings.access).is_operator),
             tools=tools,
             turns=turns,
@@ -549,7 +544,7 @@ async def open_terminal(
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            commands=services.commands(),
+            commands=services.commands(every.all),
             memories=memories,
             forgetting=forgetting,
             tools=tools,

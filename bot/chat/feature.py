@@ -10,6 +10,7 @@ from typing import Protocol
 
 from agent.ports.tools import Tool
 from agent.turn_kinds import TurnKind
+from bot.chat.commands.declaration import BoundCommand
 from bot.chat.jobs import Handler
 from bot.chat.kinds import TurnRule
 from bot.chat.notes import NotePress, ReplyNote
@@ -25,6 +26,8 @@ class Serving(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     name: str
+    commands: Sequence[BoundCommand] = ()
+    """Its commands, bound to its services. `bot.commands` lists their declarations."""
     tools: Sequence[Tool] = ()
     """Tools that everyone has everywhere. The model is shown them in the order of the features."""
     jobs: Sequence[Mapping[str, Handler]] = ()

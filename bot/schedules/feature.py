@@ -1,9 +1,11 @@
 """Schedules and long work, as a feature of the chat bot."""
 
 from agent.tools.schedule import BackgroundTool, SchedulesTool, ScheduleTool
+from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyAction
+from bot.schedules.commands import COMMAND, REMIND_COMMAND
 from bot.schedules.reports import ScheduleReporter, choices
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
@@ -17,6 +19,7 @@ def feature(core: Core, *, offers_work: bool) -> Feature:
     work = LongWork(schedules, core.platforms.schedules, core.clock, core.budgets.budget_left)
     return Feature(
         name="schedules",
+        commands=bound_commands(service),
         tools=[
             ScheduleTool(schedules, service.forbidden_in, timeout_s, choices()),
             SchedulesTool(schedules, timeout_s),
@@ -26,3 +29,7 @@ def feature(core: Core, *, offers_work: bool) -> Feature:
         notes=[ScheduleNote(service)],
         presses={ReplyAction.CANCEL: service.take_back},
     )
+
+
+def bound_commands(service: ScheduleService) -> tuple[BoundCommand, ...]:
+    return (COMMAND.bound(service), REMIND_COMMAND.bound(service))

@@ -22,6 +22,7 @@ from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
 from bot.app.commands import CommandServices
 from bot.app.host import BotHost
+from bot.budgets import feature as budgets
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService
@@ -34,6 +35,7 @@ from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
+from bot.chat.feature import Feature
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.learning_model import LearningModel
 from bot.chat.message_events import EventsOfFeatures
@@ -52,6 +54,7 @@ from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
 from bot.operators.report import Health
 from bot.operators.service import OperatorLinks, OperatorService
+from bot.schedules import feature as schedule_feature
 from bot.schedules.service import ScheduleService
 from bot.tools.approvals import ApprovalPolicy, ApprovalService, PolicyTable
 from bot.tools.commands import ToolsService
@@ -185,11 +188,11 @@ def host_on(
     health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
     operators = OperatorService(links, operates, health)
     admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, clock)
+    spending = BudgetService(rules.access, allowances, clock)
     services = CommandServices(
         memories=memories,
         policies=PolicyService(store.facts, clock, audiences, operates),
         forgetting=forgetting,
-        schedules=schedules,
         places=PlaceService(
             preferences=store.preferences,
             audit=store.audit,
@@ -201,7 +204,6 @@ def host_on(
         ),
         knowledge=knowledge,
         models=models,
-        budgets=BudgetService(rules.access, allowances, clock),
         operators=operators,
         tools=tools,
         turns=turns,
@@ -213,7 +215,12 @@ def host_on(
         turns=turns,
         conversations=store.conversations,
         preferences=store.preferences,
-        commands=services.commands(),
+        commands=services.commands(
+            [
+                Feature(name="budgets", commands=budgets.bound_commands(spending)),
+                Feature(name="schedules", commands=schedule_feature.bound_commands(schedules)),
+            ]
+        ),
         tools=tools,
         knowledge=knowledge,
         forgetting=forgetting,
