@@ -35,7 +35,7 @@ OPTIONS: Final = ("--no-sandbox", "--no-zygote", "--disable-gpu", "--font-render
 FONTS: Final = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/cache</cachedir></fontconfig>"
 HERE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 WAIT_MS: Final = 20_000  # For a page to change: long enough for a busy machine
-DESK: Final = (1280, 800)
+DESKTOP: Final = (1280, 800)
 PHONE: Final = (390, 844)
 
 
@@ -95,7 +95,7 @@ class Opened:
 async def open_page(
     browser: Browser,
     *,
-    size: tuple[int, int] = DESK,
+    size: tuple[int, int] = DESKTOP,
     scheme: Literal["light", "dark"] = "light",
     sharpness: float = 1,
 ) -> AsyncGenerator[Opened, None]:

@@ -526,7 +526,9 @@ async def _no_question(*_: object) -> bool:
 
 
 def _service(store: Store, clock: Clock, of: str, revoke: Callable[[str], Awaitable[str]] | None) -> ForgetService:
-    """Return a desk for one person or place. The next process that connects to the platforms deletes what they show."""
+    """Return a service for one person or place. The next process that connects to the platforms deletes what they
+    show.
+    """
     return ForgetService(
         forgetting=store.forgetting,
         ledger=store.ledger,

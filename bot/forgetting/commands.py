@@ -82,7 +82,7 @@ def agreement(text: str, token: str, wider: str = "", *, keeps: bool | None = No
 
 
 def scoped(what: str, scope: str) -> str:
-    """Return the words for the desk, from what a person wrote and chose."""
+    """Return the words for the service, from what a person wrote and chose."""
     match scope:
         case "about" if what.strip() and not what.casefold().startswith("about "):
             return f"about {what}"

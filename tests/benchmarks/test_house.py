@@ -72,13 +72,18 @@ ROOMS = {
         ("bot/chat/live.py", "import bot.schedules.words\nbot.schedules.words.read()", "chat", ["read"]),
         ("bot/chat/live.py", "import bot.schedules.words", "chat", [""]),
         ("bot/chat/live.py", "import_module('bot.schedules.words')", "chat", [""]),
-        ("bot/schedules/desk.py", "from bot.memory.notices import Notice", "between", ["Notice"]),
-        ("bot/channels/desk.py", "from bot.memory.notices import *", "between", ["*"]),
+        ("bot/schedules/service.py", "from bot.memory.notices import Notice", "between", ["Notice"]),
+        ("bot/channels/service.py", "from bot.memory.notices import *", "between", ["*"]),
         ("bot/platforms/slack/home.py", "from bot.memory.notices import Notice", "platforms", ["Notice"]),
         ("bot/platforms/slack/home.py", "from bot.operators.report import Health", "platforms", ["Health"]),
         ("bot/operators/pages.py", "from bot.memory.notices import Notice", "between", []),
         ("bot/memory/service.py", "from bot.memory.notices import Notice", "between", []),
-        ("bot/schedules/desk.py", "from bot.chat.feature import Feature\nfrom agent.turn import Turn", "between", []),
+        (
+            "bot/schedules/service.py",
+            "from bot.chat.feature import Feature\nfrom agent.turn import Turn",
+            "between",
+            [],
+        ),
     ],
 )
 def test_names_that_rooms_take_from_features_are_counted_on_imports(
@@ -96,7 +101,7 @@ def test_a_name_counts_once_for_each_module_that_takes_it(code_of: CodeOf) -> No
     assert [str(one) for one in names.chat] == [f"bot.chat.{by}: bot.memory.notices.Fact" for by in "ab"]
 
 
-@pytest.mark.parametrize(("path", "room"), [("bot/brand_new/desk.py", "brand_new"), ("bot/caches.py", "caches")])
+@pytest.mark.parametrize(("path", "room"), [("bot/brand_new/service.py", "brand_new"), ("bot/caches.py", "caches")])
 def test_with_a_module_in_no_room_no_figure_is_the_good_case(code_of: CodeOf, path: str, room: str) -> None:
     code = code_of({**ROOMS, "bot/__main__.py": "import sys", path: "from bot.memory.notices import Notice"})
     assert room_metrics(names_between_rooms(code)) == {}

@@ -42,7 +42,7 @@ from bot.operators.pages.serving import serving
 from bot.operators.pages.views import Recent, operator_views
 from bot.operators.service import OperatorLinks
 from store.engine import Store
-from tests.browser import DESK, PHONE, Opened, open_browser, open_page, overflows, violations
+from tests.browser import DESKTOP, PHONE, Opened, open_browser, open_page, overflows, violations
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.operator_site import NamedTool, sources_of
@@ -51,7 +51,7 @@ from tests.fakes.store import store_in_memory
 PICTURES: Final = os.environ.get("OPERATOR_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
 PAGES: Final = {"now": "/", "failures": "/failures", "tools": "/tools", "audit": "/audit", "settings": "/settings"}
 LONG: Final = {"audit", "settings"}  # They have no colours of their own, and axe looks at each cell
-ENLARGED: Final = (640, 400)  # A desk's window at 200 %
+ENLARGED: Final = (640, 400)  # A desktop's window at 200 %
 SECRET: Final = "sk-proj-0123456789abcdef0123456789"
 ENVIRON: Final = {
     "OPENAI_API_KEY": SECRET,
@@ -135,7 +135,7 @@ async def picture(page: Page, name: str) -> None:
 
 
 async def test_each_page_can_be_read_and_gone_through_by_everybody() -> None:
-    async with served() as here, open_browser() as browser, open_page(browser, size=DESK) as opened:
+    async with served() as here, open_browser() as browser, open_page(browser, size=DESKTOP) as opened:
         page = opened.page
         await page.goto(here.address)
         assert await violations(page) == []
@@ -170,7 +170,7 @@ async def test_each_page_can_be_read_and_gone_through_by_everybody() -> None:
                 await page.set_viewport_size({"width": size[0], "height": size[1]})
                 assert not await overflows(page), f"{name} {kind}"
                 await picture(page, f"{name}-{kind}")
-            await page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+            await page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
         await page.get_by_role("button", name="Sign out").click()
         await page.get_by_role("heading", name="You are signed out").wait_for()
         await page.goto(f"{here.address}/audit")

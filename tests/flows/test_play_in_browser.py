@@ -10,7 +10,7 @@ from typing import Final
 from playwright.async_api import Browser, Page, expect
 
 from bot.forgetting import texts as forgetting_texts
-from tests.browser import DESK, PHONE, WAIT_MS, Opened, open_browser, open_page, overflows, violations
+from tests.browser import DESKTOP, PHONE, WAIT_MS, Opened, open_browser, open_page, overflows, violations
 from tests.fakes.play_people import playing
 from tests.fakes.play_sides import sides
 
@@ -158,7 +158,7 @@ async def wrong_address(browser: Browser, address: str) -> None:
 
 
 async def test_two_people_try_everything_on_the_page_and_it_goes_on_where_it_was_after_a_cut(tmp_path: Path) -> None:
-    async with open_browser() as browser, open_page(browser, size=DESK) as opened:
+    async with open_browser() as browser, open_page(browser, size=DESKTOP) as opened:
         async with playing(tmp_path) as here:
             await opened.page.goto(here.address)
             assert here.token not in opened.page.url

@@ -1,4 +1,4 @@
-"""The Home tab in Slack, however Slack delivers: real slack-bolt, turns and desks, on a store in memory.
+"""The Home tab in Slack, however Slack delivers: real slack-bolt, turns and services, on a store in memory.
 
 What people see of it, and that what is done there counts everywhere else.
 """

@@ -119,8 +119,8 @@ ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
 
 
 @dataclass
-class Desk:
-    """Ann's, in one thread of a channel. `plan`: what the model calls next, one call in a round, whatever it reads."""
+class AnnsThread:
+    """A thread in which Ann asks. `plan`: what the model calls next, one call in a round, whatever it reads."""
 
     slack: FakeSlack
     store: StoreInMemory
@@ -160,7 +160,7 @@ async def test_two_tools_that_are_allowed_for_good_let_no_mail_act(channel: str)
         slack.state.channel("general")
         slack.state.channel("closed", "private")
         slack.state.channel("ann", "im")
-        service = Desk(slack, store, channel)
+        service = AnnsThread(slack, store, channel)
         host = turns_host(store, ScriptedProvider(service), clock, tools=[read, send])
         async with host.turns.serving(), serving(slack, host, clock):
             hello, everything = ("mail.send", {"text": "Hello."}), ("mail.send", {"text": "Everything."})

@@ -24,7 +24,7 @@ USUAL = Budgets(person=Budget(1_000, Money(5 * NANO)))
 
 @dataclass
 class Office:
-    """A desk with an operator, and budgets of 1,000 tokens and $5 for each person."""
+    """A service with an operator, and budgets of 1,000 tokens and $5 for each person."""
 
     budgets: Budgets = USUAL
     store: StoreInMemory = field(default_factory=store_in_memory)

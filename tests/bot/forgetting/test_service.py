@@ -1,4 +1,4 @@
-"""The desk for forgetting, and its background jobs."""
+"""The service for forgetting, and its background jobs."""
 
 import asyncio
 from collections.abc import Callable

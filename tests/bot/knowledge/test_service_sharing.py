@@ -33,7 +33,7 @@ async def no_file(_file: Attachment, _source: str, _person: str) -> ReadDocument
 
 @dataclass
 class Channel:
-    """A desk, and the messages in its channel, each with the sharing state at that moment."""
+    """A service, and the messages in its channel, each with the sharing state at that moment."""
 
     store: StoreInMemory = field(default_factory=store_in_memory)
     heard: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])

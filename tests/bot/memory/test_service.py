@@ -37,7 +37,7 @@ LINK = "https://chat.example/{number}"
 
 @dataclass
 class Office:
-    """A desk and its store, with helpers for viewers."""
+    """A service and its store, with helpers for viewers."""
 
     store: StoreInMemory = field(default_factory=store_in_memory)
     clock: FakeClock = field(default_factory=FakeClock)

@@ -34,7 +34,7 @@ BOB = Person("slack:T1:U2", "Bob", "Europe/Berlin")  # An operator
 GENERAL = Place(TeamAudience("slack:T1"))
 
 
-class Desk:
+class AnnsCommands:
     """The commands of one process, as Ann uses them in her direct messages unless a test says otherwise."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def labels(panel: Panel) -> list[str]:
 
 
 async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_buttons() -> None:
-    service = Desk()
+    service = AnnsCommands()
     panel = await service.remind("every Monday at 8:00 to sum up")
     (kept,) = await service.kept()
     assert panel.text == (
@@ -85,7 +85,7 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
 
 
 async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> None:
-    service = Desk()
+    service = AnnsCommands()
     panel = await service.remind("tomorrow at 3 to call Ben")
     assert panel.refused
     assert labels(panel) == ["Tue 24 Nov 2026, 03:00", "Tue 24 Nov 2026, 15:00"]
@@ -101,7 +101,7 @@ async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> Non
 
 
 async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_takes_it_as_text() -> None:
-    service = Desk()
+    service = AnnsCommands()
     panel = await service.remind("every Monday at 9:00 just after lunch call Ben")
     assert panel.refused
     assert panel.text.startswith("I understood “every Monday … at 9:00” as the time, but not “after”.")
@@ -113,7 +113,7 @@ async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_
 
 
 async def test_before_a_divider_nothing_is_dropped() -> None:
-    service = Desk()
+    service = AnnsCommands()
     for words in (
         "ask every hour between nine and tea time | check the build",
         "ask every hour, roughly | check the build",
@@ -128,14 +128,14 @@ async def test_before_a_divider_nothing_is_dropped() -> None:
 
 
 async def test_edit_without_a_change_shows_the_schedule_with_its_buttons() -> None:
-    service = Desk()
+    service = AnnsCommands()
     await service.remind("tomorrow at 9:00 to call Ben")
     assert await service.show("edit 1") == await service.show("show 1")
     assert (await service.show("edit 1")).actions[0].form is remind.CHANGE
 
 
 async def test_edit_changes_the_words_only_behind_a_divider() -> None:
-    service = Desk()
+    service = AnnsCommands()
     await service.remind("tomorrow at 9:00 to call Ben")
     await service.show("edit 1 tomorrow at 10:00 UTC")
     (kept,) = await service.kept()
@@ -153,7 +153,7 @@ async def test_edit_changes_the_words_only_behind_a_divider() -> None:
 
 
 async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_own() -> None:
-    service = Desk()
+    service = AnnsCommands()
     panel = await service.remind("every Monday at 9:00 New York time to call the US team")
     assert "Monday 23 November, 09:00 America/New_York; then every Monday at 09:00" in panel.text
     assert "\nNext Europe/Berlin: Mon 23 Nov 15:00, Mon 30 Nov 15:00, Mon 7 Dec 15:00.\n" in panel.text
@@ -161,7 +161,7 @@ async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_
 
 @pytest.mark.slow
 async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_alone() -> None:
-    service = Desk()
+    service = AnnsCommands()
     answer = await service.remind("tomorrow at 9:00 standup", in_general())
     alone = await service.remind("me tomorrow at 9:00 to call Ben", in_general())
     schedules = [one.definition for one in await service.kept()]
@@ -174,7 +174,7 @@ async def test_in_a_channel_a_reminder_is_posted_there_and_me_means_the_person_a
 
 
 async def test_a_missing_time_zone_is_asked_for_first_and_only_if_needed() -> None:
-    service = Desk()
+    service = AnnsCommands()
     nobody_knows = replace(service.ann, person=replace(ANN, time_zone=""))
     asked = await service.remind("tomorrow at 9:00 to call Ben", nobody_knows)
     assert asked.parts[0].select is not None
@@ -204,7 +204,7 @@ class CountingExecutor(ThreadPoolExecutor):
 
 
 async def test_long_words_are_read_outside_of_the_event_loop_also_to_learn_whether_a_zone_is_needed() -> None:
-    service, executor = Desk(), CountingExecutor(1)
+    service, executor = AnnsCommands(), CountingExecutor(1)
     asyncio.get_running_loop().set_default_executor(executor)
     nobody_knows = replace(service.ann, person=replace(ANN, time_zone=""))
     await service.remind("in 20 minutes to " + "paint " * 300, nobody_knows)
@@ -213,7 +213,7 @@ async def test_long_words_are_read_outside_of_the_event_loop_also_to_learn_wheth
 
 
 async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
-    service = Desk()
+    service = AnnsCommands()
     await service.show("ask every Monday at 8:00 | sum up *the week* here", in_general())
     await service.remind("me tomorrow at 9:00 to call Ben", in_general())
     shown = await service.show()
@@ -237,7 +237,7 @@ async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
 
 
 async def test_people_change_only_their_own_and_operators_see_times_and_places_without_words() -> None:
-    service = Desk()
+    service = AnnsCommands()
     await service.remind("tomorrow at 9:00 secret errand")
     bob = FakeCaller(BOB, place=Place(PersonAudience(BOB.id)))
     stranger = FakeCaller(replace(ANN, id="slack:T1:U3"), place=Place(PersonAudience("slack:T1:U3")))
@@ -253,7 +253,7 @@ async def test_people_change_only_their_own_and_operators_see_times_and_places_w
 
 
 async def test_a_channels_manager_forbids_posts_there_and_nothing_else() -> None:
-    service = Desk()
+    service = AnnsCommands()
     assert (await service.show("forbid", in_general())).refused
     assert (await service.show("forbid")).refused
     assert not (await service.show("forbid", in_general(BOB, Authority.MANAGER))).refused
@@ -264,7 +264,7 @@ async def test_a_channels_manager_forbids_posts_there_and_nothing_else() -> None
 
 
 async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> None:
-    service = Desk()
+    service = AnnsCommands()
     said = {
         "call Ben": schedule_texts.NO_TIME,
         "tomorrow at 9:00": schedule_texts.NO_WORDS,
@@ -277,7 +277,7 @@ async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> No
 
 
 async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None:
-    service = Desk()
+    service = AnnsCommands()
     await service.remind("tomorrow at 9:00 | call Ben every day")
     filled = await remind.COMMAND.bound(service.service).prefill(
         remind.CHANGE, CommandCall(words="edit 1", caller=service.ann)
@@ -292,7 +292,7 @@ async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None
 
 
 async def test_without_buttons_their_words_are_shown() -> None:
-    service = Desk()
+    service = AnnsCommands()
     plain = replace(service.ann, entry_chars=None)
     assert "/schedules cancel 1" in (await service.remind("tomorrow at 9:00 tea", plain)).text
     assert schedule_texts.USAGE in (await service.show("", plain)).text
@@ -300,7 +300,7 @@ async def test_without_buttons_their_words_are_shown() -> None:
 
 @pytest.mark.slow
 async def test_a_person_has_fifty_schedules_at_most() -> None:
-    service = Desk()
+    service = AnnsCommands()
     for _ in range(50):
         await service.remind("tomorrow at 9:00 tea")
     assert (await service.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
@@ -309,7 +309,7 @@ async def test_a_person_has_fifty_schedules_at_most() -> None:
 
 
 async def test_a_long_list_has_pages_that_fit_every_platform() -> None:
-    service = Desk()
+    service = AnnsCommands()
     for number in range(8):
         await service.remind(f"tomorrow at 9:00 | thing {number}")
     first, second = await service.show(), await service.show("page 2")
@@ -322,7 +322,7 @@ async def test_a_long_list_has_pages_that_fit_every_platform() -> None:
 
 
 async def test_words_too_long_for_a_button_have_to_be_written() -> None:
-    service, long = Desk(), "tomorrow at 3 to " + "water " * 40
+    service, long = AnnsCommands(), "tomorrow at 3 to " + "water " * 40
     panel = await service.remind(long)
     assert panel.actions == ()
     assert "2026-11-24 03:00 to water" in panel.text
@@ -335,7 +335,7 @@ async def test_words_too_long_for_a_button_have_to_be_written() -> None:
 
 
 async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() -> None:
-    service = Desk()
+    service = AnnsCommands()
     alone = Place(PersonAudience(ANN.id))
     timing = Timing("Europe/Berlin", at=NOW)
     new = NewSchedule(ANN.id, "slack:T1", "D1", alone, ScheduleKind.WORK, "Make a table.", timing, NOW, direct=True)

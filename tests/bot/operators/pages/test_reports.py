@@ -19,7 +19,7 @@ from bot.operators.pages.serving import serving
 from store.engine import Store
 from store.operator_reports import SqlOperatorReports
 from store.search.passages import document
-from tests.browser import DESK, PHONE, open_browser, open_page, overflows, violations
+from tests.browser import DESKTOP, PHONE, open_browser, open_page, overflows, violations
 from tests.examples import examples
 from tests.fakes.busy_store import fill
 from tests.fakes.clock import FakeClock
@@ -174,7 +174,7 @@ async def test_the_pages_read_well_in_light_dark_and_on_a_phone() -> None:
     async with serving(site, "127.0.0.1", 0) as address, open_browser() as browser:
         operator = OperatorBrowser(site, address)
         await operator.sign_in(store, clock)
-        looks: list[tuple[tuple[int, int], Literal["light", "dark"]]] = [(DESK, "light"), (PHONE, "dark")]
+        looks: list[tuple[tuple[int, int], Literal["light", "dark"]]] = [(DESKTOP, "light"), (PHONE, "dark")]
         for size, scheme in looks:
             async with open_page(browser, size=size, scheme=scheme) as opened:
                 page = opened.page
