@@ -142,6 +142,7 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
     "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
     "reactions:read": "To take 👍 and 👎 on its answers as feedback, and 🗑 as the wish to delete one.",
+    "reactions:write": "To mark questions while it works on them, where `COGENCY_SLACK_MARKS` is on.",
     "search:read.files": "Slack's own search of files in public channels, when a question needs it.",
     "search:read.public": "Slack's own search of messages in public channels, when a question needs it.",
     "search:read.users": "Slack's own search of people, when a question needs it.",

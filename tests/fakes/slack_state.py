@@ -44,6 +44,8 @@ PER_MINUTE = {
     "views.open": 100,
     "agents.sessions.setStatus": 50,
     "agents.sessions.rename": 50,
+    "reactions.add": 50,
+    "reactions.remove": 50,
     "assistant.threads.setSuggestedPrompts": 100,
     "views.publish": 100,
     "assistant.search.context": 10,
@@ -97,6 +99,7 @@ class Workspace:
         self.revoked = ""  # The error with which Slack refuses the bot's token, once it is revoked
         self.denied = 0  # How often
         self.denials: list[tuple[str, str]] = []  # The calls that were refused for good: the method and the error
+        self.reactions: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.calls: list[Call] = []
         self.stalling: list[str] = []
         self.refused: list[Call] = []
@@ -115,6 +118,8 @@ class Workspace:
             "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": lambda args: self.agents.suggest(self._asked(args), args),
             "agents.sessions.setStatus": lambda args: self.agents.set_status(self._asked(args), args),
+            "reactions.add": self._add_reaction,
+            "reactions.remove": self._remove_reaction,
             "agents.sessions.rename": lambda args: self.agents.rename(self._asked(args), args),
             "users.info": self._user,
             "users.list": self._users,
@@ -438,6 +443,27 @@ class Workspace:
             if message.thread_ts and message.thread_ts != message.ts:
                 replies[message.channel, message.thread_ts].append(message.ts)
         return replies
+
+    def _add_reaction(self, args: Object) -> Object:
+        reactions = self._reacted(args)
+        if args["name"] in reactions:
+            raise Refusal("already_reacted")
+        reactions.append(args["name"])
+        return {}
+
+    def _remove_reaction(self, args: Object) -> Object:
+        reactions = self._reacted(args)
+        if args["name"] not in reactions:
+            raise Refusal("no_reaction")
+        reactions.remove(args["name"])
+        return {}
+
+    def _reacted(self, args: Object) -> list[str]:
+        """The bot's own reactions to a message."""
+        for message in self.messages:
+            if (message.channel, message.ts) == (args["channel"], args["timestamp"]):
+                return self.reactions[message.channel, message.ts]
+        raise Refusal("message_not_found")
 
     def _open_view(self, args: Object) -> Object:
         view = self._view(args["view"], "modal")

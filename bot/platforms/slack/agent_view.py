@@ -78,7 +78,9 @@ DOWN_S: Final = 30.0
 
 
 # Errors about one message. They say nothing about whether the method works in its channel.
-OF_A_MESSAGE: Final = frozenset({"already_reacted", "no_reaction", "message_not_found"})
+OF_A_MESSAGE: Final = frozenset(
+    {"already_reacted", "bad_timestamp", "message_not_found", "no_reaction", "not_reactable", "too_many_reactions"}
+)
 
 
 @dataclass(slots=True)

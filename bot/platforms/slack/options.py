@@ -181,6 +181,8 @@ class Method(StrEnum):
     SUGGEST_PROMPTS = "assistant.threads.setSuggestedPrompts", "POST", "assistant:write"
     SET_SESSION = "agents.sessions.setStatus", "POST", "chat:write"
     RENAME_SESSION = "agents.sessions.rename", "POST", "chat:write"
+    ADD_REACTION = "reactions.add", "POST", "reactions:write"
+    REMOVE_REACTION = "reactions.remove", "POST", "reactions:write"
     USER = "users.info", "GET", "users:read"
     USERS = "users.list", "GET", "users:read"
     CHANNEL = "conversations.info", "GET", "channels:read", "groups:read", "mpim:read"  # never asked about a DM
@@ -228,6 +230,7 @@ class SlackFeature(StrEnum):
     SHORTCUTS = "shortcuts"
     FILES = "files"  # Files that people attach, and long results as files
     REACTIONS = "reactions"  # Thumbs on a reply as feedback
+    MARKS = "marks"  # Reactions of the bot on questions
     GROUPS = "groups"  # User groups as managers and as roles
     SEARCH = "search"  # Slack's own search of public channels, for questions that are messages
 
@@ -239,6 +242,7 @@ _METHODS: Final[Mapping[SlackFeature, frozenset[Method]]] = {
     SlackFeature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD, Method.DELETE_FILE}),
     SlackFeature.GROUPS: frozenset({Method.GROUP_MEMBERS}),
     SlackFeature.HOME: frozenset({Method.PUBLISH_VIEW}),
+    SlackFeature.MARKS: frozenset({Method.ADD_REACTION, Method.REMOVE_REACTION}),
     SlackFeature.SEARCH: frozenset({Method.SEARCH}),
 }
 _EVENTS: Final[Mapping[SlackFeature, frozenset[str]]] = {
@@ -258,7 +262,8 @@ _SCOPES: Final[Mapping[SlackFeature, frozenset[str]]] = {
 
 def required_features(settings: SlackOptions) -> frozenset[SlackFeature]:
     """Return all features that these settings use."""
-    return EVERYTHING if settings.named_groups else EVERYTHING - {SlackFeature.GROUPS}
+    used = {SlackFeature.GROUPS: bool(settings.named_groups), SlackFeature.MARKS: settings.chosen.marks}
+    return frozenset(feature for feature in EVERYTHING if used.get(feature, True))
 
 
 def events(features: Collection[SlackFeature]) -> frozenset[str]:

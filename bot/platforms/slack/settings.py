@@ -228,6 +228,16 @@ class SlackSettings:
             "everywhere or off."
         ),
     )
+    marks: bool = setting(
+        "COGENCY_SLACK_MARKS",
+        parsers.switch,
+        default=False,
+        section=Section.PLATFORMS,
+        description=(
+            "Slack: on if the bot marks each question with a reaction while it works on it, and with another one once "
+            "it has answered or failed. The app needs the scope reactions:write."
+        ),
+    )
     api_base_url: str = setting(
         "SLACK_API_BASE_URL",
         parsers.web_address,

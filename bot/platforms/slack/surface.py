@@ -43,6 +43,7 @@ from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
+from bot.platforms.slack.question_marks import QuestionMark
 from bot.platforms.slack.reply_buttons import button_rows
 from bot.platforms.slack.retraction import FACTS, without
 from bot.platforms.slack.settings import SlackSettings, Streaming
@@ -132,6 +133,7 @@ class SlackSurface:
         session: AgentSession,
         stop: Callable[[], Awaitable[object]],
         waiting: WaitingFor | None = None,
+        mark: QuestionMark | None = None,
         *,
         moved: bool = False,
     ) -> None:
@@ -144,6 +146,7 @@ class SlackSurface:
         self._session = session
         self._stop = stop
         self._waiting = waiting
+        self._mark = mark
         name = f"{to.channel}:{to.thread_ts}:{to.after}"
         self._name = name
         self._messages = message_pages.MessagePages(
@@ -264,11 +267,15 @@ class SlackSurface:
         if not self._to.scheduled:  # else no user waits, and there is no thread to show it in
             self._session.set_status(text)
 
-    def begin(self, *, resumed: bool) -> None:
+    def begin(self, *, resumed: bool) -> None:  # noqa: ARG002 -- a mark of an earlier process is taken over
         """The session begins with the first status."""
+        if self._mark is not None:
+            self._mark.begin()
 
     def finish(self, end: ReplyEnd) -> None:
         self._session.finish(ended=end is not ReplyEnd.CONTINUES)
+        if self._mark is not None:
+            self._mark.finish(end)
 
     def _is_held(self) -> bool:
         """Whether a message that needs later edits is held back, because edits are scarce."""
@@ -508,4 +515,7 @@ class SlackSurfaces:
             return PrivateSurface(self._workspace, to, incoming.conversation, waiting)
         session = self._sessions.of(to, incoming.text)
         stop = partial(self._host.turns.stop_conversation, incoming.conversation, alone=True)
-        return SlackSurface(self._workspace, to, incoming.conversation, session, stop, waiting)
+        mark = None
+        if self._workspace.settings.marks and incoming.kind.is_asked and incoming.message_id:
+            mark = QuestionMark(self._sessions.best_effort, self._sessions.underway, to.channel, incoming.message_id)
+        return SlackSurface(self._workspace, to, incoming.conversation, session, stop, waiting, mark)

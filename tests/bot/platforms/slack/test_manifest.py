@@ -72,6 +72,7 @@ DOCUMENTED_SCOPES = {
     "usergroups.list": "usergroups:read",
     "usergroups.users.list": "usergroups:read",
     "users.conversations": "channels:read groups:read im:read mpim:read",
+    "reactions.remove": "reactions:write",
     "users.info": "users:read",
     "users.list": "users:read",
     "views.open": "",
