@@ -6,7 +6,7 @@ Every method may raise CogencyError, whose one sentence may be shown to the pers
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
@@ -21,13 +21,12 @@ from agent.tools.read_channel import ChannelReader
 from bot.chat.askers import Requester
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.commands.declaration import BoundCommands
+from bot.chat.dedupe import Deduplicator
 from bot.chat.feedback import Feedback
 from bot.chat.message_events import MessageEvents
 from bot.chat.ports import RunningTurns, Suggestions
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Surface
-
-T = TypeVar("T")
 
 
 class PlatformUnavailable(CogencyError):
@@ -139,20 +138,6 @@ class DirectMessages(Protocol):
         ...
 
 
-class Deduplication(Protocol):
-    """Actions that run once among all processes."""
-
-    async def claim_once(self, source: str, what: str) -> bool:
-        """Return whether this name is claimed for the first time of late."""
-        ...
-
-    async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        """Run `do` in the first process that claims this name; the others return None. If it fails, the name is
-        released.
-        """
-        ...
-
-
 class Admissions(Protocol):
     """Access checks for actions other than submitted questions."""
 
@@ -210,7 +195,7 @@ class Host(Protocol):
     @property
     def direct_messages(self) -> DirectMessages: ...
     @property
-    def deduplication(self) -> Deduplication: ...
+    def deduplication(self) -> Deduplicator: ...
     @property
     def admission(self) -> Admissions: ...
     @property

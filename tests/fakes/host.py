@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Self, TypeVar
+from typing import Self
 
 from agent.admission_terms import Authority
-from agent.errors import CogencyError, Refused, SettingsError
+from agent.errors import Refused, SettingsError
 from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone, Receipt
@@ -30,6 +30,7 @@ from bot.chat.askers import Requester
 from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
+from bot.chat.dedupe import Deduplicator
 from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
 from bot.chat.ports import ModelMenu, Suggestion
@@ -54,8 +55,6 @@ from bot.tools import commands as tools
 from bot.tools.answers import ToolsAnswer
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import StoreInMemory, store_in_memory
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -107,7 +106,6 @@ class FakeHost:
     ongoing: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
     suggested: tuple[Suggestion, ...] = ()
     chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     operators: set[str] = field(default_factory=set[str])
     operator_links: OperatorLinks | None = None
     access: AccessRules = field(default_factory=lambda: AccessRules(open_to=frozenset(Authority)))
@@ -170,8 +168,8 @@ class FakeHost:
         return self
 
     @property
-    def deduplication(self) -> Self:
-        return self
+    def deduplication(self) -> Deduplicator:
+        return Deduplicator(self.store.preferences)
 
     @property
     def admission(self) -> Self:
@@ -416,20 +414,6 @@ class FakeHost:
 
     async def suggest(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
         return self.suggested[:limit]
-
-    async def claim_once(self, source: str, what: str) -> bool:
-        new = (source, what) not in self.done
-        self.done.add((source, what))
-        return new
-
-    async def run_once(self, source: str, what: str, do: Callable[[], Awaitable[T]]) -> T | None:
-        if not await self.claim_once(source, what):
-            return None
-        try:
-            return await do()
-        except CogencyError:
-            self.done.discard((source, what))
-            raise
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
         return acl.closed_to(self.access, who, authority)

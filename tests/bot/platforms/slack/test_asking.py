@@ -308,7 +308,7 @@ async def test_what_was_posted_before_the_process_died_is_found_and_answered_by_
     async with serving(slack, dying):
         await slack.command(ANN, GENERAL, "/ask", "why?")
         await slack.until(lambda: slack.state.answers(GENERAL))
-    host.chosen_for, host.done = dying.chosen_for, dying.done
+    host.chosen_for, host.store = dying.chosen_for, dying.store
     async with serving(slack, host):
         await slack.until(lambda: host.taken)
         await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
