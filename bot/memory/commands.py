@@ -114,17 +114,29 @@ _PAUSE_ANSWERS: Final = frozenset(
 
 
 async def _home(visit: HomeVisit) -> HomeContent:
-    panel = await visit.panel(page_words(visit.page))
-    learns = visit.choices.get(PAUSE) != PAUSED
-    learning = (
-        PanelAction(memory_texts.STOP_LEARNING, "pause") if learns else PanelAction(memory_texts.LEARN_AGAIN, "resume")
-    )
+    panel, learns = await visit.panel(page_words(visit.page)), _learns(visit)
     return HomeContent(
         replace(panel, text=panel.text.removeprefix(_IS_PAUSED).strip()),
         memory_texts.LEARNING_ON if learns else memory_texts.LEARNING_OFF,
-        (learning, PanelAction(memory_texts.EXPORT_BUTTON, "export")),
+        (_learning_action(learns=learns), PanelAction(memory_texts.EXPORT_BUTTON, "export")),
         empty=not panel.parts,
     )
+
+
+def _learns(visit: HomeVisit) -> bool:
+    return visit.choices.get(PAUSE) != PAUSED
+
+
+def _learning_action(*, learns: bool) -> PanelAction:
+    return (
+        PanelAction(memory_texts.STOP_LEARNING, "pause") if learns else PanelAction(memory_texts.LEARN_AGAIN, "resume")
+    )
+
+
+async def _setting(visit: HomeVisit) -> PanelPart:
+    learns = _learns(visit)
+    learning = memory_texts.LEARNS_FROM_YOU if learns else memory_texts.LEARNS_NOTHING
+    return PanelPart(memory_texts.LEARNING_NOW.format(learning=learning), (_learning_action(learns=learns),))
 
 
 def _home_news(text: str) -> str:
@@ -139,6 +151,7 @@ COMMAND = declaration.Command(
     suggests={"words": _words_offered},
     prefills={CORRECT.name: _words_now},
     home=HomeSection(title=memory_texts.HOME_MEMORY, show=_home, news=_home_news),
+    setting=_setting,
     forms=(CORRECT,),
     arguments=(
         declaration.Argument(

@@ -14,6 +14,9 @@ LEARNING_OFF = (
     "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
 )
 EXPORT_BUTTON = "Send me all of it as a file"
+LEARNS_NOTHING = "I learn nothing from what you say."
+LEARNS_FROM_YOU = "I learn from what you say."
+LEARNING_NOW = "**Learning**: {learning}"
 STOP_LEARNING = "Stop learning"
 LEARN_AGAIN = "Learn again"
 HOME_POLICIES = "What holds for everybody"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from bot.chat.askers import Requester
 from bot.chat.commands.declaration import Argument, Command, CommandCall, HomeContent, HomeSection, HomeVisit
 from bot.chat.commands.talking import open_models
-from bot.chat.panels import Panel, PanelPart, PanelSelect
+from bot.chat.panels import Panel, PanelPart, PanelSelect, as_part
 from bot.chat.ports import ModelChoices, ModelMenu
 from bot.chat.texts import replies as reply_texts
 from bot.models import texts as models_texts
@@ -36,6 +36,10 @@ async def _home(visit: HomeVisit) -> HomeContent:
     return HomeContent(await visit.panel(pressed=True))
 
 
+async def _setting(visit: HomeVisit) -> PanelPart:
+    return as_part(await visit.panel(pressed=True))
+
+
 def _no_news(_: str) -> str:
     """The menu shows what was chosen."""
     return ""
@@ -51,6 +55,7 @@ MODEL_COMMAND = Command(
     summary="Show or choose the model that answers you",
     run=show_model,
     home=HomeSection(title=models_texts.HOME_MODEL, show=_home, news=_no_news),
+    setting=_setting,
     suggests={"name": _choices},
     arguments=(Argument("name", f"The model; “{reply_texts.USUAL}” goes back to the usual one", hint="[name]"),),
     means=lambda words, _: len(words.split()) <= 1,

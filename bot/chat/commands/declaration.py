@@ -265,6 +265,8 @@ class Command(Generic[ServiceT]):
     """Buttons below replies that lead to it: each returns the button of one of its own panels that is pressed instead,
     by its words, and with the form that it opens, if any."""
     home: HomeSection | None = None
+    setting: Callable[[HomeVisit], Awaitable[PanelPart]] | None = None
+    """What a person's settings show of it, where a platform has a panel for them. It may raise CogencyError."""
     arguments: tuple[Argument, ...] = ()
     open_to_all: bool = False
     """Whether people whom the bot does not answer may use it, too, without a limit."""

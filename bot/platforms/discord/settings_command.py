@@ -11,14 +11,11 @@ from datetime import datetime
 from typing import Final
 
 from agent.errors import CogencyError
-from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands.declaration import Argument, Command, CommandCall
+from bot.chat.commands.settings import change_setting, setting_parts
 from bot.chat.host import Host
-from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect, as_part
+from bot.chat.panels import Panel, PanelAction, PanelPart, PanelSelect
 from bot.chat.texts.formatting import zone_names
-from bot.memory import commands as memory
-from bot.memory import texts as memory_texts
-from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.caller import DiscordCaller, discord_caller, is_direct, zone_part
 from bot.platforms.discord.members import ZONE
@@ -57,8 +54,9 @@ async def settings(host: Host, call: CommandCall) -> Panel:
     """Show the caller's settings, after the change that they pressed or chose, if any."""
     caller, error_text = discord_caller(call), ""
     if call.pressed:
-        name, _, value = call.words.partition(" ")
-        error_text = await _change(host, call, caller, name, value)
+        if not await change_setting(host.commands, call):
+            name, _, value = call.words.partition(" ")
+            error_text = await _change(host, caller, name, value)
     elif call.words:
         error_text = await caller.keep_zone(call.words)
     choices, decides = host.preferences, caller.decides()
@@ -68,31 +66,31 @@ async def settings(host: Host, call: CommandCall) -> Panel:
         for name in may_decide
         if may_decide[name]
     }
-    model = await host.commands[MODEL_COMMAND.name].run(replace(call, words="", pressed=True))
     direct, now = is_direct(caller.interaction), caller.members.clock.now()
-    panel = settings_panel(model, await choices.all_of(caller.person.id), replies, now, direct=direct)
+    own = await choices.all_of(caller.person.id)
+    panel = settings_panel(await setting_parts(host.commands, caller, own), own, replies, now, direct=direct)
     return replace(panel, text=f"{panel.text}\n{error_text}".rstrip())
 
 
 def settings_panel(
-    model: Panel, own: Mapping[str, str], replies: Mapping[str, str], now: datetime, *, direct: bool = False
+    of_commands: Sequence[PanelPart],
+    own: Mapping[str, str],
+    replies: Mapping[str, str],
+    now: datetime,
+    *,
+    direct: bool = False,
 ) -> Panel:
     """Return the panel of `/settings`.
 
-    `model`: the panel of `/model`. `replies`: for "channel" and "team", where this person may decide, the current one
-    of PLACES. `direct`: in a DM, where no other person sees anything.
+    `of_commands`: what commands show there. `replies`: for "channel" and "team", where this person may decide, the
+    current one of PLACES. `direct`: in a DM, where no other person sees anything.
     """
-    paused, private = own.get(PAUSE) == PAUSED, own.get(PRIVATE) == YES
-    learning = platforms_texts.LEARNS_NOTHING if paused else platforms_texts.LEARNS_FROM_YOU
+    private = own.get(PRIVATE) == YES
     elsewhere, where = (" outside of direct messages", "there") if direct else ("", "here")
     whom = "only you see them" if private else f"everybody {where} sees them"
     parts = [
-        as_part(model, "model"),
+        *of_commands,
         zone_part(own.get(ZONE, ""), ZONE, now),
-        PanelPart(
-            platforms_texts.LEARNING_NOW.format(learning=learning),
-            (PanelAction(memory_texts.LEARN_AGAIN if paused else memory_texts.STOP_LEARNING, "learning"),),
-        ),
         PanelPart(
             platforms_texts.WHO_SEES_COMMANDS.format(elsewhere=elsewhere, whom=whom),
             (PanelAction(platforms_texts.SHOW_TO_ALL if private else platforms_texts.SHOW_TO_ME, PRIVATE),),
@@ -104,16 +102,11 @@ def settings_panel(
     return Panel("**Settings**", parts=tuple(parts))
 
 
-async def _change(host: Host, call: CommandCall, caller: DiscordCaller, name: str, value: str) -> str:
+async def _change(host: Host, caller: DiscordCaller, name: str, value: str) -> str:
     """Apply a choice; return why it is not possible, or "". Raises CogencyError."""
     person, choices = caller.person.id, host.preferences
     own, decides = await choices.all_of(person), caller.decides()
     match name:
-        case "model":
-            await host.commands[MODEL_COMMAND.name].run(replace(call, words=value))
-        case "learning":
-            switch = "resume" if own.get(PAUSE) == PAUSED else "pause"
-            await host.commands[memory.COMMAND.name].run(replace(call, words=switch))
         case "zone":
             return await caller.keep_zone(value)
         case "private":

@@ -11,7 +11,6 @@ from typing import Any, Final, assert_never
 from agent.admission_terms import Authority
 from agent.errors import CogencyError, Refused
 from agent.incoming import Incoming, Person
-from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker
 from agent.schedules.long_work import asked_in
@@ -33,17 +32,15 @@ from bot.chat.commands.declaration import (
     nearest,
     nearly_meant,
 )
+from bot.chat.commands.settings import change_setting, setting_parts
 from bot.chat.host import Host
-from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart, as_part
+from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.chat.waiting import waiting_panel
 from bot.commands import COMMANDS as DECLARED
 from bot.commands import form_named
-from bot.memory import commands as memory
-from bot.memory import texts as memory_texts
-from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.inbound import PlayAddress, budget_ids, conversation_of, read_message
 from bot.platforms.play.requests import Body, PressButton, PressOffer
@@ -58,19 +55,11 @@ VERDICTS: Final = {ReplyAction.GOOD: ReplyVerdict.GOOD, ReplyAction.BAD: ReplyVe
 
 async def show_settings(host: Host, call: CommandCall) -> Panel:
     """Show which model answers, and whether the bot learns from the person."""
-    caller, (word, _, name) = _play_caller(call), call.words.partition(" ")
-    if call.pressed and word == "model":
-        await host.commands[MODEL_COMMAND.name].run(replace(call, words=name))
-    elif call.pressed and word in ("pause", "resume"):
-        await host.commands[memory.COMMAND.name].run(call)
-    paused = (await host.preferences.all_of(caller.person.id)).get(PAUSE) == PAUSED
-    learning = platforms_texts.LEARNS_NOTHING if paused else platforms_texts.LEARNS_FROM_YOU
-    change = memory_texts.LEARN_AGAIN if paused else memory_texts.STOP_LEARNING
-    learns = PanelPart(
-        platforms_texts.LEARNING_NOW.format(learning=learning), (PanelAction(change, "resume" if paused else "pause"),)
-    )
-    model = await host.commands[MODEL_COMMAND.name].run(replace(call, words="", pressed=True))
-    return Panel("**Settings**", parts=(as_part(model, "model"), learns))
+    caller = _play_caller(call)
+    if call.pressed:
+        await change_setting(host.commands, call)
+    choices = await host.preferences.all_of(caller.person.id)
+    return Panel("**Settings**", parts=await setting_parts(host.commands, caller, choices))
 
 
 # Only the page has this command.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands.declaration import AnyCommand, ArgumentKind
-from bot.chat.panels import Panel, PanelAction
+from bot.chat.panels import Panel, PanelAction, PanelPart, as_part
 from bot.chat.ports import ModelMenu
 from bot.chat.texts.formatting import zone_names
 from bot.forgetting.service import MAX_TOKEN_CHARS
@@ -95,8 +95,9 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
 )
 def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str, zone: str) -> None:
     own = ({PAUSE: PAUSED} if paused else {}) | ({PRIVATE: YES} if private else {})
-    model = model_panel(menu, with_names=False)
-    shown = settings_panel(model, own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
+    model = as_part(model_panel(menu, with_names=False), "model")
+    learning = PanelPart("**Learning**: off", (PanelAction("Learn again", "memory resume"),))
+    shown = settings_panel((model, learning), own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
     assert fits(shown, SETTINGS)
 
 
