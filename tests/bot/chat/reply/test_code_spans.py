@@ -53,6 +53,7 @@ PARTS = (
 texts = st.lists(st.sampled_from(PARTS), max_size=18).map(numbered)
 
 
+@pytest.mark.slow
 @example("- a\nlazy\n  ```\nQ1\n  ```")
 @example("text\n2. ```\n   Q1")
 @example("text\n    ```\n    Q1")
@@ -69,6 +70,7 @@ def test_what_is_certainly_code_is_code_in_markdown(text: str) -> None:
         assert all(mark in code for mark in marks_in_code(text, MarkdownReader.COMMONMARK))
 
 
+@pytest.mark.slow
 @example("*a\n```\nx* Q1\n```")
 @example("[a\n```\nb](https://evil.test/) Q1\n```")
 @example("> ```\n> Q1\n\ntext")
@@ -82,6 +84,7 @@ def test_what_is_certainly_code_is_code_on_discord(text: str) -> None:
     assert all(mark in code for mark in marks_in_code(text, MarkdownReader.LOOSE))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(3_000))
 @given(texts)
 def test_no_link_is_hidden_from_readers_of_discord(text: str) -> None:
