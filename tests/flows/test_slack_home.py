@@ -24,6 +24,7 @@ from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
 from bot.operators import texts as operators_texts
 from bot.platforms.slack import home
 from bot.schedules import texts as schedule_texts
+from bot.schedules.service import PAGE as SCHEDULES_PAGE
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -140,6 +141,20 @@ async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_can
     await office.ann.click("Cancel")
     await office.ann.changed("Cancelled: “play it”")
     assert "Tuesday" not in await office.looks(office.ann)
+
+
+async def test_a_list_of_many_schedules_is_turned_and_keeps_its_page_over_what_is_done(office: Office) -> None:
+    alone = Place(PersonAudience(f"{TEAM}:{office.ann.user}"))
+    ann = Asker(Person(f"{TEAM}:{office.ann.user}", "ann", "Europe/Berlin"), alone)
+    for hour in range(8, 8 + SCHEDULES_PAGE + 2):
+        await office.host.schedules.remind(ann, f"tomorrow at {hour}:00 to water plant{hour}")
+    await office.looks(office.ann)
+    assert office.ann.labels.count("Pause") == SCHEDULES_PAGE
+    await office.ann.click("Next page")
+    await office.slack.until(lambda: office.ann.labels.count("Pause") == 2)
+    await office.ann.click("Cancel", 1)
+    await office.slack.until(lambda: office.ann.labels.count("Pause") == 1)
+    assert "plant14" in office.ann.text
 
 
 async def test_a_list_of_many_pages_is_turned_and_keeps_its_page_over_what_is_done(office: Office) -> None:
