@@ -25,6 +25,7 @@ COMPOSED: Final = (
     ROOT / "bot" / "settings",
     ROOT / "bot" / "setup",
     *catalogue_files(),
+    *(ROOT / "bot").rglob("settings.py"),
 )
 
 

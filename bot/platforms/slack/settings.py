@@ -244,6 +244,5 @@ class SlackSettings:
         "https://slack.com/api",
         section=Section.PLATFORMS,
         description="Where Slack's API is.",
-        after="COGENCY_DISCORD_SHARDS",
         keys=SLACK_TOKENS,
     )
