@@ -261,8 +261,8 @@ class _Scanner:
             size = token.end() - token.start()
             candidates = runs.get(size, [])
             closing = bisect_left(candidates, token.end())
-            # An opening run may be closed in a line that has not come yet.
-            if closing == len(candidates):
+            # An opening run may be closed in a line that has not come yet, and a run at the end may become longer.
+            if closing == len(candidates) or (not whole and candidates[closing] + size == len(content)):
                 self._blur(offset + token.start(), whole=whole)
                 return
             end = candidates[closing] + size

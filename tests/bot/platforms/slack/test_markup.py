@@ -161,6 +161,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+@example("`<@<```")
 def test_what_is_shown_of_a_growing_text_is_the_beginning_of_what_it_becomes(text: str) -> None:
     for end in range(len(text) + 1):
         assert neutral(text).startswith(settled(text[:end]))
