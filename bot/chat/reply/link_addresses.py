@@ -31,7 +31,10 @@ _LINK = regex.compile(
     r"""
       \](?= [(:] \s*+ (?: <(?P<to>[^\s()<>\]]++)> | (?P<to>(?:[^\s()<>\]]|\([^\s()<>\]]*+\))++)(?=[)\s]|\Z) )?+ )
         (?= [(:] \s*+ (?: <(?P<start>[^<>\n]{1,400}) | (?P<start>[^\s()<>\]]{1,400}) ) )
-    | <(?= (?P<start>[^<>|\n]{1,400}) \| )                              # what may be an address, and a label
+    # What may be an address, and a label; or an address so long that it is no longer held back
+    | <(?= [^\S\n]{0,250}+ (?:
+        (?P<start>[a-z\d+.-]{1,100}+:[^<>|\n]{0,250}+) [^<>\n] | (?P<start>[^\s<>|]{1,250}+) (?: \| | [^\s<>|] )
+      ))
     """,
     regex.VERBOSE | regex.IGNORECASE,
 )
@@ -45,7 +48,7 @@ _ESCAPED = regex.compile(r"\\(?=[!-/:-@\[-`{-~])")
 _LINK_BEGUN = regex.compile(
     r"""
     (?: \] (?: [(:] \s*+ (?: <[^<>\n]{0,250}+ | (?:[^\s()<>\]]|\([^\s()<>\]]*+\)?+){0,250}+ ) )?+
-      | < (?: [a-z\d+.-]{1,100}+:[^<>|\n]{0,250}+ | [^\s<>|]{0,250}+ )
+      | < [^\S\n]{0,250}+ (?: [a-z\d+.-]{1,100}+:[^<>|\n]{0,250}+ | [^\s<>|]{0,250}+ )
     ) \Z
     """,
     regex.VERBOSE | regex.IGNORECASE,

@@ -196,6 +196,10 @@ def test_whatever_is_written_no_link_hides_what_was_not_read(text: str) -> None:
 
 @settings(max_examples=examples(200))
 @given(texts)
+@example("< heron.zip|")
+@example(f"<https://example.test/{'a' * 300}|here>")
+@example(f"<{'a' * 260}.example.test|here>")
+@example("see <heron.zip and more|here>")
 def test_however_it_grows_what_was_shown_stays(text: str) -> None:
     before, read = "", read_in(READ)
     for end in range(len(text) + 1):
