@@ -10,6 +10,7 @@
 #   make coverage  every test, with a report of the lines that no test runs
 #   make lint      formatting, lint, types, import contracts
 #   make docs      these documents as a site, in build/site; links and anchors are checked
+#   make test-docs  the site, and a test of what its search finds
 #   make generated files generated from the code: the reference in docs/, manifests/slack.yaml
 #   make film      the films in docs/films, recorded from the real bot; needs a Chromium (CHROMIUM=/path/to/it)
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
@@ -26,7 +27,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test test-benchmarks soak chaos newcomer coverage lint style types units format docs generated film lock clean
+.PHONY: demo check test test-benchmarks soak chaos newcomer coverage lint style types units format docs test-docs generated film lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -94,6 +95,10 @@ format: .venv/dev.stamp
 
 docs: .venv/docs.stamp
 	$(BIN)/python -m docs.site.build
+
+# The site, and what its search finds.
+test-docs: docs .venv/dev.stamp
+	$(BIN)/python -m pytest -q tests/test_site.py tests/test_site_search.py
 
 generated: .venv/run.stamp
 	$(BIN)/python -m docs.site.reference

@@ -75,10 +75,12 @@ def test_the_pages_and_every_file_to_which_they_link_are_staged(tmp_path: Path) 
 
 def test_a_link_is_led_to_where_its_page_or_file_lies_in_the_site() -> None:
     others = "[d](https://example.com/x) `[e](no.md)` [f](#here)"
-    made, files = staged("docs/web.md", f"[a](memory.md#recall) [b](../SECURITY.md) [c](../.env.example) {others}")
-    assert made == f"[a](memory.md#recall) [b](vulnerabilities.md) [c](files/env.example) {others}"
+    made, files = staged(
+        "docs/web.md", f"[a](memory.md#past-conversations) [b](../SECURITY.md) [c](../.env.example) {others}"
+    )
+    assert made == f"[a](memory.md#past-conversations) [b](vulnerabilities.md) [c](files/env.example) {others}"
     assert files == {".env.example"}
-    assert staged("SECURITY.md", "[docs/web.md](docs/web.md)")[0] == "[Give it the web](web.md)"
+    assert staged("SECURITY.md", "[docs/web.md](docs/web.md)")[0] == "[The web](web.md)"
     assert staged("SECURITY.md", "[`code`](docs/web.md)")[0] == "[`code`](web.md)"
     assert staged("docs/adr/0001-audience-is-a-place.md", "[a](../../README.md)")[0] == "[a](../index.md)"
 

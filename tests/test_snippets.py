@@ -25,6 +25,7 @@ from bot.platforms.slack.http_events import EVENTS_PATH, HEALTH_PATH
 from bot.settings.sources import KEYCHAIN
 from bot.setup.arguments import parser
 from bot.tools.accounts.pages import PATH as SIGN_IN_PATH
+from bot.tools.mcp.config import parse_file
 from tests.catalogue import catalogue_files
 
 PAGES: Final = sorted(
@@ -72,7 +73,14 @@ NO_COMMANDS: Final = {
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix
 }
 # Names that are not ours: of an example, of the system, of Ollama.
-ENVIRONMENT: Final = {"WIKI_TOKEN", "COGENCY_JOKE_LIMIT", "HTTPS_PROXY", "OLLAMA_HOST", "OLLAMA_CONTEXT_LENGTH"}
+ENVIRONMENT: Final = {
+    "WIKI_TOKEN",
+    "GITHUB_TOKEN",
+    "COGENCY_JOKE_LIMIT",
+    "HTTPS_PROXY",
+    "OLLAMA_HOST",
+    "OLLAMA_CONTEXT_LENGTH",
+}
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED: Final = re.compile(r"^    +((?:make|cogency|python|uvx?|pipx?) .*)$", re.MULTILINE)
 INLINE: Final = re.compile(r"`([^`\n]+)`")
@@ -248,11 +256,22 @@ def check_proxy(block: Block, _: Path) -> None:
     assert re.search(rf"(?m)^(?:{re.escape(host)} {{|    server_name {re.escape(host)};)$", block.text)
 
 
-def check_drawing(block: Block, _: Path) -> None:
-    """It says nothing that could be wrong by a letter."""
+def check_text(block: Block, _: Path) -> None:
+    """Commands of the chat; or a drawing, which says nothing that could be wrong by a letter."""
+    if block.text.startswith("/"):
+        for line in block.text.splitlines():
+            check_slash(line)
+        return
     assert "►" in block.text, "no check knows this text"
     assert not SETTING.search(block.text)
     assert "cogency " not in block.text
+
+
+def check_mcp(block: Block, folder: Path) -> None:
+    """A file of MCP servers that the bot takes, with every variable set."""
+    named = dict.fromkeys(re.findall(r"\$\{(\w+)\}", block.text), "x")
+    (folder / "mcp.json").write_text(block.text)
+    assert parse_file(block.text, folder / "mcp.json", named).servers
 
 
 CHECKS: Final[Mapping[str, Callable[[Block, Path], None]]] = {
@@ -260,7 +279,8 @@ CHECKS: Final[Mapping[str, Callable[[Block, Path], None]]] = {
     "ini": check_env,
     "caddy": check_proxy,
     "nginx": check_proxy,
-    "text": check_drawing,
+    "text": check_text,
+    "json": check_mcp,
 }
 
 

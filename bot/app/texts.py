@@ -117,7 +117,7 @@ CHECK_PLACE = "To check: `cogency place export {of}` finds nothing any more. The
 FILE_EXISTS = "{file} exists: choose another name, or add --force."
 FILE_NOT_WRITTEN = "{file} cannot be written ({reason})."
 SLACK_DISTRIBUTION_LACKS = (
-    "SLACK_CLIENT_ID lets other workspaces install the app, which needs {lacking} (docs/slack.md, Distribute it)."
+    "SLACK_CLIENT_ID lets other workspaces install the app, which needs {lacking} (docs/slack.md, Distribute the app)."
 )
 SLACK_DISTRIBUTION_MISSING = (
     "SLACK_CLIENT_ID needs the extra 'mcp', whose libraries encrypt tokens, and it is not installed: run pip install "

@@ -30,6 +30,9 @@ OUTSIDE: Final = {
 }
 # The repository's first page is not a page of the site, which has its own; a link to the one leads to the other.
 FRONT: Final = {"README.md": "index.md"}
+# Pages about what was: the search shows answers of today, not these words of another time beside them.
+NOT_SEARCHED: Final = ("CHANGELOG.md", "docs/adr/", "docs/seeds.md")
+NO_SEARCH: Final = "---\nsearch:\n  exclude: true\n---\n\n"
 ASSETS: Final = ("films", "pictures")  # Folders of `docs` with what pages show
 FILES: Final = "files"  # Where files of the repository to which pages link are put
 LINK: Final = re.compile(r"((?:\[[^\[\]]*)?\]\()([^()\s]+)(\))")
@@ -105,7 +108,8 @@ def stage(out: Path) -> None:
         text, linked = staged(path, (ROOT / path).read_text(encoding="utf-8"))
         files |= linked
         (out / "pages" / place).parent.mkdir(parents=True, exist_ok=True)
-        (out / "pages" / place).write_text(text, encoding="utf-8")
+        head = NO_SEARCH if path.startswith(NOT_SEARCHED) else ""
+        (out / "pages" / place).write_text(head + text, encoding="utf-8")
     for path in files:
         (out / "pages" / file_place(path)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, out / "pages" / file_place(path))

@@ -140,7 +140,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "languages": Benchmark(
         "Finding a message in other words",
         "How often the message that answers a question is among the first hits, in ten languages (quick: three). All of it: "
-        "[recall](recall.md#in-which-languages).",
+        "[recall](recall.md#languages).",
         (
             Measured("recall_at_1", "the first", "%", "recall_at_1", "plain full-text search"),
             Measured("recall_at_10", "among ten", "%", "recall_at_10", "the same"),

@@ -368,7 +368,7 @@ _STORED: Final = f"""\
 # What is stored
 
 Every table of the database, what it holds, how long, and what becomes of it when somebody uses `/forget`. {_MADE}
-[Where the database lies](operating.md#where-data-lies), and [how forgetting works](memory.md#forgetting).
+[Where the database lies](operating.md#where-data-is-stored-and-sent), and [how forgetting works](memory.md#forgetting).
 
 *Erased* means that the row is deleted, with SQLite also its bytes in the file, and that a search for it found nothing. With
 PostgreSQL the bytes go with the next vacuum.

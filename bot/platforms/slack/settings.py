@@ -168,8 +168,8 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: the client id, with which other workspaces install the app by a page of the bot's "
-            "(docs/slack.md, Distribute it); from the app's page, Basic Information. It needs COGENCY_SLACK_HTTP and "
-            "COGENCY_ACCOUNT_KEY, too."
+            "(docs/slack.md, Distribute the app); from the app's page, Basic Information. It needs COGENCY_SLACK_HTTP "
+            "and COGENCY_ACCOUNT_KEY, too."
         ),
     )
     """"": no other workspace can install the app."""
