@@ -16,8 +16,14 @@ COPY pyproject.toml README.md LICENSE ./
 COPY agent agent
 COPY bot bot
 COPY store store
+# image.txt locks what these two need; others are resolved at the build: --build-arg EXTRAS=mcp,otel,web
+ARG EXTRAS="mcp,otel"
 RUN uv pip install --python /opt/cogency --no-deps --no-build-isolation . \
+    && if [ "$EXTRAS" != "mcp,otel" ]; then \
+         uv pip install --python /opt/cogency --no-build-isolation ".[$EXTRAS]"; \
+       fi \
     && uv pip uninstall --python /opt/cogency hatchling editables \
+    && touch /opt/cogency/cogency-image \
     && /opt/cogency/bin/cogency --version
 
 FROM python:${PYTHON}-slim

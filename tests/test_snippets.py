@@ -370,7 +370,7 @@ def test_every_sentence_for_which_somebody_looks_up_a_remedy_is_one_that_the_bot
         "cogency backup",
         "cogency usage --dollars 3",
         "make nothing",
-        "pip install 'cogency-bot[nothing]'",
+        "uv tool install '.[nothing]'",
         "echo COGENCY_NOTHING=1 >> .env",
         "echo COGENCY_WEB=perhaps >> .env",
         "echo /nothing | cogency chat",

@@ -39,6 +39,7 @@ from bot.platforms.slack.options import (
 from bot.platforms.slack.settings import SLACK_APPS
 from bot.settings import parsers
 from bot.settings.declaration import needed
+from bot.settings.installation import command_for
 from bot.settings.sources import named_file
 from bot.tools.mcp.config import is_plain_loopback
 from bot.tools.settings import TOOL_POLICY
@@ -407,7 +408,7 @@ def no_traces(settings: Settings, find_module: Callable[[str], object]) -> str:
     `find_module`: finds a module by its name, or returns None.
     """
     if not all(map(find_module, ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"))):
-        return app_texts.OTEL_MISSING
+        return app_texts.OTEL_MISSING.format(command=command_for("otel"))
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((settings.opentelemetry[name].strip() for name in names if name in settings.opentelemetry), HTTP)
     return "" if protocol == HTTP else app_texts.OTEL_PROTOCOL.format(protocol=protocol)

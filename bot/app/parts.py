@@ -40,6 +40,7 @@ from bot.models.forms import read_checked_forms
 from bot.models.service import ModelService
 from bot.models.speech import open_transcriber
 from bot.models.switch import ModelSwitch
+from bot.settings.installation import command_for
 from bot.tools.accounts.settings import AccountSettings
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.mcp.config import AccountKind, McpServerConfig, is_plain_loopback
@@ -232,8 +233,8 @@ def tool_servers(
     configs, problems = found.configs if only is not None else (*own.servers, *found.configs), found.problems
     if configs and not can_connect():
         if own.servers:
-            raise SettingsError(app_texts.MCP_MISSING)
-        return (), (*problems, app_texts.PLUGINS_NEED_MCP)
+            raise SettingsError(app_texts.MCP_MISSING.format(command=command_for("mcp")))
+        return (), (*problems, app_texts.PLUGINS_NEED_MCP.format(command=command_for("mcp")))
     return configs, problems
 
 
@@ -304,7 +305,7 @@ def account_keys(settings: AccountSettings) -> "SealingKeys":
     if settings.key is not None and settings.key_file is not None:
         raise SettingsError(app_texts.ACCOUNT_KEY_TWICE)
     if find_spec("cryptography") is None:
-        raise SettingsError(app_texts.MCP_MISSING)
+        raise SettingsError(app_texts.MCP_MISSING.format(command=command_for("mcp")))
     sealing = import_module("bot.tools.accounts.sealing")
     if settings.key is not None:
         return sealing.SealingKeys(settings.key.reveal(), "COGENCY_ACCOUNT_KEY")

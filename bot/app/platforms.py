@@ -75,6 +75,7 @@ from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedules.checks import CheckRunner
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService
+from bot.settings.installation import command_for
 from bot.tools.approvals import ApprovalService
 from bot.tools.commands import ToolsService
 from bot.tools.questions import QuestionService
@@ -426,7 +427,7 @@ async def _serve_installed(
 ) -> None:
     """Serve Slack's apps, and the one that workspaces install themselves. Raises SettingsError without cryptography."""
     if find_spec("cryptography") is None:
-        raise SettingsError(app_texts.SLACK_DISTRIBUTION_MISSING)
+        raise SettingsError(app_texts.SLACK_DISTRIBUTION_MISSING.format(command=command_for("mcp")))
     from bot.platforms.slack.apps import serve_apps  # noqa: PLC0415 -- a bot without Slack does not load its libraries
     from bot.platforms.slack.installed import DistributedApp  # noqa: PLC0415 -- a bot without Slack does not load its libraries
 

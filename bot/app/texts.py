@@ -34,20 +34,15 @@ NO_MANIFEST = "No manifest can be made: {error}."
 # Tools
 
 OTEL_MISSING = (
-    "OpenTelemetry's variables name who is sent traces, for which the extra 'otel' is missing: run pip install "
-    "'cogency-bot[otel]' (from a checkout: pip install -e '.[otel]'), or set OTEL_TRACES_EXPORTER=none."
+    "OpenTelemetry's variables name a receiver of traces, which needs the extra 'otel', which is not installed. Run "
+    "{command}, or set OTEL_TRACES_EXPORTER=none."
 )
 OTEL_PROTOCOL = (
     "OpenTelemetry's variables ask for traces by {protocol}, and none are sent: they are by http/protobuf, which "
     "collectors take at port 4318."
 )
-PLUGINS_NEED_MCP = (
-    "servers of plug-ins are not started, because the extra 'mcp' is not installed: run pip install 'cogency-bot[mcp]'"
-)
-MCP_MISSING = (
-    "COGENCY_MCP needs the extra 'mcp', which is not installed: run pip install 'cogency-bot[mcp]' (from a checkout: "
-    "pip install -e '.[mcp]')."
-)
+PLUGINS_NEED_MCP = "servers of plug-ins are not started, because the extra 'mcp' is not installed. Run {command}"
+MCP_MISSING = "COGENCY_MCP needs the extra 'mcp', which is not installed. Run {command}"
 ACCOUNT_KEY_MISSING = (
     "{file} has servers at which each person signs in ({servers}): set COGENCY_ACCOUNT_KEY, with which their tokens "
     "are encrypted, to what `openssl rand -base64 32` writes, or COGENCY_ACCOUNT_KEY_FILE to a file that holds it."
@@ -120,8 +115,7 @@ SLACK_DISTRIBUTION_LACKS = (
     "SLACK_CLIENT_ID lets other workspaces install the app, which needs {lacking} (docs/slack.md, Distribute the app)."
 )
 SLACK_DISTRIBUTION_MISSING = (
-    "SLACK_CLIENT_ID needs the extra 'mcp', whose libraries encrypt tokens, and it is not installed: run pip install "
-    "'cogency-bot[mcp]' (from a checkout: pip install -e '.[mcp]')."
+    "SLACK_CLIENT_ID needs the extra 'mcp', whose libraries encrypt tokens, and it is not installed. Run {command}"
 )
 SLACK_DISTRIBUTION_ALONE = (
     "SLACK_CLIENT_ID and SLACK_BOT_TOKEN are both set: leave out SLACK_BOT_TOKEN, and install the app in your own "

@@ -9,6 +9,7 @@ from agent.providers import static_embeddings
 from bot.models import texts as models_texts
 from bot.models.choice import WITHOUT_SERVICES, named_choice
 from bot.models.settings import ModelSettings
+from bot.settings.installation import command_for
 
 # The model for embeddings. The HTTP client is imported only where the settings name one.
 
@@ -35,7 +36,7 @@ def open_embedder(
         if model != static_embeddings.MODEL:
             raise SettingsError(models_texts.NO_STATIC_EMBEDDINGS)
         if not has_static():
-            raise SettingsError(models_texts.STATIC_EMBEDDINGS_MISSING)
+            raise SettingsError(models_texts.STATIC_EMBEDDINGS_MISSING.format(command=command_for("meaning")))
         return static_embeddings.StaticEmbedder()
     if provider in WITHOUT_SERVICES:  # a key would not help
         raise SettingsError(models_texts.NO_EMBEDDINGS)

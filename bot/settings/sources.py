@@ -20,6 +20,7 @@ from dotenv.parser import parse_stream
 
 from agent.errors import SettingsError
 from bot.settings import texts as settings_texts
+from bot.settings.installation import command_for
 
 if sys.platform != "win32":
     import grp
@@ -154,7 +155,7 @@ def system_keychain(service: str, name: str) -> str | None:
         import keyring  # noqa: PLC0415 -- only needed for secrets in the keychain
         from keyring.errors import KeyringError  # noqa: PLC0415 -- only needed for secrets in the keychain
     except ImportError:
-        raise SettingsError(settings_texts.NO_KEYCHAIN.format(name=name)) from None
+        raise SettingsError(settings_texts.NO_KEYCHAIN.format(name=name, command=command_for("keychain"))) from None
     try:
         return keyring.get_password(service, name)
     except KeyringError:

@@ -13,7 +13,9 @@ CODE_FROM_A_REPOSITORY = (
     "`git rm --cached {dotenv}`."
 )
 FILE_UNREADABLE = "{setting} names {file}, which cannot be read: make it a text file in UTF-8 that you may read."
-NO_KEYCHAIN = "{name} is to come from the keychain, which needs `pip install keyring`."
+NO_KEYCHAIN = (
+    "{name} is to be read from the keychain, which needs the extra 'keychain', which is not installed. Run {command}"
+)
 NOT_IN_KEYCHAIN = "{name} is not in the keychain: `keyring set {service} {name}` puts it there."
 KEYCHAIN_CLOSED = "{name} cannot be read from the keychain: unlock it, or set the value itself."
 FILE_EMPTY = "{setting} names {file}, which is empty: write the secret into it."
@@ -34,5 +36,5 @@ EXAMPLE_HEAD = (
     "OPENAI_API_KEY_FILE=/run/secrets/openai\n"
     "# names it, as Docker, Kubernetes and systemd hand secrets over. OPENAI_API_KEY=keyring takes it from the "
     "system's keychain, once\n"
-    "# `pip install keyring` and `keyring set cogency OPENAI_API_KEY` were run.\n"
+    "# the extra `keychain` is installed and `keyring set cogency OPENAI_API_KEY` was run.\n"
 )

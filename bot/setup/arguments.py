@@ -15,9 +15,10 @@ from bot.chat.output import complain, write_out
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import EVERYTHING, SlackFeature
 from bot.platforms.slack.settings import parse_command_prefix, slack_app
+from bot.settings.installation import DISTRIBUTION
 from bot.settings.parsers import one_of, whole
 from bot.setup import texts as setup_texts
-from bot.setup.shared_modules import DISTRIBUTION, shared_modules
+from bot.setup.shared_modules import shared_modules
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)

@@ -58,6 +58,7 @@ from bot.models.embedding import open_embedder
 from bot.models.forms import MEASURED, UNCHECKED, Passed, read_checked_forms, store_passed
 from bot.models.speech import open_transcriber
 from bot.operators.service import LINK_LASTS, SESSION_IDLE, OperatorLinks
+from bot.settings.installation import command_for
 from bot.setup import texts as setup_texts
 from bot.setup.diagnosis import (
     Check,
@@ -475,7 +476,10 @@ def _plugins(settings: Settings) -> list[Finding]:
 
 def file_findings(*, office: bool) -> list[Finding]:
     """Check the readers of attached files; no finding if all are installed. `office`: the extra for office files is."""
-    return [] if office else [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, setup_texts.OFFICE_REMEDY)]
+    if office:
+        return []
+    remedy = setup_texts.OFFICE_REMEDY.format(command=command_for("office"))
+    return [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, remedy)]
 
 
 async def _database(settings: Settings) -> list[Finding]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from bot.settings.installation import DISTRIBUTION
 from bot.setup import texts as setup_texts
 
-DISTRIBUTION: Final = "cogency-bot"
 PACKAGES: Final = ("agent", "bot", "store")
 
 

@@ -96,7 +96,7 @@ PLUGIN_REMEDY = "`cogency plugins check` shows it with its lines."
 OFFICE_MISSING = (
     "docx, xlsx, pptx, epub and long HTML files cannot be read, because the extra 'office' is not installed"
 )
-OFFICE_REMEDY = "Run pip install 'cogency-bot[office]' (from a checkout: pip install -e '.[office]')."
+OFFICE_REMEDY = "Run {command}"
 PEOPLE_SIGN_IN = "{sentence}; each person signs in by `/tools`, {how}"
 ISSUER_MISSING = "{server} decides which sign-in service gets the `client_secret` of its entry"
 NAME_ISSUER = (
@@ -199,7 +199,7 @@ On "Basic Information", below "App-Level Tokens": "Generate Token and Scopes", a
 INIT_SLACK_INSTALL = """
 On the page "Install App": "Install to …", "Allow". Copy the "Bot User OAuth Token" that begins with xoxb-."""
 MODULES_SHARED = "another package here, {others}, has modules of the same names ({modules}): one overwrites the other"
-MODULES_APART = "Install Cogency in an environment of its own: `uv tool install cogency-bot`."
+MODULES_APART = "Install Cogency in an environment of its own: run `uv tool install .` in a clone."
 INIT_NO_NUMBER = "There is no {number}: a number from 1 to {most}."
 INIT_YES_OR_NO = "Please answer y or n."
 INIT_KEEP = "It is set up for {where} already: shall that stay as it is (y or n)?"

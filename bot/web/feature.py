@@ -14,6 +14,7 @@ from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import ReadLink
 from bot.chat.core import Core
 from bot.chat.feature import Feature
+from bot.settings.installation import command_for
 from bot.web import texts as web_texts
 from bot.web.settings import WebSettings
 
@@ -34,7 +35,7 @@ def web_tools(settings: WebSettings, timeout_s: float, clock: Clock) -> tuple[To
     """Return the web tools that are switched on. Raises SettingsError if a library for them is missing."""
     tools, engine = list[Tool](), search_engine(settings)
     if settings.reads_pages and missing("web"):
-        raise SettingsError(web_texts.WEB_MISSING)
+        raise SettingsError(web_texts.WEB_MISSING.format(command=command_for("web")))
     if not (settings.reads_pages or engine):
         return ()
     from bot.web.fetch_tool import open_web_fetch  # noqa: PLC0415 -- only who uses the web loads it
@@ -75,7 +76,7 @@ def search_engine(settings: WebSettings) -> "SearchEngine | None":
             return Searxng(address)
         case "ddgs", backends:
             if find_spec("ddgs") is None:
-                raise SettingsError(web_texts.DDGS_MISSING)
+                raise SettingsError(web_texts.DDGS_MISSING.format(command=command_for("ddgs")))
             return Ddgs(backends) if backends else Ddgs()
         case name, _:
             if (key := keys[name]) is None:

@@ -17,13 +17,9 @@ SEARCH_SPENT = "what the key of the search engine may ask is used up: the operat
 SEARCH_ODD = (
     "{name} answers with something else than results ({status}): the operator has to look at COGENCY_WEB_SEARCH"
 )
-WEB_MISSING = (
-    "COGENCY_WEB=on needs the extra 'web', which is not installed: run pip install 'cogency-bot[web]' "
-    "(from a checkout: pip install -e '.[web]'), or take the setting out."
-)
+WEB_MISSING = "COGENCY_WEB=on needs the extra 'web', which is not installed. Run {command}, or remove the setting."
 DDGS_MISSING = (
-    "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed: run pip install 'cogency-bot[ddgs]' "
-    "(from a checkout: pip install -e '.[ddgs]'), or name another engine."
+    "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed. Run {command}, or name another engine."
 )
 SEARCH_KEY_MISSING = "COGENCY_WEB_SEARCH={engine} needs {key}: set it in the environment or in .env."
 WEB_AGENT = "Cogency/{version} (an assistant that reads a page when somebody asks it to)"

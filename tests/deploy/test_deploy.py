@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from bot.app.settings import load_settings, setting_names
+from bot.settings.installation import IMAGE_EXTRAS, IMAGE_MARKER
 from deploy.release import notes_of
 from store.migrations import HEAD, RELEASES
 
@@ -224,3 +225,16 @@ def test_the_locks_of_tools_have_a_hash_for_each_version() -> None:
         packages = re.findall(r"^[\w.-]+==\S+.*?(?=^[\w.-]+==|\Z)", text, re.MULTILINE | re.DOTALL)
         assert packages
         assert all("--hash=sha256:" in package for package in packages), name
+
+
+def test_the_image_says_of_itself_that_it_is_one() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"touch /opt/cogency/{IMAGE_MARKER} " in dockerfile
+    assert f'ARG EXTRAS="{",".join(IMAGE_EXTRAS)}"\n' in dockerfile
+
+
+def test_nothing_says_that_the_package_is_on_a_registry() -> None:
+    """It is on none yet: a newcomer would find nothing, or somebody else's package."""
+    said = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *DEPLOY.iterdir(), *(ROOT / "bot").rglob("texts.py")]
+    named = re.compile(r"(?:uv tool|pipx?) install [\"']?cogency-bot")
+    assert [file.name for file in said if file.is_file() and named.search(file.read_text(encoding="utf-8"))] == []

@@ -43,8 +43,8 @@ def test_traces_are_sent_where_opentelemetrys_own_variables_say_so(variables: di
 @pytest.mark.parametrize(
     ("missing", "variables", "said"),
     [
-        ("opentelemetry.sdk", {}, "pip install 'cogency-bot[otel]'"),
-        ("opentelemetry.exporter", {}, "pip install 'cogency-bot[otel]'"),
+        ("opentelemetry.sdk", {}, "install -e '"),
+        ("opentelemetry.exporter", {}, "install -e '"),
         ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "ask for traces by grpc"),
         ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, ""),
         ("", {}, ""),

@@ -12,6 +12,7 @@ from agent.machine import CLOCK
 from bot.app.settings import Settings, load_settings
 from bot.chat.attachments.reader import missing
 from bot.chat.findings import SKEW, Finding, Level, clock_finding, finding_lines, healthy, one_clock
+from bot.settings.installation import command_for
 from bot.setup.diagnosis import Check, run_checks
 from bot.setup.operator import SERVERS_S, checks, examine, file_findings, migrate
 from store.engine import open_store
@@ -185,4 +186,4 @@ def test_what_to_install_for_office_files_is_said_where_it_is_not_there() -> Non
     assert file_findings(office=not missing("office")) == []  # for the tests it is
     (found,) = file_findings(office=False)
     assert found.level is Level.NOTE
-    assert "pip install 'cogency-bot[office]'" in found.remedy
+    assert found.remedy == f"Run {command_for('office')}"
