@@ -69,11 +69,10 @@ from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
-from bot.chat.turns.turn_config import AgentConfig
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.policies import PolicyService
 from store.engine import Store, open_store
-from tests.fakes.fixed_config import always, with_persona
+from tests.fakes.fixed_config import with_persona
 
 PAIRS = Path(__file__).parent / "data" / "supersession_pairs.tsv"
 NATURAL_CHANGES = PAIRS.with_name("natural_changes.tsv")
@@ -142,25 +141,23 @@ class Bench:
     """The parts that all timelines share."""
 
     store: Store
-    mind: AgentConfig
+    composer: ContextComposer
+    tools: Toolbox
     clock: TimelineClock
 
     def world(self, timeline: Timeline, name: str, learns: "Extractor | LearningModel") -> "World":
         """Start a timeline with a person of its own. `learns`: the model of learning, by `name`."""
-        return World(self.store, timeline, name, self.mind, learns, self.clock)
+        return World(self.store, timeline, name, self.composer, self.tools, learns, self.clock)
 
 
 @asynccontextmanager
 async def open_bench() -> AsyncGenerator[Bench]:
     store = await open_store("sqlite://")
     try:
-        mind = AgentConfig(
-            provider=always(ScriptedProvider([])),
-            persona=with_persona(),
-            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
-            context=ContextConfig(lambda: "harbour", recollect=partial(recollect, store.memories, store.conversations)),
-        )
-        yield Bench(store, mind, TimelineClock())
+        recollects = partial(recollect, store.memories, store.conversations)
+        composer = ContextComposer(ContextConfig(lambda: "harbour", recollect=recollects), store.knowledge)
+        tools = Toolbox([RecallTool(store.memories), RememberTool(store.facts)])
+        yield Bench(store, composer, tools, TimelineClock())
     finally:
         await store.close()
 
@@ -172,7 +169,8 @@ class World:
     store: Store
     timeline: Timeline
     name: str
-    mind: AgentConfig
+    composer: ContextComposer
+    tools: Toolbox
     learns: Extractor | LearningModel
     clock: TimelineClock
     count: int = 0
@@ -280,10 +278,9 @@ class World:
         claim = await self.store.ledger.claim(Claiming("benchmark", now, LEASE))
         if claim is None:
             raise RuntimeError("the ledger gives no turn")
-        registry = self.mind.tools.registry(asker_of(claim.incoming))
-        composer = ContextComposer(self.mind.context, self.store.knowledge)
-        persona = await self.mind.persona(claim.incoming)
-        context, _ = await composer.compose(claim, persona, registry, frozenset(), Capabilities())
+        registry = self.tools.registry(asker_of(claim.incoming))
+        persona = await with_persona()(claim.incoming)
+        context, _ = await self.composer.compose(claim, persona, registry, frozenset(), Capabilities())
         return claim, context
 
 

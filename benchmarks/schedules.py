@@ -24,7 +24,7 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from agent.context_composer import ContextConfig
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
@@ -43,21 +42,18 @@ from agent.providers.scripted import ScriptedProvider
 from agent.schedules.definitions import Admitted, NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
 from agent.schedules.ids import occurrence_id
 from agent.schedules.port import Schedules
-from agent.toolbox.registry import Toolbox
 from agent.turn_records import Claiming, Closing
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyEnd
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import Scheduler, schedule_kinds
 from store.databases.database import LocalNotifier
 from store.engine import Store, open_store
-from tests.fakes.fixed_config import always, with_persona
 from tests.fakes.incoming import dm
 from tests.fakes.postgresql import running_postgres
+from tests.fakes.runners import runner_on
 from tests.fakes.surface import FakeSurface
 
 ZONES: Final = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo")
@@ -426,14 +422,10 @@ class Minute:
         return _Told(self, int(incoming.conversation.rpartition(" ")[2]))
 
     def turns(self) -> TurnWorker:
-        mind = AgentConfig(
-            provider=always(ScriptedProvider([])),
-            persona=with_persona(),
-            tools=Toolbox([]),
-            context=ContextConfig(lambda: "bench"),
-            features=[Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(self.store.schedules)))],
+        kinds = schedule_kinds(ScheduleReporter(self.store.schedules))
+        runner = replace(
+            runner_on(self.store, ScriptedProvider([]), self.clock), features=[Feature(name="schedules", kinds=kinds)]
         )
-        runner = TurnRunner(mind, self.store.ledger, self.store.knowledge, self.clock)
         owner = f"owner {id(runner)}"
         limits = TurnWorkerLimits(per_person=None)
         return TurnWorker(self.store.ledger, runner, self.surface, LocalNotifier(), self.clock, owner, limits)

@@ -28,18 +28,16 @@ from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.statements import Statement, read_statement
 from agent.ports.model import Capabilities
-from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import asker_of
-from bot.chat.turns.turn_config import AgentConfig
 from store.engine import Store
 from store.memory import fact_index
 from store.memory.fact_index import fact_term
 from store.memory_tables import fact
-from tests.fakes.fixed_config import always, with_persona
+from tests.fakes.fixed_config import with_persona
 
 Ticking = Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]
 LEASE = timedelta(hours=1)
@@ -124,12 +122,10 @@ class Asking:
         self._now = now
         self._count = 0
         self._composing = asyncio.Semaphore(1)
-        self._mind = AgentConfig(
-            provider=always(ScriptedProvider([])),
-            persona=with_persona(),
-            tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
-            context=ContextConfig(lambda: "kestrel", recollect=partial(recollect, store.memories, store.conversations)),
-        )
+        self._tools = Toolbox([RecallTool(store.memories), RememberTool(store.facts)])
+        self._persona = with_persona()
+        self._plain = ContextConfig(lambda: "kestrel")
+        self._recollecting = replace(self._plain, recollect=partial(recollect, store.memories, store.conversations))
 
     async def people(self, name: str, many_people: int, facts: int) -> list[str]:
         people = [f"{name}{number}" for number in range(many_people)]
@@ -143,15 +139,15 @@ class Asking:
         self._count += 1
         claim = await self._claimed(person, self._count)
         begun = time.perf_counter()
-        context = await self._context(replace(self._mind, context=replace(self._mind.context, recollect=None)), claim)
+        context = await self._context(self._plain, claim)
         took = 1000 * (time.perf_counter() - begun)
         await self._answered(claim, context.fact_ids)
         return took
 
-    async def _context(self, mind: AgentConfig, claim: Claim) -> Context:
-        composer = ContextComposer(mind.context, self._store.knowledge, self._composing)
-        registry = mind.tools.registry(asker_of(claim.incoming))
-        persona = await mind.persona(claim.incoming)
+    async def _context(self, config: ContextConfig, claim: Claim) -> Context:
+        composer = ContextComposer(config, self._store.knowledge, self._composing)
+        registry = self._tools.registry(asker_of(claim.incoming))
+        persona = await self._persona(claim.incoming)
         context, _ = await composer.compose(claim, persona, registry, frozenset(GROUPS), Capabilities())
         return context
 
@@ -177,7 +173,7 @@ class Asking:
 
         async def one(of: Sequence[Claim]) -> None:
             for claim in of:
-                await self._context(self._mind, claim)
+                await self._context(self._recollecting, claim)
 
         await asyncio.gather(*(one(claims[n * EACH : (n + 1) * EACH]) for n in range(len(people))))
         for claim in claims:

@@ -30,14 +30,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent.context_composer import ContextConfig
 from agent.incoming import Incoming, Person
 from agent.machine import CLOCK
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message
-from agent.ports.model import Provider
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
-from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
 from benchmarks import hostile, turn_facts
@@ -45,14 +42,12 @@ from benchmarks.report import print_report, read_options
 from bot.chat.logs import LogForm, log_to
 from bot.chat.reply.surface import Limits, Surface
 from bot.chat.telemetry import SILENT, Telemetry
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.operators.metrics import Metrics
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.fixed_config import always, with_persona
 from tests.fakes.postgresql import running_postgres
+from tests.fakes.runners import runner_on
 from tests.fakes.surface import FakeSurface
 
 BOUND_S = 120.0
@@ -110,20 +105,11 @@ class Bench:
 
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
-        mind = replace(_mind(model, store), telemetry=self.telemetry)
-        runner = TurnRunner(mind, store.ledger, store.knowledge, self.clock)
+        tools = RecallTool(store.memories), RememberTool(store.facts)
+        runner = replace(runner_on(store, model, self.clock, *tools), telemetry=self.telemetry)
         turns = TurnWorker(store.ledger, runner, self.surface, store.notifier, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns
-
-
-def _mind(model: Provider, store: Store) -> AgentConfig:
-    return AgentConfig(
-        provider=always(model),
-        persona=with_persona(),
-        tools=Toolbox([RecallTool(store.memories), RememberTool(store.facts)]),
-        context=ContextConfig(lambda: "bench"),
-    )
 
 
 async def intake_ms(store: Store, rounds: int) -> list[float]:

@@ -41,7 +41,7 @@ from bot.app.from_settings import (
 from bot.app.host import BotHost
 from bot.app.opened import Opened, open_parts
 from bot.app.settings import Settings
-from bot.app.turns import answering, open_turns
+from bot.app.turns import open_turns, turn_runner
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import AdmissionControl, RateCounter
 from bot.chat.access.readers import Readers
@@ -310,12 +310,12 @@ def _host(
         telemetry=telemetry,
     )
     every = features(settings, core, opened, ambient)
-    config = answering(settings, core, opened, every, model_service, questions, [connections])
+    runner = turn_runner(settings, core, opened, every, model_service, questions, [connections])
     slots, lease = settings.turns.max_running, timedelta(seconds=settings.turns.lease_s)
     limits = TurnWorkerLimits(
         slots, settings.turns.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease
     )
-    turns = open_turns(store, config, connections.surface_for, limits, connections.sources)
+    turns = open_turns(store, runner, connections.surface_for, limits, connections.sources)
     learner = every.memory.learner
     forgetting = replace(
         parts.forget_service(settings, store, turns, learner, connections.sources, _revoke(opened)),
@@ -324,7 +324,7 @@ def _host(
     )
     memories = replace(parts.memory_service(store, readers.audiences), operates=access.is_operator)
     schedules = ScheduleService(store.schedules, store.preferences, parts.CLOCK, access.is_operator)
-    approvals = ApprovalService(config.tools, opened.policy, parts.CLOCK, turns.wake)
+    approvals = ApprovalService(runner.tools.toolbox, opened.policy, parts.CLOCK, turns.wake)
     tools = ToolsService(approvals, questions, opened.servers, access.is_operator)
     knowledge = replace(
         parts.knowledge_service(settings, store, reader, readers.audiences), operates=access.is_operator
@@ -518,11 +518,11 @@ async def open_terminal(
             tool_timeout_s=settings.tools.timeout_s,
         )
         every = features(settings, core, opened, stays=stays)
-        config = answering(settings, core, opened, every, service, questions)
+        runner = turn_runner(settings, core, opened, every, service, questions)
         lease = timedelta(seconds=settings.turns.lease_s)
         limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
-        turns = open_turns(store, config, surfaces, limits, lambda: frozenset({source}))
-        tool_service = ApprovalService(config.tools, opened.policy, parts.CLOCK, turns.wake)
+        turns = open_turns(store, runner, surfaces, limits, lambda: frozenset({source}))
+        tool_service = ApprovalService(runner.tools.toolbox, opened.policy, parts.CLOCK, turns.wake)
         look = CheckRunner(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest
         scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         deleted = set[str]()

@@ -23,7 +23,8 @@ from bot.chat.reply.surface import Surface
 from bot.chat.telemetry import SILENT, TimedMemories
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.settings import WhileBusy
-from bot.chat.turns.turn_config import NO_GROUPS, AgentConfig
+from bot.chat.turns.tool_use import ToolUse
+from bot.chat.turns.turn_ports import NO_GROUPS
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.models.service import ModelService
 from bot.tools.questions import QuestionService
@@ -46,7 +47,7 @@ def toolbox(
     )
 
 
-def answering(
+def turn_runner(
     settings: Settings,
     core: Core,
     opened: Opened,
@@ -54,16 +55,19 @@ def answering(
     models: ModelService,
     questions: QuestionService,
     platforms: Sequence[ToolSource] = (),
-) -> AgentConfig:
-    """Return how turns are answered. `questions`: where tools ask people something. `platforms`: the tools that read
+) -> TurnRunner:
+    """Return what answers turns. `questions`: where tools ask people something. `platforms`: the tools that read
     platforms. Raises SettingsError if the operator's tools cannot be loaded.
     """
     store, telemetry = opened.store, core.telemetry
     memories = store.memories if telemetry is SILENT else TimedMemories(store.memories, core.clock, telemetry)
-    return AgentConfig(
+    return TurnRunner(
+        ledger=store.ledger,
+        knowledge=store.knowledge,
+        clock=core.clock,
         provider=models.provider,
         persona=persona_of(settings),
-        tools=toolbox(settings, opened, features.all, platforms),
+        tools=ToolUse(toolbox(settings, opened, features.all, platforms), opened.policy, store.audit, questions),
         context=ContextConfig(
             fresh_word,
             TurnLimits(max_iterations=settings.turns.max_iterations),
@@ -75,9 +79,6 @@ def answering(
         joins=settings.turns.while_busy is WhileBusy.JOIN,
         summarises=True,
         telemetry=telemetry,
-        questions=questions,
-        policy=opened.policy,
-        audit=store.audit,
         budgets=core.budgets,
         channel_rules=ChannelEffects(store.preferences),
         readers=NO_GROUPS if core.readers is None else core.readers,
@@ -90,13 +91,12 @@ def answering(
 
 def open_turns(
     store: Store,
-    answering: AgentConfig,
+    runner: TurnRunner,
     surface_for: Callable[[Incoming], Surface],
     limits: TurnWorkerLimits,
     sources: Callable[[], frozenset[str]],
 ) -> TurnWorker:
-    runner = TurnRunner(answering, store.ledger, store.knowledge, CLOCK)
-    asking = answering.questions
+    asking = runner.tools.questions
     return TurnWorker(
         store.ledger,
         runner,

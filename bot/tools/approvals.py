@@ -261,7 +261,7 @@ def _person_id(word: str, asker: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class ApprovalPolicy:
-    """Implements `agent.toolbox.registry.ToolPolicy` and `bot.chat.turns.turn_config.TurnPolicy`."""
+    """Implements `agent.toolbox.registry.ToolPolicy` and `bot.chat.turns.tool_use.TurnPolicy`."""
 
     consents: Consents
     clock: Clock

@@ -6,19 +6,16 @@ from dataclasses import dataclass, field, replace
 from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.providers.scripted import ScriptedProvider
-from agent.toolbox.registry import Toolbox
 from bot.chat.feature import Feature
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import Learner
 from bot.memory.notices import FirstNotice
 from bot.memory.pauses import LearningPauses, LearningSchedule
 from store.databases.database import LocalNotifier
 from store.engine import Store
-from tests.fakes.fixed_config import WORDED, always, with_persona
+from tests.fakes.runners import runner_on
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -45,15 +42,11 @@ class ToldTurns:
             ForegroundPriority(),
         )
         self.pauses = LearningPauses(store.preferences, store.profiles, self.clock)
-        config = AgentConfig(
-            provider=always(model),
-            persona=with_persona(),
-            tools=Toolbox([]),
-            context=WORDED,
+        runner = replace(
+            runner_on(store, model, self.clock),
             learning=LearningSchedule(learner, self.pauses),
             features=[Feature(name="memory", notes=[FirstNotice(store.preferences, lambda: True)])],
         )
-        runner = TurnRunner(config, store.ledger, store.knowledge, self.clock)
         limits = TurnWorkerLimits(sweep_s=0.01)
         self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, self.owner, limits)
 

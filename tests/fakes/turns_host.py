@@ -26,8 +26,7 @@ from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.feature import Feature
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.forgetting.notices import EditedNotice
 from bot.memory.notices import WithheldNotice
@@ -37,8 +36,9 @@ from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.questions import QuestionService
 from store.databases.database import LocalNotifier
-from tests.fakes.fixed_config import WORDED, always
+from tests.fakes.fixed_config import WORDED
 from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory
 
 _owners = count(1)
@@ -85,13 +85,11 @@ def turns_host(
     async def usual(_: Incoming) -> Persona:
         return Persona("You are a bot.", "Answer in English.")
 
-    config = AgentConfig(
-        provider=always(model),
+    runner = replace(
+        runner_on(store, model, clock),
         persona=usual,
         channel_rules=ChannelEffects(store.preferences),
-        tools=toolbox,
-        policy=policy,
-        audit=store.audit,
+        tools=ToolUse(toolbox, policy, store.audit, questions),
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
         features=[
@@ -101,10 +99,8 @@ def turns_host(
             Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer)),
             ambient.feature,
         ],
-        questions=questions,
         files=reader,
     )
-    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     owner = f"process {next(_owners)}"
     turns = TurnWorker(
         store.ledger,

@@ -21,16 +21,17 @@ from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import Surface
 from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from store.engine import Store, open_store
-from tests.fakes.fixed_config import WORDED, always, with_persona
+from tests.fakes.fixed_config import with_persona
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.new_database import new_database
+from tests.fakes.runners import runner_on
 
 
 @dataclass(frozen=True)
@@ -49,26 +50,22 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def turns_on(store: Store, config: AgentConfig, surface_for: Callable[[Incoming], Surface], clock: Clock) -> TurnWorker:
-    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
+def turns_on(store: Store, runner: TurnRunner, surface_for: Callable[[Incoming], Surface]) -> TurnWorker:
     limits = TurnWorkerLimits(sweep_s=0.05, lease=timedelta(minutes=5))  # a busy machine lets nobody take over a turn
-    return TurnWorker(store.ledger, runner, surface_for, store.notifier, clock, owner="flow", limits=limits)
+    return TurnWorker(store.ledger, runner, surface_for, store.notifier, runner.clock, owner="flow", limits=limits)
 
 
-def mind_of(store: Store, model: Provider, *sources: ToolSource) -> AgentConfig:
-    return AgentConfig(
-        provider=always(model),
+def flow_runner(store: Store, model: Provider, clock: Clock, *sources: ToolSource) -> TurnRunner:
+    tools = [
+        RecallTool(store.memories, documents=store.documents),
+        RememberTool(store.facts),
+        ScheduleTool(store.schedules),
+        SchedulesTool(store.schedules),
+    ]
+    return replace(
+        runner_on(store, model, clock),
         persona=with_persona("You are a bot.", "Answer in the person's language."),
-        tools=Toolbox(
-            [
-                RecallTool(store.memories, documents=store.documents),
-                RememberTool(store.facts),
-                ScheduleTool(store.schedules),
-                SchedulesTool(store.schedules),
-            ],
-            sources,
-        ),
-        context=WORDED,
+        tools=ToolUse(Toolbox(tools, sources)),
     )
 
 
@@ -78,7 +75,7 @@ async def live_bot(
 ) -> AsyncGenerator[LiveBot, None]:
     """A bot on a database in `folder`, answering until the block ends."""
     async with opened(await database_in(folder)) as store:
-        turns = turns_on(store, mind_of(store, model), surface_for, clock)
+        turns = turns_on(store, flow_runner(store, model, clock), surface_for)
         async with turns.serving():
             yield LiveBot(turns, store)
 
@@ -106,8 +103,9 @@ async def serving_host(
         Feature(name="memory", notes=[kept, withheld]),
         Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules)), notes=[scheduled]),
     ]
-    config = replace(mind_of(store, model, connections), readers=connections.readers, features=features)
-    host = host_on(store, turns_on(store, config, connections.surface_for, clock), connections, clock)
+    runner = flow_runner(store, model, clock, connections)
+    runner = replace(runner, readers=connections.readers, features=features)
+    host = host_on(store, turns_on(store, runner, connections.surface_for), connections, clock)
     async with host.turns.serving():
         yield host
 

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -25,16 +25,13 @@ from agent.ports.ledger import Ledger
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.toolbox.registry import Toolbox
 from agent.turn import JUST_ARRIVED
 from agent.turn_records import Accepted, Claim, Claiming, Closing, Load, Waiting
 from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyEnd
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.engine import open_store
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import said
+from tests.fakes.runners import runner_on
 from tests.patience import PATIENCE_S
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
@@ -265,20 +262,13 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     """
     steps = Steps(die_at)
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
-    tools = Toolbox([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
+    tools = [DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")]
     model = DyingModel(ScriptedProvider(script), steps)
-    config = AgentConfig(
-        provider=always(model),
-        persona=with_persona(),
-        tools=tools,
-        context=WORDED,
-        joins=joins,
-    )
     surface = DyingSurface(folder / "shown", steps)
     ledger = DyingLedger(store.ledger, steps)
     turns = TurnWorker(
         ledger,
-        TurnRunner(config, ledger, store.knowledge, CLOCK),
+        replace(runner_on(store, model, CLOCK, *tools), ledger=ledger, joins=joins),
         lambda _: surface,
         store.notifier,
         CLOCK,

@@ -5,6 +5,7 @@ Below: the adapters, the store, the real host, what is due; a model that types s
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,10 @@ from pathlib import Path
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
-from agent.toolbox.registry import Toolbox
 from agent.tools.schedule import BackgroundTool
 from bot.chat.connections import serve_all
 from bot.chat.feature import Feature
 from bot.chat.host import Host
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve as serve_discord
@@ -33,9 +31,9 @@ from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import EDIT_INTERVAL_S, SERVERS_S
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.long_work import CountingTool, Worker
+from tests.fakes.runners import runner_on
 from tests.fakes.schedules import doing
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
@@ -83,14 +81,12 @@ async def _main(
     model = ScriptedProvider(worker if works else (lambda _: typed(ANSWER)), sleep=clock.sleep)
     connections = connections_of(store, clock)
     longer = LongWork(store.schedules, connections.schedules, clock)
-    config = AgentConfig(
-        provider=always(model),
-        persona=with_persona(),
-        tools=Toolbox([BackgroundTool(store.schedules), tool] if works else []),
-        context=WORDED,
-        features=[Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer))],
+    tools = [BackgroundTool(store.schedules), tool] if works else []
+    kinds = schedule_kinds(ScheduleReporter(store.schedules), longer)
+    runner = replace(
+        runner_on(store, model, clock, *tools),
+        features=[Feature(name="schedules", kinds=kinds)],
     )
-    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
     limits, owner = TurnWorkerLimits(sweep_s=0.05), clock.now().isoformat()
     turns = TurnWorker(store.ledger, runner, connections.surface_for, store.notifier, clock, owner, limits)
     host = host_on(store, turns, connections, clock)

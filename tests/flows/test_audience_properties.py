@@ -42,7 +42,6 @@ from agent.memory.profile import LEARNING
 from agent.messages import JsonObject, Keep, Message, Role
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
-from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claiming
@@ -52,17 +51,16 @@ from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
 from bot.chat.notes import EndedTurn
 from bot.chat.reply.live import LiveReply
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.memory.learning import Learner
 from bot.memory.pauses import LearningSchedule
 from store.engine import Store, open_store
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
+from tests.fakes.fixed_config import WORDED
 from tests.fakes.incoming import LEASE
 from tests.fakes.membership import FakeMembership
 from tests.fakes.new_database import new_database, open_new
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 
@@ -160,16 +158,10 @@ class Town:
             self.clock,
             ForegroundPriority(),
         )
-        config = AgentConfig(
-            provider=always(self.model),
-            persona=with_persona("You are a bot.", ""),
-            tools=Toolbox(
-                [
-                    RecallTool(store.memories, documents=store.documents),
-                    RememberTool(store.facts),
-                    Look(lambda: self.brought),
-                ]
-            ),
+        recall = RecallTool(store.memories, documents=store.documents)
+        tools = (recall, RememberTool(store.facts), Look(lambda: self.brought))
+        self.runner = replace(
+            runner_on(store, self.model, self.clock, *tools),
             context=replace(
                 WORDED,
                 budget=ContextBudget(history=self.history),
@@ -178,7 +170,6 @@ class Town:
             learning=LearningSchedule(self.learner),
             readers=self.readers,
         )
-        self.runner = TurnRunner(config, store.ledger, store.knowledge, self.clock)
 
     def answer(self, messages: Sequence[Message]) -> str:
         seen = " ".join(sorted(secrets(messages)))

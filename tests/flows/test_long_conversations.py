@@ -9,20 +9,17 @@ from sqlalchemy import Connection, insert, update
 from agent.messages import estimate_tokens
 from agent.providers.scripted import ScriptedProvider
 from agent.state import SituationSummary
-from agent.toolbox.registry import Toolbox
 from agent.turn_records import Claiming
 from bot.chat.notes import EndedTurn
 from bot.chat.reply.live import LiveReply
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from store import row_mapping
 from store.engine import Store
 from store.message_tables import conversation, message
 from store.turn_tables import turn
 from tests.fakes.clock import FakeClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.new_database import open_new
+from tests.fakes.runners import runner_on
 from tests.fakes.surface import FakeSurface
 
 pytestmark = pytest.mark.slow
@@ -62,13 +59,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     first = await store.ledger.claim(Claiming("w", START, LEASE))
     assert first is not None
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
-    config = AgentConfig(
-        always(model),
-        with_persona("A bot.", "Answer."),
-        Toolbox([]),
-        WORDED,
-    )
-    runner = TurnRunner(config, store.ledger, store.knowledge, clock)
+    runner = runner_on(store, model, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
         ended = await runner.run(first, live, lambda: False)
         assert isinstance(ended, EndedTurn)

@@ -34,7 +34,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import limited
 from tests.fakes.slack_things import BOT_USER
 from tests.fakes.surface import FakeSurface
-from tests.flows.bot import database_in, mind_of, opened, turns_on
+from tests.flows.bot import database_in, flow_runner, opened, turns_on
 from tests.flows.test_service import by_model, on_discord, on_slack, service
 from tests.patience import PATIENCE_S, until
 
@@ -163,7 +163,7 @@ async def test_what_waits_is_lost_or_fails_is_counted(tmp_path: Path) -> None:
     model = ScriptedProvider([["Half ", Until(gate.wait), "of it."], "All of it.", "Then."])
     async with opened(await database_in(tmp_path)) as opened_store:
         store = with_telemetry(opened_store, metrics)
-        turns = turns_on(store, replace(mind_of(store, model), telemetry=metrics), lambda _: surface, clock)
+        turns = turns_on(store, replace(flow_runner(store, model, clock), telemetry=metrics), lambda _: surface)
         async with turns.serving():
             asking = asyncio.create_task(turns.ask(replace(said("where is it?"), time=clock.now())))
             await until(lambda: now("turns_running") == 1 and now("first_text_seconds_count", platform="test") == 1)

@@ -39,8 +39,7 @@ from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.web.fetch_tool import WebFetchTool, page_cache
@@ -49,8 +48,8 @@ from bot.web.guard import WebGuard
 from bot.web.page_text import PageReader
 from store.databases.database import LocalNotifier
 from tests.fakes.fast_clock import MovedClock
-from tests.fakes.fixed_config import always
 from tests.fakes.hosts import connections_of, host_on, patient_reader
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory
 from tests.fakes.turns_host import AT_ONCE
 from tests.fakes.web_world import WebWorld
@@ -245,12 +244,12 @@ class Bot:
         if off is Mechanism.TAKEN_NAME:
             core, sources = [tool for tool in core if tool.name != self.attempt.text], [other, own]
         everywhere = off is Mechanism.MEMBERSHIP
-        config = AgentConfig(
-            provider=always(self.model),
+        runner = replace(
+            runner_on(store, self.model, self.clock),
+            knowledge=knowledge,
             persona=self._persona,
             channel_rules=ChannelEffects(store.preferences),
-            tools=Toolbox(core, sources, policy, frozenset(ToolEffect)),
-            policy=policy,
+            tools=ToolUse(Toolbox(core, sources, policy, frozenset(ToolEffect)), policy),
             context=ContextConfig(
                 (lambda: KNOWN_WORD) if off is Mechanism.RANDOM_WORD else partial(token_hex, 3),
                 recollect=partial(recollect, memories, store.conversations),
@@ -258,7 +257,6 @@ class Bot:
             readers=self if everywhere else connections.readers,
             files=AttachmentReader(connections.fetchers, None, fetch_s=FETCH_S),
         )
-        runner = TurnRunner(config, store.ledger, knowledge, self.clock)
         turns = TurnWorker(
             store.ledger, runner, connections.surface_for, LocalNotifier(), self.clock, "process", AT_ONCE
         )

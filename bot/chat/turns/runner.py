@@ -7,16 +7,16 @@ and one log line with the turn's id.
 import asyncio
 import logging
 from collections import ChainMap
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
 from agent import texts
 from agent.citations import cite, references_of
 from agent.consents import PutAside, wait_until
-from agent.context import Context
-from agent.context_composer import ContextComposer, FileContents
+from agent.context import Context, Persona
+from agent.context_composer import ContextComposer, ContextConfig, FileContents
 from agent.errors import ProviderError, StoreError
 from agent.events import (
     AgentEvent,
@@ -33,63 +33,79 @@ from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
 from agent.ports.ledger import Ledger
 from agent.ports.model import Capabilities, Provider
-from agent.ports.tools import Asker
 from agent.progress import Progress, decode, encode
 from agent.protocol.render import joined
 from agent.schedules.long_work import asked_in
 from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
-from agent.turn import Turn
+from agent.turn import Turn, TurnLimits
+from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing, Waiting
-from agent.turn_setup import ANSWERED, asker_of, closed, loop_of, turn_words
+from agent.turn_setup import ANSWERED, closed, loop_of, turn_words
 from bot.chat.attachments.reading import Attached
 from bot.chat.audit import CallAudit
+from bot.chat.feature import Feature
 from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule
-from bot.chat.notes import EndedTurn, NoteLine, lines_below, private_lines
+from bot.chat.notes import EndedTurn, NoteLine, ReplyNote, lines_below, private_lines
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRules
 from bot.chat.reply.live import LiveReply
 from bot.chat.reply.surface import SurfaceError
-from bot.chat.telemetry import Telemetry
+from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.turn_events import ObservedEvents, explained, show_again
+from bot.chat.turns.turn_ports import (
+    NO_FILES,
+    NO_GROUPS,
+    NOTHING_BESIDE,
+    NOTHING_LEARNED,
+    FileReader,
+    Foreground,
+    GroupReaders,
+    HandleNotes,
+    LearningRules,
+)
 
 log = logging.getLogger(__name__)
 
-# How long a resumed turn waits for its tools' servers: after a restart, they are just starting, too.
-SETTLE_S = 10.0
 WAITED = timedelta(seconds=5)  # Longer than a message waits for its turn while workers are free
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class TurnRunner:
-    def __init__(self, config: AgentConfig, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
-        self._config = config
-        self._rules = dict(ChainMap(*(dict(feature.kinds) for feature in config.features), dict(ASKED)))
-        self._notes = [note for feature in config.features for note in feature.notes]
-        self._ledger = ledger
-        self._clock = clock
+    """The last fields may be left out, each with what it stands for: nothing is learned, no file is read, and so on."""
+
+    ledger: Ledger
+    knowledge: Knowledge
+    clock: Clock
+    provider: Callable[[Incoming], Awaitable[Provider]]
+    persona: Callable[[Incoming], Awaitable[Persona]]
+    tools: ToolUse
+    context: ContextConfig
+    features: Sequence[Feature] = ()
+    """Their kinds of turns are answered, and their notes stand below replies."""
+    joins: bool = False
+    """Whether a message that a person sends while their answer grows joins it; else it waits for its own answer."""
+    summarises: bool = False
+    """Whether messages that no longer fit into the history are summarised in the background."""
+    telemetry: Telemetry = SILENT
+    budgets: BudgetChecks = NO_BUDGETS
+    channel_rules: ChannelRules = NO_CHANNEL_RULES
+    readers: GroupReaders = NO_GROUPS
+    files: FileReader = NO_FILES
+    learning: LearningRules = NOTHING_LEARNED
+    handles: HandleNotes | None = None
+    foreground: Foreground = NOTHING_BESIDE
+    _rules: Mapping[TurnKind, TurnRule] = field(init=False)
+    _notes: Sequence[ReplyNote] = field(init=False)
+    _contexts: ContextComposer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rules = dict(ChainMap(*(dict(feature.kinds) for feature in self.features), dict(ASKED)))
+        self._notes = [note for feature in self.features for note in feature.notes]
         # Several at once would only block the event loop for longer.
-        self._contexts = ContextComposer(config.context, knowledge, asyncio.Semaphore(1))
-
-    @property
-    def telemetry(self) -> Telemetry:
-        return self._config.telemetry
-
-    async def _prepare(self, claim: Claim, stopped: Callable[[], bool]) -> None:
-        asker = asker_of(claim.incoming)
-        try:
-            await self._config.tools.servers.prepare(asker)
-            if claim.progress and self._lacks(claim, asker):
-                await self._config.tools.servers.settle(SETTLE_S)
-        except asyncio.CancelledError:
-            if not stopped():
-                raise
-
-    def _lacks(self, claim: Claim, asker: Asker) -> bool:
-        """Whether a resumed turn has open calls of tools that are not available, or not yet."""
-        steps = decode(claim.progress).steps
-        open_ = {call.name for step in steps if not step.complete for call in step.calls}
-        return bool(open_) and not open_ <= {tool.name for tool in self._config.tools.all(asker)}
+        self._contexts = ContextComposer(self.context, self.knowledge, asyncio.Semaphore(1))
 
     async def run(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> EndedTurn | PutAside:
         """Run the turn up to its complete reply, which `live` shows as it grows, or up to a call that needs consent.
@@ -115,19 +131,18 @@ class TurnRunner:
     async def _run(
         self, claim: Claim, rule: TurnRule, report: Report, live: LiveReply, stopped: Callable[[], bool]
     ) -> EndedTurn | PutAside:
-        await self._prepare(claim, stopped)
-        tools = self._config.tools.registry(asker_of(claim.incoming))
+        tools = await self.tools.prepare(claim, stopped)
         context: Context | None = None
 
         def words() -> TurnWords:
             return UNREAD if context is None else turn_words(claim, context)
 
-        turn, audit = await self._turn(claim, rule, tools, words)
+        turn, audit = await self.tools.turn(claim, tools, self._limits(rule), words, self.clock)
         closing = Closing(Outcome.STOPPED, turn.text)
         held: list[AgentEvent] | None = [] if rule.may_be_silent else None
         events = ObservedEvents(
             live,
-            self._config.handles,
+            self.handles,
             partial(explained, claim.incoming),
             audit,
             held=held,
@@ -145,10 +160,10 @@ class TurnRunner:
                 return EndedTurn(claim.turn, claim.incoming, closing)
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
-                await self._ledger.set_text(claim, files.spoken)
-            live.shape_answer(await self._config.channel_rules.answer(claim.incoming))
+                await self.ledger.set_text(claim, files.spoken)
+            live.shape_answer(await self.channel_rules.answer(claim.incoming))
             groups = await self._groups(claim.incoming.place)
-            provider = await self._config.provider(claim.incoming)
+            provider = await self.provider(claim.incoming)
             context, until = await self._known(claim, rule, tools, groups, turn.progress, files, provider.capabilities)
             turn.record_sources(context.sources)
             live.record_context(context.read, turn.progress)
@@ -157,12 +172,12 @@ class TurnRunner:
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
                 relayed=context.provenance >= Provenance.RELAYED,
-                summarise_until=until if self._config.summarises else None,
+                summarise_until=until if self.summarises else None,
             )
             events.asked = provider.name
             loop = self._loop(claim, rule, turn, tools, context, groups, provider, events)
             await show_again(turn.progress, events.show, steps=rule.runs_beside)
-            with self._config.foreground.answering():
+            with self.foreground.answering():
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
                 return await self._put_aside(ended, turn, audit, events)
@@ -188,10 +203,14 @@ class TurnRunner:
             await events.release()
         return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
 
+    def _limits(self, rule: TurnRule) -> TurnLimits:
+        limits = self.context.turn_limits
+        return replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
+
     async def _groups(self, place: Place) -> frozenset[str]:
         """Return the groups whose content may be used there: where several people read, none."""
         is_alone = isinstance(place.audience, PersonAudience)
-        return await self._config.readers.groups_of(place) if is_alone else frozenset()
+        return await self.readers.groups_of(place) if is_alone else frozenset()
 
     async def _known(
         self,
@@ -204,27 +223,12 @@ class TurnRunner:
         capabilities: Capabilities,
     ) -> tuple[Context, int | None]:
         """See `ContextComposer.compose`. Raises StoreError."""
-        usual, contents = await self._config.persona(claim.incoming), FileContents(files.images, files.quoted)
-        persona = await self._config.channel_rules.persona(usual, claim.incoming)
+        usual, contents = await self.persona(claim.incoming), FileContents(files.images, files.quoted)
+        persona = await self.channel_rules.persona(usual, claim.incoming)
         context, until = await self._contexts.compose(claim, persona, tools, groups, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, asker_texts=context.asker_texts[:-1])
         return context, until
-
-    async def _turn(
-        self, claim: Claim, rule: TurnRule, tools: Registry, words: Callable[[], TurnWords]
-    ) -> tuple[Turn, CallAudit | None]:
-        progress, policy, limits = decode(claim.progress), self._config.policy, self._config.context.turn_limits
-        limits = replace(limits, max_iterations=max(rule.rounds, limits.max_iterations))
-        turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=claim.incoming.text), None
-        if policy is not None and (tools.asks or policy.rows):
-            turn, gate = await policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
-        if self._config.audit is None:
-            return turn, None
-        audit = CallAudit(claim, self._config.audit, self._clock, tools, lambda: turn.progress, gate)
-        if progress.awaited:
-            await audit.keep_refused()
-        return turn, audit
 
     async def _files(self, claim: Claim, rule: TurnRule, turn: Turn, live: LiveReply) -> Attached:
         """Read the files that came with the question, while the person sees a status, if a budget is left for it."""
@@ -234,7 +238,7 @@ class TurnRunner:
         if not question.files:
             return Attached()
         await live.record_event(IterationStarted(1))
-        return await self._config.files.read(question)
+        return await self.files.read(question)
 
     async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
         """Return the lines to show below the reply. Raises StoreError."""
@@ -260,18 +264,18 @@ class TurnRunner:
         """Set when to learn from the question. Small talk has no time, but is learned from once it is edited."""
         if not rule.is_learned_from:
             return replace(closing, excluded_from_learning=True)
-        learning = self._config.learning
+        learning = self.learning
         if not await learning.may_learn(question):
             return replace(closing, excluded_from_learning=True)
         teaches = may_teach([question.text, *(one.text for one in joined)])
-        return replace(closing, learn_at=learning.due(self._clock.now()) if teaches else None)
+        return replace(closing, learn_at=learning.due(self.clock.now()) if teaches else None)
 
     async def _overspent(self, claim: Claim, rule: TurnRule, turn: Turn) -> str | None:
         """Return why a question that had to wait exceeds a budget now. Others were checked when they came in."""
-        waited = self._clock.now() - claim.incoming.time
+        waited = self.clock.now() - claim.incoming.time
         if turn.progress.calls or (waited < WAITED and not rule.runs_beside):
             return None
-        return await self._config.budgets.budget_left(claim.incoming)
+        return await self.budgets.budget_left(claim.incoming)
 
     async def _put_aside(
         self, ended: TurnPutAside, turn: Turn, audit: CallAudit | None, events: "ObservedEvents"
@@ -280,7 +284,7 @@ class TurnRunner:
             await events.release()
         if audit is not None:  # the process that resumes the turn assumes that calls with a result are in the audit
             await audit.keep_unrun()
-        return PutAside(ended.calls, wait_until(turn.progress, self._clock.now()))
+        return PutAside(ended.calls, wait_until(turn.progress, self.clock.now()))
 
     async def _end(
         self,
@@ -297,7 +301,7 @@ class TurnRunner:
         """
         if stopped is not None and turn.progress.steps:
             await stopped.stop()
-        await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
+        await self.ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
         return replace(closing, outcome=outcome, reply=reply)
 
     def _loop(
@@ -311,13 +315,11 @@ class TurnRunner:
         provider: Provider,
         events: "ObservedEvents",
     ) -> Loop:
-        config = self._config
-
         async def save(progress: Progress) -> None:
-            await self._ledger.save(claim, progress=encode(progress))
+            await self.ledger.save(claim, progress=encode(progress))
 
         async def arrived() -> Sequence[Waiting]:
-            return await self._ledger.waiting(claim)
+            return await self.ledger.waiting(claim)
 
         def failed(error: ProviderError) -> str:
             reason = error.reason
@@ -334,13 +336,13 @@ class TurnRunner:
             context,
             groups,
             provider,
-            self._clock,
+            self.clock,
             TurnCallbacks(
                 emit=events.record_event,
                 save=save,
-                arrived=arrived if config.joins and not rule.runs_beside else None,
-                ask=None if config.questions is None else partial(config.questions.ask, claim),
-                afford=partial(config.budgets.budget_left, claim.incoming),
+                arrived=arrived if self.joins and not rule.runs_beside else None,
+                ask=self.tools.asking(claim),
+                afford=partial(self.budgets.budget_left, claim.incoming),
                 ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
                 explain=failed,
             ),

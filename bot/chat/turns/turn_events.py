@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from agent import texts
 from agent.errors import FailureReason
@@ -28,14 +27,9 @@ from bot.chat.audit import CallAudit
 from bot.chat.reply.live import LiveReply
 from bot.chat.telemetry import SILENT, AgentReported, Telemetry
 from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.turn_ports import HandleNotes
 
 log = logging.getLogger(__name__)
-
-
-class HandleNotes(Protocol):
-    async def record_event(self, event: AgentEvent) -> None:
-        """Note that a vendor stores something from now on, or no longer."""
-        ...
 
 
 MEASURED = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # The events that telemetry records

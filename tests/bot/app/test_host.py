@@ -16,24 +16,21 @@ from agent.messages import ModelCall, Usage
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.spending import SpendingAccount, Spent
-from agent.toolbox.registry import Toolbox
 from bot.budgets.report import account_text
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.connections import serve_all
 from bot.chat.host import Host, PlatformUnavailable
 from bot.chat.panels import Panel
 from bot.chat.reply.surface import Surface
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.askers import asker
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.incoming import dm, said
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -49,14 +46,8 @@ class Service:
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
-        config = AgentConfig(
-            always(self.model),
-            with_persona("A bot.", ""),
-            Toolbox([]),
-            WORDED,
-        )
         connections = connections_of(self.store, self.clock)
-        runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
+        runner = runner_on(self.store, self.model, self.clock)
         limits, surface_for = TurnWorkerLimits(sweep_s=0.01), connections.surface_for
         turns = TurnWorker(self.store.ledger, runner, surface_for, LocalNotifier(), self.clock, "worker", limits)
         self.host = host_on(self.store, turns, connections, self.clock)

@@ -18,7 +18,8 @@ from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.tool_policy import PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.chat.audit import MAX_ARGUMENTS, as_json, as_line, home_text, pages, policy_change
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from tests.bot.chat.turns.test_worker import World
@@ -38,14 +39,14 @@ class Audited(World):
     rows: Sequence[PolicyRow] = ALLOWED
     audit: ToolAudit | None = None
 
-    def config(self) -> AgentConfig:
+    def runner(self) -> TurnRunner:
         policy = ApprovalPolicy(
             self.store.consents,
             self.clock,
             PolicyTable(self.store.preferences, self.store.audit, self.clock, self.rows),
         )
         toolbox = Toolbox((), [FixedTools((self.tool,))], policy)
-        return replace(super().config(), tools=toolbox, policy=policy, audit=self.audit or self.store.audit)
+        return replace(super().runner(), tools=ToolUse(toolbox, policy, self.audit or self.store.audit))
 
     async def calls(self) -> list[AuditedCall]:
         """The oldest first."""

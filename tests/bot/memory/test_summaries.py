@@ -11,19 +11,18 @@ import pytest
 from agent.context import ContextBudget
 from agent.memory.forgetting_plans import Deleted
 from agent.messages import Message
+from agent.ports.model import Provider
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.scripted import ScriptedProvider
 from agent.recall_query import RecallQuery
 from agent.spending import By, SpendingPeriod
 from agent.state import SituationSummary
 from agent.summary import SUMMARY
-from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool, recollect
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.jobs import JobWorker
 from bot.chat.learning_model import LearningModel
 from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import may_spend
 from bot.memory.summaries import Summariser
@@ -31,9 +30,10 @@ from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.contracts.steps import answered, proved
 from tests.fakes.clock import FakeClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
+from tests.fakes.fixed_config import WORDED
 from tests.fakes.incoming import START, said
 from tests.fakes.new_database import open_new
+from tests.fakes.runners import runner_on
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
 
@@ -56,12 +56,10 @@ class World:
     recollects: bool = False
     clock: FakeClock = field(default_factory=FakeClock)
 
-    def config(self) -> AgentConfig:
+    def runner(self, model: Provider | None = None) -> TurnRunner:
         store = self.store
-        return AgentConfig(
-            provider=always(self.answers),
-            persona=with_persona("You are a bot.", ""),
-            tools=Toolbox([RecallTool(store.memories)]),
+        return replace(
+            runner_on(store, model or self.answers, self.clock, RecallTool(store.memories)),
             context=replace(
                 WORDED,
                 budget=ContextBudget(history=WINDOW),
@@ -73,10 +71,11 @@ class World:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[TurnWorker]:
         store = self.store
-        runner = TurnRunner(self.config(), store.ledger, store.knowledge, self.clock)
         surface = FakeSurface(self.clock)
         limits = TurnWorkerLimits(sweep_s=0.01)
-        turns = TurnWorker(store.ledger, runner, lambda _: surface, LocalNotifier(), self.clock, "worker", limits)
+        turns = TurnWorker(
+            store.ledger, self.runner(), lambda _: surface, LocalNotifier(), self.clock, "worker", limits
+        )
         async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
 
@@ -273,8 +272,7 @@ async def test_only_one_of_two_summaries_of_the_same_is_kept() -> None:
 async def test_the_rehearsal_answers_in_a_long_conversation_without_waiting_for_a_summary() -> None:
     async with world() as one:
         rehearsal = RehearsalProvider(pace_s=0)
-        config = replace(one.config(), provider=always(rehearsal))
-        runner = TurnRunner(config, one.store.ledger, one.store.knowledge, one.clock)
+        runner = one.runner(rehearsal)
         surface = FakeSurface(one.clock)
         turns = TurnWorker(
             one.store.ledger, runner, lambda _: surface, LocalNotifier(), one.clock, "w", TurnWorkerLimits()

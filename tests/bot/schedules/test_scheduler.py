@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 from zoneinfo import ZoneInfo
@@ -32,14 +32,11 @@ from agent.schedules.definitions import (
 from agent.schedules.ids import occurrence_id
 from agent.schedules.long_work import WORK_CHARS, WORK_ROUNDS
 from agent.stored_messages import Author
-from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyEnd
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules import texts as schedule_texts
 from bot.schedules.phrases.reading import WhenRead, read_when
@@ -48,8 +45,8 @@ from bot.schedules.scheduler import GIVE_UP, JUMP_S, LOOK_S, Scheduler, schedule
 from bot.schedules.work import ASK_AGAIN_S, LongWork
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import NOON, FakeClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import dm
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import BUTTONED, FakeSurface
 from tests.patience import PATIENCE_S
@@ -114,14 +111,10 @@ class World:
     def __post_init__(self) -> None:
         self.place, self.model = Place(self.clock), ScriptedProvider(self.script)
         kinds = schedule_kinds(ScheduleReporter(self.store.schedules, self.rules))
-        config = AgentConfig(
-            provider=always(self.model),
-            persona=with_persona(),
-            tools=Toolbox([RecallTool(self.store.memories)]),
-            context=WORDED,
+        runner = replace(
+            runner_on(self.store, self.model, self.clock, RecallTool(self.store.memories)),
             features=[Feature(name="schedules", kinds=kinds)],
         )
-        runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
         self.turns = TurnWorker(
             self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "us", TurnWorkerLimits(sweep_s=0.01)
         )

@@ -14,7 +14,7 @@ from agent.turn_records import Claim, Closing
 from bot.chat.attachments.reading import Attached
 from bot.chat.reply.attached_files import LONG_LINES
 from bot.chat.reply.surface import PageUnsent
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.worker import TurnWorkerLimits
 from tests.bot.chat.turns.test_worker import World
 from tests.fakes.clock import FakeClock
@@ -33,8 +33,8 @@ class Reading(World):
     attached = Attached()
     asked: Sequence[Incoming] = ()
 
-    def config(self) -> AgentConfig:
-        return replace(super().config(), files=self)
+    def runner(self) -> TurnRunner:
+        return replace(super().runner(), files=self)
 
     async def read(self, incoming: Incoming) -> Attached:
         self.asked = [*self.asked, incoming]

@@ -18,7 +18,6 @@ from agent.ports.model import ModelChanged
 from agent.progress import Progress, RoundStep, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.state import SituationSummary, Workspace
-from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claiming, Closing
@@ -29,13 +28,12 @@ from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRu
 from bot.chat.reply.surface import Limits, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
-from tests.fakes.fixed_config import WORDED, always
 from tests.fakes.incoming import LEASE, dm, said
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S, until
@@ -65,12 +63,11 @@ class World:
     async def _persona(self, incoming: Incoming) -> Persona:
         return Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}.")
 
-    def config(self) -> AgentConfig:
-        return AgentConfig(
-            provider=always(self.model),
+    def runner(self) -> TurnRunner:
+        tools = RecallTool(self.store.memories), RememberTool(self.store.facts)
+        return replace(
+            runner_on(self.store, self.model, self.clock, *tools),
             persona=self._persona,
-            tools=Toolbox([RecallTool(self.store.memories), RememberTool(self.store.facts)]),
-            context=WORDED,
             budgets=self.budgets,
             channel_rules=self.channel_rules,
             features=[Feature(name="budgets", notes=[ModelNote(FooterStyle.OFF)])],
@@ -78,8 +75,8 @@ class World:
 
     def turns(self, owner: str = "worker", limits: TurnWorkerLimits | None = None) -> TurnWorker:
         store = self.store
-        runner = TurnRunner(self.config(), store.ledger, store.knowledge, self.clock)
-        return TurnWorker(store.ledger, runner, self.surface, LocalNotifier(), self.clock, owner, limits or self.limits)
+        limits = limits or self.limits
+        return TurnWorker(store.ledger, self.runner(), self.surface, LocalNotifier(), self.clock, owner, limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[TurnWorker, None]:
@@ -416,7 +413,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
     world = World(["Hello."])
     turns = TurnWorker(
         world.store.ledger,
-        TurnRunner(world.config(), world.store.ledger, world.store.knowledge, world.clock),
+        world.runner(),
         world.surface,
         LocalNotifier(),
         world.clock,

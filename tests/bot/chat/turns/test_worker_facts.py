@@ -24,7 +24,8 @@ from agent.turn_records import Closing
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.jobs import JobWorker
 from bot.chat.learning_model import LearningModel
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.tool_use import ToolUse
 from bot.memory.learning import Learner
 from bot.memory.pauses import LearningSchedule
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
@@ -37,9 +38,9 @@ from tests.fakes.one_turn import Echo
 class Remembering(World):
     """A configuration whose contexts hold past threads."""
 
-    def config(self) -> AgentConfig:
+    def runner(self) -> TurnRunner:
         finds = partial(recollect, self.store.memories, self.store.conversations)
-        return replace(super().config(), context=replace(WORDED, recollect=finds))
+        return replace(super().runner(), context=replace(WORDED, recollect=finds))
 
 
 def told(world: World, request: int) -> str:
@@ -151,15 +152,14 @@ class Told(World):
 
     echo: Echo = field(default_factory=Echo)
 
-    def config(self) -> AgentConfig:
+    def runner(self) -> TurnRunner:
         store = self.store
         tools = [RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), self.echo]
         table = PolicyTable(store.preferences, store.audit, self.clock, [PolicyRow("echo", "*", "*", PolicyAnswer.YES)])
         policy = ApprovalPolicy(store.consents, self.clock, table)
         return replace(
-            super().config(),
-            tools=Toolbox(tools, policy=policy),
-            policy=policy,
+            super().runner(),
+            tools=ToolUse(Toolbox(tools, policy=policy), policy),
             readers=FixedGroups(frozenset({"club"})),
             learning=LearnsAtOnce(),
         )

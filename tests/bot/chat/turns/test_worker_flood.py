@@ -7,15 +7,12 @@ import pytest
 
 from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider, ScriptPause
-from agent.toolbox.registry import Toolbox
 from bot.chat.reply.surface import Surface
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import said
+from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -36,8 +33,7 @@ class Bot:
 
     def __post_init__(self) -> None:
         model = ScriptedProvider(lambda _: [ScriptPause(ANSWER_S), "Done."], sleep=self.clock.sleep)
-        config = AgentConfig(always(model), with_persona("A bot.", ""), Toolbox([]), WORDED)
-        runner = TurnRunner(config, self.store.ledger, self.store.knowledge, self.clock)
+        runner = runner_on(self.store, model, self.clock)
         self.turns = TurnWorker(
             self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "worker", self.limits
         )

@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, Until
 from agent.turn import JUST_ARRIVED
-from bot.chat.turns.turn_config import AgentConfig
+from bot.chat.turns.runner import TurnRunner
 from tests.bot.chat.turns.test_worker import REMEMBER, World
 from tests.fakes.incoming import said
 
@@ -19,8 +19,8 @@ from tests.fakes.incoming import said
 class Joining(World):
     """Messages join."""
 
-    def config(self) -> AgentConfig:
-        return replace(super().config(), joins=True)
+    def runner(self) -> TurnRunner:
+        return replace(super().runner(), joins=True)
 
 
 def behind(world: World, *texts: str) -> Answering:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.events import Outcome
 from agent.incoming import Incoming
@@ -13,21 +13,18 @@ from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, lea
 from agent.messages import Message
 from agent.ports.model import Provider
 from agent.providers.scripted import ScriptedProvider
-from agent.toolbox.registry import Toolbox
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.jobs import JobWorker
 from bot.chat.learning_model import LearningModel
-from bot.chat.turns.runner import TurnRunner
-from bot.chat.turns.turn_config import AgentConfig
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import Learner, LearningLimits
 from bot.memory.pauses import LearningSchedule
 from store.databases.database import LocalNotifier
 from store.engine import Store
 from tests.fakes.clock import FakeClock
-from tests.fakes.fixed_config import WORDED, always, with_persona
 from tests.fakes.incoming import dm, said
 from tests.fakes.plans import one_thread
+from tests.fakes.runners import runner_on
 from tests.fakes.store import store_in_memory
 from tests.fakes.surface import FakeSurface
 from tests.patience import PATIENCE_S
@@ -56,15 +53,9 @@ class World:
             self.floor,
         )
         self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
-        config = AgentConfig(
-            provider=always(self.model),
-            persona=with_persona(),
-            tools=Toolbox([]),
-            context=WORDED,
-            learning=LearningSchedule(self.learner),
-            foreground=self,
+        runner = replace(
+            runner_on(store, self.model, self.clock), learning=LearningSchedule(self.learner), foreground=self
         )
-        runner = TurnRunner(config, store.ledger, store.knowledge, self.clock)
         limits = TurnWorkerLimits(sweep_s=0.01)
         self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, "worker", limits)
         self.answered: list[str] = []

@@ -14,7 +14,7 @@ from agent.toolbox.registry import Toolbox
 from agent.turn_records import Claim
 from bot.chat.reply.surface import PageLimited, PageRefused, PageUnsent, ReplyAction, ReplyEnd, SurfaceError
 from bot.chat.turns.answering import SHOW_WAIT_S
-from bot.chat.turns.runner import TurnRunner
+from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from store.databases.database import LocalNotifier
@@ -157,8 +157,7 @@ def asking_first(world: World, ledger: Ledger, tool: Echo) -> TurnWorker:
     """Turns in which the tool needs its asker's consent."""
     table = PolicyTable(world.store.preferences, world.store.audit, world.clock)
     policy = ApprovalPolicy(world.store.consents, world.clock, table)
-    config = replace(world.config(), tools=Toolbox([tool]), policy=policy)
-    runner = TurnRunner(config, ledger, world.store.knowledge, world.clock)
+    runner = replace(world.runner(), ledger=ledger, tools=ToolUse(Toolbox([tool]), policy))
     return TurnWorker(ledger, runner, world.surface, LocalNotifier(), world.clock, "worker", world.limits)
 
 

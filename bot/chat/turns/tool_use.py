@@ -1,0 +1,114 @@
+"""How turns use tools: which there are, who allows a call, what is noted about it, and where a tool asks a person."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from agent.loop import AskPerson
+from agent.messages import Elicitation, Elicited
+from agent.ports.clock import Clock
+from agent.ports.tool_audit import ToolAudit
+from agent.ports.tools import Asker
+from agent.progress import Progress, decode
+from agent.tool_policy import CallGate, TurnWords
+from agent.toolbox.registry import Registry, Toolbox
+from agent.turn import Turn, TurnLimits
+from agent.turn_records import Claim
+from agent.turn_setup import asker_of
+from bot.chat.audit import CallAudit
+
+# How long a resumed turn waits for its tools' servers: after a restart, they are just starting, too.
+SETTLE_S = 10.0
+
+
+class TurnPolicy(Protocol):
+    @property
+    def rows(self) -> Sequence[object]:
+        """The rows of the policy. Without any, only tools whose effects need consent ask for it."""
+        ...
+
+    async def turn(
+        self,
+        claim: Claim,
+        asker: Asker,
+        tools: Registry,
+        limits: TurnLimits,
+        progress: Progress,
+        words: Callable[[], TurnWords],
+    ) -> tuple[Turn, CallGate]:
+        """Return the claimed turn, with the consents that its asker has decided meanwhile, and the gate of its calls.
+        Raises StoreError.
+
+        `words` returns whose words the turn's context holds, which is known before the first tool call.
+        """
+        ...
+
+
+class ToolQuestions(Protocol):
+    @property
+    def waiting(self) -> Collection[int]:
+        """The turns of this process of which a call waits for an answer. They take no slot."""
+        ...
+
+    async def ask(
+        self, claim: Claim, call: str, question: Elicitation, shown: Callable[[], Awaitable[None]]
+    ) -> Elicited:
+        """Wait for the answer of the claim's asker to a question that a tool asks during a call, and return it.
+        `shown` is called once they can answer. Raises StoreError.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A part that is None is switched off: no audit is written, no consent is asked for, no tool asks a person."""
+
+    toolbox: Toolbox
+    policy: TurnPolicy | None = None
+    """Which calls run without confirmation; None: all that `toolbox` offers."""
+    audit: ToolAudit | None = None
+    questions: ToolQuestions | None = None
+    """Where a tool asks the person something during a call."""
+
+    async def prepare(self, claim: Claim, stopped: Callable[[], bool]) -> Registry:
+        """Return the tools of the claim's asker, once their servers are ready. If `stopped()` is true, a cancellation
+        only ends the waiting.
+        """
+        asker = asker_of(claim.incoming)
+        try:
+            await self.toolbox.servers.prepare(asker)
+            if claim.progress and self._lacks(claim, asker):
+                await self.toolbox.servers.settle(SETTLE_S)
+        except asyncio.CancelledError:
+            if not stopped():
+                raise
+        return self.toolbox.registry(asker)
+
+    def _lacks(self, claim: Claim, asker: Asker) -> bool:
+        """Whether a resumed turn has open calls of tools that are not available, or not yet."""
+        steps = decode(claim.progress).steps
+        open_ = {call.name for step in steps if not step.complete for call in step.calls}
+        return bool(open_) and not open_ <= {tool.name for tool in self.toolbox.all(asker)}
+
+    async def turn(
+        self, claim: Claim, tools: Registry, limits: TurnLimits, words: Callable[[], TurnWords], clock: Clock
+    ) -> tuple[Turn, CallAudit | None]:
+        """Return the claimed turn, as far as it has come, and what notes its calls; None if nothing does. `words`: see
+        `TurnPolicy.turn`. Raises StoreError.
+        """
+        progress = decode(claim.progress)
+        turn, gate = Turn(tools.check, tools.repeatable, limits, progress, question=claim.incoming.text), None
+        if self.policy is not None and (tools.asks or self.policy.rows):
+            turn, gate = await self.policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
+        if self.audit is None:
+            return turn, None
+        audit = CallAudit(claim, self.audit, clock, tools, lambda: turn.progress, gate)
+        if progress.awaited:
+            await audit.keep_refused()
+        return turn, audit
+
+    def asking(self, claim: Claim) -> AskPerson | None:
+        """Return how a tool asks the claim's asker something; None if none can."""
+        return None if self.questions is None else partial(self.questions.ask, claim)
