@@ -99,7 +99,7 @@ async def test_options_that_make_no_manifest_are_one_sentence(tmp_path: Path) ->
     assert complained.count("\n") == 1
     code, _, complained = await cogency(tmp_path, "slack", "manifest", "--features", "magic")
     assert code not in (Exit.OK, None)
-    assert "must be of agent, home, commands, shortcuts, files, reactions, groups" in complained
+    assert "must be of agent, home, commands, shortcuts, files, reactions, marks, groups" in complained
 
 
 async def test_the_doctor_is_content_with_an_app_that_is_set_up_and_not_with_one_that_is_not(tmp_path: Path) -> None:

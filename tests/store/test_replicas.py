@@ -48,13 +48,17 @@ async def replicas(url: str, number: int = 2) -> AsyncGenerator[list[Store]]:
 
 
 @asynccontextmanager
-async def slow(store: Store, work: Callable[[Connection], object]) -> AsyncGenerator[asyncio.Task[object]]:
-    """While the block runs, the transaction that did `work` stays open for a moment."""
+async def slow(
+    store: Store, work: Callable[[Connection], object], until: asyncio.Event | None = None
+) -> AsyncGenerator[asyncio.Task[object]]:
+    """While the block runs, the transaction that did `work` stays open: until the event, then for a moment more."""
     done = asyncio.Event()
 
     def slowly(connection: Connection) -> object:
         result = work(connection)
         done.set()
+        while until is not None and not until.is_set():
+            connection.execute(text("SELECT pg_sleep(0.02)"))
         connection.execute(text(f"SELECT pg_sleep({MOMENT_S})"))
         return result
 
@@ -179,9 +183,11 @@ async def test_a_later_turn_waits_for_an_earlier_one_that_is_not_committed_yet(p
         await answered(one, said("before"), "yes")
         first = said("first")
         words = indexed_text(first.text, stemmed=True)
-        async with slow(one, lambda c: accept(c, first, words, ErasedIds(b""))) as slowly:
+        alone = asyncio.Event()
+        async with slow(one, lambda c: accept(c, first, words, ErasedIds(b"")), alone) as slowly:
             await other.ledger.accept(said("elsewhere", person="ben", conversation="another"))
             assert not slowly.done()
+            alone.set()
             await other.ledger.accept(said("second"))
             claims = [await claimed(other) for _ in range(2)]
         assert {claim.incoming.text for claim in claims} == {"first", "elsewhere"}
@@ -193,10 +199,12 @@ async def test_what_another_replica_is_just_claiming_is_passed_by_with_all_that_
     async with replicas(await postgres.empty()) as (one, other):
         for text_, conversation in (("first", "a"), ("second", "a"), ("elsewhere", "b")):
             await one.ledger.accept(said(text_, conversation=conversation))
-        async with slow(one, lambda c: claim_next(c, Claiming("one", START, LEASE))) as slowly:
+        alone = asyncio.Event()
+        async with slow(one, lambda c: claim_next(c, Claiming("one", START, LEASE)), alone) as slowly:
             assert (await claimed(other)).incoming.text == "elsewhere"
             assert await other.ledger.claim(Claiming("other", START, LEASE)) is None
             assert not slowly.done()
+            alone.set()
 
 
 async def test_replicas_that_start_together_make_one_database(postgres: PostgresServer) -> None:

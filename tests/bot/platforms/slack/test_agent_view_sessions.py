@@ -24,8 +24,10 @@ class Counted(BestEffortCalls):
 
     answered = 0
 
-    async def call(self, method: Method, channel: str, **args: Json) -> JsonObject | None:
-        answer = await super().call(method, channel, **args)
+    async def call(
+        self, method: Method, channel: str, *, channel_key: str = "channel_id", **args: Json
+    ) -> JsonObject | None:
+        answer = await super().call(method, channel, channel_key=channel_key, **args)
         self.answered += 1
         return answer
 
