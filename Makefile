@@ -13,6 +13,7 @@
 #   make test-docs  the site, and a test of what its search finds
 #   make generated files generated from the code: the reference in docs/, manifests/slack.yaml
 #   make film      the films in docs/films, recorded from the real bot; needs a Chromium (CHROMIUM=/path/to/it)
+#   make release   build the package, and try it in an empty environment; uploads nothing
 #   make lock      resolve the dependencies again (needs uv: pip install uv)
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test test-benchmarks soak chaos newcomer coverage lint style types units format docs test-docs generated film lock clean
+.PHONY: demo check test test-benchmarks soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -130,6 +131,26 @@ $(NODE_TOOLS)/.stamp: tests/node/package-lock.json requirements/dev.txt | .venv/
 
 $(FONTS)/.stamp: tests/films/package-lock.json requirements/dev.txt | .venv/dev.stamp
 	cd tests/films && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# What is uploaded was checked and installed by itself. The tools are those of .github/workflows/release.yml.
+RELEASE := build/release
+release: .venv/run.stamp $(RELEASE)/tools.stamp
+	@rm -rf dist $(RELEASE)/empty
+	@$(BIN)/python -m deploy.release "v$$($(BIN)/python -c 'from importlib.metadata import version; print(version("cogency-bot"))')"
+	$(RELEASE)/tools/bin/uv build --quiet --no-build-isolation --python $(RELEASE)/tools/bin/python
+	$(RELEASE)/tools/bin/twine check --strict dist/*
+	@$(PYTHON) -m venv $(RELEASE)/empty
+	@$(PYTHON) requirements/install.py requirements/run.txt $(RELEASE)/empty/bin/python
+	@$(RELEASE)/empty/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	$(RELEASE)/empty/bin/cogency --version
+	COGENCY_MODEL=rehearsal COGENCY_DATABASE_URL=sqlite:///$(CURDIR)/$(RELEASE)/cogency.db $(RELEASE)/empty/bin/cogency ask hello
+	@echo "dist/ holds the package. To upload it with your own token for PyPI:"
+	@echo "  TWINE_USERNAME=__token__ $(RELEASE)/tools/bin/twine upload dist/*"
+
+$(RELEASE)/tools.stamp: requirements/release.txt .venv/run.stamp
+	@$(PYTHON) -m venv $(RELEASE)/tools
+	@$(PYTHON) requirements/install.py $< $(RELEASE)/tools/bin/python
 	@touch $@
 
 lock:
