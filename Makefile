@@ -110,6 +110,7 @@ film: .venv/dev.stamp $(FONTS)/.stamp $(NODE_TOOLS)/.stamp
 
 # The project itself is installed as editable; its build back end is in the same lock file.
 .venv/run.stamp: requirements/run.txt pyproject.toml
+	@sh requirements/check_python.sh "$(PYTHON)" "$(firstword $(MAKECMDGOALS) demo)"
 	@echo "Setting up .venv: about a minute, once."
 	@$(PYTHON) -m venv .venv
 	@$(PYTHON) requirements/install.py $< $(BIN)/python

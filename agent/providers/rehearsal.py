@@ -25,7 +25,8 @@ from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 from agent.tools.read_channel import FOLD, NAME
 from agent.tools.recall import KNOWN_HEAD, WITH_DOCUMENTS
 
-NOTICE = "*(I am the offline rehearsal model: `cogency init` sets up a real one.)*"
+INIT = "cogency init"
+NOTICE = f"*(I am the offline rehearsal model: `{INIT}` sets up a real one.)*"
 
 PACE_S = 0.012  # Between two pieces: about a thousand characters a second, fast but visibly growing
 PIECE_CHARS = 12  # So small that a tag often arrives in two pieces, as from real models
@@ -492,9 +493,10 @@ def _explanation(question: str) -> str:
 class RehearsalProvider:
     """Streams the answer of `rehearse`, `PIECE_CHARS` characters every `pace_s` seconds.
 
-    It reports no usage, so its tokens are estimated.
+    It reports no usage, so its tokens are estimated. `notice`: ends its answers in place of `NOTICE`.
     """
 
+    notice: str = NOTICE
     pace_s: float = PACE_S
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     name: str = "rehearsal"
@@ -505,7 +507,7 @@ class RehearsalProvider:
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: ARG002, B008 -- the port's; frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
-        text = rehearse(messages)
+        text = rehearse(messages).replace(NOTICE, self.notice)
         for start in range(0, len(text), PIECE_CHARS):
             if start:
                 await self.sleep(self.pace_s)

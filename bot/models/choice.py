@@ -17,12 +17,13 @@ from agent.ports.clock import Clock
 from agent.ports.model import Provider
 from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, LIVE, OPENAI, REALTIME, Endpoint, ToolsForm
 from agent.providers.faults import RetryPolicy
-from agent.providers.rehearsal import RehearsalProvider
+from agent.providers.rehearsal import INIT, NOTICE, RehearsalProvider
 from agent.providers.wire import as_list, as_object, as_text, parse_json
 from agent.texts import ASK_OPERATOR
 from bot.models import texts as models_texts
 from bot.models.forms import CheckedForms
 from bot.models.settings import ModelSettings
+from bot.settings.installation import typed_command
 from bot.settings.secret import Secret
 
 # For each vendor a model that answers well at a fair price (November 2026).
@@ -96,13 +97,21 @@ def first_choice(settings: ModelSettings) -> Choice:
     return AskServer(settings.endpoint("ollama"), None, required=False)
 
 
-def choice_after(server: AskServer, models: Sequence[str] | None) -> ModelChoice:
-    """Return the choice, given the models that the server listed (None: it did not). Pure. Raises SettingsError."""
+def choice_after(server: AskServer, models: Sequence[str] | None, init: str = INIT) -> ModelChoice:
+    """Return the choice, given the models that the server listed (None: it did not). Pure. Raises SettingsError.
+
+    `init`: the command that sets a model up, as it can be typed here.
+    """
     endpoint = server.endpoint
     if not server.required:
         if models:
             return ModelChoice(endpoint, models[0], None, f"a local Ollama answers at {endpoint.address}")
-        return ModelChoice(None, "", None, models_texts.nothing_configured(endpoint, answered=models is not None))
+        return ModelChoice(
+            None,
+            "",
+            None,
+            models_texts.nothing_configured(endpoint, init, answered=models is not None),
+        )
     if not models:
         problem = "lists no model" if models is not None else "does not list its models"
         raise SettingsError(
@@ -130,7 +139,7 @@ async def choose_model(settings: ModelSettings, list_models: ListModels | None =
         if choice.required:
             raise
         models = None
-    return choice_after(choice, models)
+    return choice_after(choice, models, typed_command("init"))
 
 
 async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIST_TIMEOUT_S) -> list[str] | None:
@@ -218,7 +227,7 @@ def open_model(
     known of the forms of models; a setting that names a form decides.
     """
     if choice.endpoint is None:
-        return RehearsalProvider(sleep=clock.sleep)
+        return RehearsalProvider(NOTICE.replace(INIT, typed_command("init")), sleep=clock.sleep)
     from agent.providers.factory import ProviderWorld, open_provider  # noqa: PLC0415 -- see the module's docstring
     from agent.providers.replay import ModelTimeouts  # noqa: PLC0415 -- see the module's docstring
 

@@ -65,8 +65,8 @@ NO_TRANSCRIPTION = (
 )
 
 
-def nothing_configured(ollama: Endpoint, *, answered: bool) -> str:
+def nothing_configured(ollama: Endpoint, init: str, *, answered: bool) -> str:
     found = f"no Ollama answers at {ollama.address}"
     if answered:
         found = f"the Ollama at {ollama.address} has no model (get one with `ollama pull llama3.2`)"
-    return f"no model is configured, and {found}; `cogency init` sets up a real one"
+    return f"no model is configured, and {found}; `{init}` sets up a real one"

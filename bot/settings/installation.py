@@ -1,4 +1,4 @@
-"""How this program was installed, and the command that adds an extra to it.
+"""How this program was installed: the command that adds an extra to it, and how its own commands are typed.
 
 Installers leave a file in the environment: uv's tools a receipt, pipx its metadata, our image a marker. Any other
 environment has `direct_url.json`, which says what the package was installed from: a folder, a file or a repository
@@ -8,6 +8,7 @@ environment has `direct_url.json`, which says what the package was installed fro
 import json
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -188,6 +189,28 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def program_as_typed(program: Path, on_path: str | None, folder: Path, python: str) -> str:
+    """Return how a person in `folder` types the program: "cogency" where PATH leads to it. Pure but for links.
+
+    `program`: the script in this environment; `on_path`: the file that a shell starts for "cogency".
+    """
+    if on_path is not None and Path(on_path).resolve() == program.resolve():
+        return program.stem
+    if not program.exists():
+        return f"{shlex.quote(python)} -m bot"
+    return shlex.quote(str(program.relative_to(folder) if program.is_relative_to(folder) else program))
+
+
+def typed_command(words: str) -> str:
+    """Return a command of the running program as it can be typed in the present folder, such as "cogency init"."""
+    program = Path(sys.executable).with_name("cogency.exe" if sys.platform == "win32" else "cogency")
+    try:
+        folder = Path.cwd()
+    except OSError:  # it was removed
+        folder = Path("/")
+    return f"{program_as_typed(program, shutil.which('cogency'), folder, sys.executable)} {words}"
 
 
 def command_for(extra: str) -> str:

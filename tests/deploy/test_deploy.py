@@ -238,3 +238,28 @@ def test_nothing_says_that_the_package_is_on_a_registry() -> None:
     said = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *DEPLOY.iterdir(), *(ROOT / "bot").rglob("texts.py")]
     named = re.compile(r"(?:uv tool|pipx?) install [\"']?cogency-bot")
     assert [file.name for file in said if file.is_file() and named.search(file.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "sentence"),
+    [
+        ({"python3": "3.10.13", "python3.12": "3.12.1"}, "python3 is 3.10.13. Try: make demo PYTHON=python3.12\n"),
+        ({"python3": "3.10.13", "python3.13": ""}, "python3 is 3.10.13. Install a newer one, then: make demo PYTHON="),
+        ({"python3": "2.7.18"}, "python3 is 2.7.18. Install a newer one"),
+        ({"python3.14": "3.14.0"}, "python3 cannot be started. Try: make demo PYTHON=python3.14\n"),
+        ({"python3": "3.11.0"}, ""),
+    ],
+)
+def test_an_old_python_is_refused_in_one_sentence_that_names_a_newer_one(
+    versions: Mapping[str, str], sentence: str, tmp_path: Path
+) -> None:
+    for name, number in versions.items():
+        program = tmp_path / name
+        is_old = number.startswith(("2.", "3.10."))
+        program.write_text(f"#!/bin/sh\n{f'echo {number}; exit {int(is_old)}' if number else 'exit 127'}\n")
+        program.chmod(0o755)
+    sh = shutil.which("sh")
+    done = ran(sh, ROOT / "requirements/check_python.sh", "python3", "demo", env={"PATH": str(tmp_path)})
+    assert done.returncode == (1 if sentence else 0)
+    assert done.stderr.startswith(f"Cogency needs Python 3.11 or later; {sentence}" if sentence else "")
+    assert len(done.stderr.splitlines()) == bool(sentence)

@@ -15,6 +15,7 @@ from bot.settings.installation import (
     command_for,
     extra_command,
     installation_of,
+    program_as_typed,
     this_installation,
 )
 
@@ -140,3 +141,23 @@ def test_a_receipt_of_another_shape_counts_as_one_without_extras(receipt: str) -
 def test_the_tests_run_in_the_environment_of_a_clone() -> None:
     assert this_installation().way in {Way.PIP, Way.UV}
     assert command_for("web").endswith(f"install -e '{Path(__file__).parents[3]}[web]'")
+
+
+def test_a_command_is_said_as_it_can_be_typed(tmp_path: Path) -> None:
+    program = tmp_path / "clone" / ".venv" / "bin" / "cogency"
+    link, other = tmp_path / "bin" / "cogency", tmp_path / "other" / "cogency"
+    for file in (program, link, other):
+        file.parent.mkdir(parents=True)
+    program.touch()
+    other.touch()
+    link.symlink_to(program)
+
+    def typed(on_path: Path | None, folder: Path) -> str:
+        return program_as_typed(program, None if on_path is None else str(on_path), folder, "/usr/bin/python3")
+
+    assert typed(link, tmp_path) == "cogency"
+    assert typed(None, tmp_path / "clone") == ".venv/bin/cogency"
+    assert typed(other, tmp_path / "clone") == ".venv/bin/cogency"  # another program of that name
+    assert typed(None, tmp_path / "other") == str(program)
+    program.unlink()
+    assert typed(None, tmp_path) == "/usr/bin/python3 -m bot"
