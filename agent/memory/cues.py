@@ -40,7 +40,8 @@ TURNED: Final = compile_later(
         r"|ended up|in the end|after all|turns out|retired|resigned|has started|have started|is gone|are gone|merged"
         r"|brought forward|put (?:back|off)|swapped|dropped|got (?:pushed|moved|changed)|adopted|no more"
         r"|mo?ved (?:in|out)"
-        r"|left|divorced|graduated|expired|started (?:using|taking|working)"
+        r"|left|divorced|graduated|expired|started (?:using|taking|working|at|with"
+        r"|a new)|passaram a|pasaron a|pasó a|passou a"
         rf"|since (?:last|this|yesterday|{_DAYS_AND_MONTHS})"
         # German
         r"|mittlerweile|neuerdings|nunmehr"
@@ -180,8 +181,8 @@ SUPPOSES: Final = compile_later(
         r"|als (?=(?:het|de|ik|we|wij|er|je|hij|zij|ze|mijn|onze)\b)|indien|misschien|wellicht|zouden|zou"
         r"|waarschijnlijk|mogelijk|stel dat|ik denk|eventueel"
         # What is planned, wanted or looked for is not so yet
-        r"|plan(?:ning|s|ned)? (?:to|on)|want(?:s|ed)? to|hop(?:e|es|ing) to|intend(?:s|ing)? to|would like"
-        r"|looking (?:for|into|at|to)"
+        r"|plan(?:ning|s|ned)? (?:to|on)|want(?:s|ed)? to|hop(?:e|es|ing) to|intend(?:s|ing)? to"
+        r"|(?:would|['’]d) (?:like|love|prefer|rather)|looking (?:for|into|at|to)"
         r"|appl(?:y|ied|ying) (?:at|for|with)|interviewing (?:at|with|for)|dream(?:s|ing)? of|tempted|about to|toying"
         r"|ich plane|planen|habe(?:n)? vor|(?:ich|er|sie) will|will ich|wollen|bewerbe|beworben|hoffe|ich suche|träume"
         r"|veux|voulons|voudrais|je compte|nous comptons|envisage|envisageons|prévois|cherche|cherchons|rêve"
@@ -233,6 +234,17 @@ OWNED: Final = compile_later(
     r"|mijn|onze)"
     r"|(?<=[a-zäöüß] )(?:meine[rs]|unsere[rs])) (?P<whose>[^\W\d_]{2,30})"
 )
+# Of the speaker, and of others. Where a language says "your" with the word for "their", that is none of them.
+OURS: Final = compile_later(
+    _any_of(
+        r"my|our|mein(?:e[nmrs]?)?|unser(?:e[nmrs]?)?|mon|ma|mes|notre|nos|mis?|nuestr[oa]s?|meus?|minhas?|noss[oa]s?"
+        r"|mi[oae]|miei|nostr[oaie]|mijn|ons|onze|мо(?:й|я|ё|е|и|его|ей|ю)|наш(?:а|е|и|его|ей|у)?",
+        "我们?的|私たちの|私の|うちの",
+    )
+)
+THEIRS: Final = compile_later(
+    _any_of(r"their|his|her|seine?[nmrs]?|leurs?|loro|hun|их|его|её", "他们?的|她们?的|彼らの|彼の|彼女の")
+)
 # From when on it holds.
 _STARTING: Final = (
     r"from|since|starting|beginning|as of|effective|until|till"
@@ -282,6 +294,11 @@ LIGHT: Final = frozenset(
     | {"who", "do", "does", "makes", "make", "goes", "go", "comes", "come"}
     | {"wer", "macht", "machen", "geht", "kommt", "qui", "fait", "font", "va", "vais"}
     | {"chi", "fa", "fanno", "vado", "wie", "doet", "doen", "gaat", "komt"}
+    # That somebody looks after something, in whichever word
+    | {"manages", "manage", "maintains", "maintain", "handles", "handle", "belongs", "belong", "owns", "own", "looks"}
+    | {"after", "care", "takes", "looked", "run", "runs", "leitet", "betreut", "kümmert", "verantwortet", "übernimmt"}
+    | {"gère", "gérons", "occupe", "gestiona", "ocupa", "maneja", "gere", "cuida", "trata", "gestisce", "segue", "cura"}
+    | {"beheert", "регулирует", "занимается", "ведёт", "ведет", "отвечает"}
     | {"quien", "hace", "hacen", "lleva", "llevan", "quem", "faz", "fazem", "vai", "vou", "кто", "делает", "делают"}
 )
 # A person does this with many things at a time: another one ends none.
@@ -305,6 +322,22 @@ MANY_AT_A_TIME: Final = compile_later(
         r"|уч(?:у|ит)|изуча(?:ю|ет)",
         r"喜欢|喜歡|爱|会说|收集|收藏|玩|看|卖|学|好き|話せ|話し|集めて|読み|読んで|見て|売って|学んで",
     )
+)
+# Prepositions before a place or an employer, of which a thing or person has one.
+PLACING: Final = lexicon.words(
+    "in at on to a à au aux en dans chez bei beim im nach auf an al alle alla nel nella presso em no na nos",
+    "nas в во на op bij naar",
+)
+JAPANESE_PERSON: Final = compile_later(
+    r"^(?P<topic>[^、。]{1,20}は)(?:今は|現在)?[^\s、。はがのに]{1,8}(?:さん|氏|先生|様|君|くん|ちゃん)(?:です|だ|が担当)"
+)
+INFINITIVE: Final = compile_later(r"(?P<stem>[^\W\d_]{3,20})(?:[aei]r|[aei]re|ить|ать|ять|еть)")
+# Of a key: that somebody does it. "Project manager" of "Ann manages the project".
+DUTIES: Final = lexicon.words(
+    "owner lead leader manager maintainer assignee responsible contact charge leitung verantwortung",
+    "zuständigkeit verantwortlich zuständig verantwortliche verantwortlicher betreuung responsable gestion",
+    "gérant gérante encargado encargada gestor gestora responsável encarregado encarregada gerente",
+    "responsabile gestione incaricato incaricata verantwoordelijke beheer ответственный ответственная",
 )
 CHANGES: Final = (lexicon.CUE, lexicon.ENDED, TURNED, STOPPED)
 ADDS: Final = (lexicon.ADDS, ADDED)

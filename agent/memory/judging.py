@@ -29,14 +29,18 @@ from typing import Final
 from agent.memory import cues, lexicon
 from agent.memory.attribution import REQUESTS
 from agent.memory.facts import plain_key, same_key
+from agent.memory.restating import restate
 from agent.memory.statements import (
+    NO_CONTENT,
     READ_CHARS,
+    WORD,
     Statement,
     Token,
     content_tokens,
     read_statement,
     sentences,
     stem,
+    without,
 )
 from agent.memory.supersession import about_the_same, contradicts, different_subjects
 from agent.patterns import compile_later
@@ -46,6 +50,7 @@ MAX_CLAUSES: Final = 8  # A sentence with more is a list
 MAX_TOKENS: Final = 80  # Of a sentence, that are aligned: the time grows with their square
 REQUEST_CHARS: Final = 80  # Of a sentence, in which a request to remember it may stand
 REQUEST_WORDS: Final = 3  # Before the request: "Please", "Could you"
+FRAMED_WORDS: Final = 3  # Of a name
 BARE_TOKENS: Final = 8  # A value with more is a sentence
 BARE_WORDS: Final = 5  # A value with more may name its subject
 # What is no content of a sentence
@@ -56,12 +61,14 @@ _CLAUSE: Final = compile_later(
 )
 _UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
 _FIRST_PERSON: Final = compile_later(r"\w{2,20}[aei]mos")  # A Spanish or Portuguese verb, which implies its subject
+_NAMED: Final = compile_later(r"(?:[OA]s?|La|Il) [A-Z]")  # "A Carla": a name with its article
 _SAME_BEGINNING: Final = 4  # Letters that two forms of a word share at least
 _ENDING: Final = 3  # Letters by which they may differ: with more it is a compound ("garage", "garagedoor")
 _NAME_ENDINGS: Final = frozenset({"", "s", "es", "en", "in", "innen"})  # Of names and German nouns: "Chef", "Chefin"
 _LAST_VOWEL: Final = compile_later("[aeoáéíóúâêô]$")
 _DOUBLED: Final = compile_later(r"([^\W\d])\1$")
 # A day or season in a newer sentence alone: it may hold then only.
+_WHEN_ENDED: Final = frozenset({"month", "relative", "date"})
 _LIMITING: Final = frozenset({"weekday", "relative", "month"})
 
 
@@ -109,10 +116,15 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
     if not _is_unsure(newer, older) and _replaces(older, newer, comparison, named=named):
         return Verdict.REPLACES
+    # News under one key that names no other thing may be told in other words: "My desk is in B2", "I sit in C4 now".
+    one_key = bool(older.key) and same_key(older.key, newer.key)
+    if one_key and comparison.changes and not comparison.names_another:
+        return Verdict.MAY_OUTDATE
     if comparison.are_two_things or (older.key and newer.key and not _related(older.key, newer.key)):
         return Verdict.STANDS_BESIDE
     # When in doubt both stay, and a model is asked about the two alone.
-    may_be = named or _related(older.key, newer.key) or about_the_same(older.sentence, newer.sentence)
+    is_news = comparison.denies or (comparison.changes and comparison.is_related)
+    may_be = named or _related(older.key, newer.key) or is_news or about_the_same(older.sentence, newer.sentence)
     return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
 
 
@@ -291,7 +303,8 @@ class _Comparison:
     one ended; `denies_other`: it denies something else; `is_related`: both say something of the same kind;
     `same_frame`: they are the same but for values of one kind; `tells_another`: they say different kinds of things of
     one subject ("Ann is tall", "Ann is in Rome now"); `is_one_of_a_kind`: they differ in one place, where only
-    one thing can be true at a time; `same_predicate`: two bare values say something of the same kind.
+    one thing can be true at a time; `same_predicate`: two bare values say something of the same kind; `names_another`:
+    the newer one names somebody or something that neither the older one nor the keys do.
     """
 
     are_two_things: bool
@@ -305,12 +318,14 @@ class _Comparison:
     tells_another: bool
     is_one_of_a_kind: bool
     same_predicate: bool
+    names_another: bool
 
 
 @lru_cache(maxsize=64)
 def _compared(older: Told, newer: Told) -> _Comparison:
-    old_text, whole_text = older.sentence, newer.sentence
-    old, whole = read_statement(old_text), read_statement(whole_text)
+    old_text, restated = restate(older.sentence, older.sentence).text, restate(newer.sentence, older.sentence)
+    whole_text = restated.text
+    old, whole = read_statement(old_text), read_statement(newer.sentence)  # The frame of a change tells, too
     old_words, new_words, keys = _content(old_text), _content(whole_text), (*_content(older.key), *_content(newer.key))
     new_text = _clause_about(whole_text, newer.value, (*old_words, *keys))
     new = read_statement(new_text)
@@ -323,18 +338,21 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     extra = [word for word in extra if not word.kind]
     added_to_key = [word for word in _content(newer.key) if not _is_in(word, _content(older.key))]
     of_less = any(_is_in(word, new_words) and not _is_in(word, old_words) for word in added_to_key if older.key)
+    duties = [word for word in keys if word.raw not in cues.DUTIES]
     holder = (
         not any(_is_in(word, (*clause, *keys)) for word in old_side.subject)
-        and not (lost or clash or old.about or new.about)
-        and _all_in(keys, clause)
+        and all(word.raw in cues.DUTIES for word in lost)
+        and not (clash or old.about or new.about)
+        and _all_in(duties, clause)
         and _names_holder(old, old_side.subject)
     )
     # "Ann is the lead" is about the lead
     reversed_ = _all_in(old_side.subject, new_side.predicate) and not _count_in(old_side.subject, new_side.subject)
     of_another = any(_owns(word, new_text) and not _owns(word, old_text) for word in old_side.subject)
+    of_others = _has_any(old_text, (cues.OURS,)) and _is_theirs(newer.sentence)
     of_another = of_another or not all(_is_in(owner, (*old_words, *keys)) for owner in _owners(new_text))
     other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
-    changed = _changes(whole_text) or _changes(newer.value)
+    changed = restated.changed or _changes(newer.sentence) or _changes(newer.value)
     places, added = _places(old_words, clause, (old_text, new_text)), _added(old_words, clause, keys)
     instead = [word for word in clause if not (word.kind or word.is_name or _is_in(word, (*old_words, *keys)))]
     lasts = old.has_subject or bool(old.verb) or old.placed or old.resides  # else it may be an event: "I ran 5 km"
@@ -342,7 +360,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     mentions_old = any(
         _is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys)
     )
-    exchanged = bool(whole.displaced) or _has_any(whole_text, (cues.EXCHANGED,))
+    exchanged = bool(whole.displaced) or _has_any(newer.sentence, (cues.EXCHANGED,))
     denying = [clause for clause in _clauses(whole_text) if _is_denial(clause)]
     attribute = any(not _is_in(word, old_side.subject) for word in _content(older.key))
     unique = old.unique or new.unique or lexicon.UNIQUE.search(lexicon.folded(newer.key)) is not None
@@ -354,22 +372,29 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     named = states and all(names) and not (old.placed or new.placed)
     states = named or (states and old.placed and new.placed)
     at_home = old.placed or old.resides or _has_any(older.key, (cues.HOME,))
-    relocated = at_home and (new.settles or new.placed or _has_any(whole_text, (cues.RELOCATED,)))
+    relocated = at_home and (new.settles or new.placed or _has_any(newer.sentence, (cues.RELOCATED,)))
     if _has_any(old_text, (cues.MANY_AT_A_TIME,)):
         nouns = [word for word in old_side.predicate if not cues.MANY_AT_A_TIME.fullmatch(word.raw)]
         is_related = unique or clash or any(_is_in(word, new_words) and not _is_in(word, keys) for word in nouns)
     elif old_side.subject:
         is_related = clash or holder or mentions_old or unique or attribute or states or shares or relocated
+        is_related = is_related or _in_one_frame(old_text, new_text)
     else:  # "I read novels", "I now watch films": a person does many things
         verbs = [word for word in old_side.predicate if word.raw == old.verb] or [*old_side.predicate[:1]]
         same_verb = bool(_count_in(verbs, new_words)) or bool(denying) or whole.moves or exchanged
-        is_related = unique or relocated or (clash and not lost) or (same_verb and (mentions_old or shares))
+        is_related = (
+            unique
+            or relocated
+            or (clash and not lost)
+            or (same_verb and (mentions_old or shares))
+            or _in_one_frame(old_text, new_text)
+        )
     return _Comparison(
-        are_two_things=(bool(missing) and not holder) or other_person or places > 1,
+        are_two_things=(bool(missing) and not holder) or other_person or of_others or places > 1,
         is_narrower=of_less
         or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
-        or _limits(old_words, new_words, whole_text)
+        or (_limits(old_words, new_words, whole_text) and not _has_any(newer.sentence, cues.ENDS))
         or (old.past and not exchanged)  # What happened once stays true
         or (_has_any(new_text, (cues.ATTRIBUTE,)) and not _has_any(old_text, (cues.ATTRIBUTE,)))
         or _qualifies(new_text, added)
@@ -381,16 +406,24 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         denies=not old.negated and any(_denies(clause, old_words, old_side.subject, keys) for clause in denying),
         denies_other=_is_denial(new_text),
         is_related=is_related,
-        tells_another=(places > 1 and not unique)
+        tells_another=of_others
+        or (places > 1 and not unique)
         or (
             (is_person or _UNSPACED.search(old_text) is not None)
             and not (is_related or mentions_old or denying or whole.displaced)
             and not any(_is_in(word, clause) for word in old_side.predicate)
-            and not _has_any(whole_text, (lexicon.ANY_STATE,))
+            and not _has_any(newer.sentence, (lexicon.ANY_STATE,))
         ),
         same_frame=is_one_place and clash and not (lost or old.habit or old.verb in lexicon.HAVE),
         is_one_of_a_kind=is_one_place
         and bool(clash or unique or (old.placed and new.placed) or (old.resides and new.resides)),
+        names_another=other_person
+        or of_others
+        or of_another
+        or any(_owns(word, old_text) and not _is_in(word, new_words) for word in old_side.subject)
+        or of_less
+        or (places > 1 and _count_in(old_words, clause) > 0)  # without a common word nothing is contrasted
+        or any(not _is_in(word, (*old_words, *keys)) for word in new_side.subject if _tells(word)),
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
@@ -408,6 +441,10 @@ def _owns(word: Token, text: str) -> bool:
     return bool(word.raw) and word.is_name and re.search(pattern, lexicon.folded(text[:READ_CHARS])) is not None
 
 
+def _is_theirs(text: str) -> bool:
+    return _has_any(text, (cues.THEIRS,)) and not _has_any(text, (cues.OURS,))
+
+
 def _owners(text: str) -> list[Token]:
     """Return whose thing a text is about: "my sister's rent", "die Miete meiner Schwester"."""
     owners = (match["owner"] or match["whose"] for match in cues.OWNED.finditer(lexicon.folded(text[:READ_CHARS])))
@@ -418,7 +455,8 @@ def _names_holder(old: Statement, subject: Sequence[Token]) -> bool:
     """Return whether a sentence begins with the name of who does something: another one may do it now."""
     if any(_UNSPACED.search(word.word) for word in subject):
         return old.verb == "负责"
-    return bool(subject) and all(word.is_name for word in subject) and not old.definite
+    is_name = not old.definite or _NAMED.match(old.text) is not None
+    return bool(subject) and all(word.is_name for word in subject) and is_name
 
 
 def _changes(text: str) -> bool:
@@ -508,6 +546,40 @@ def _places(older: Sequence[Token], newer: Sequence[Token], texts: tuple[str, st
     return places
 
 
+@lru_cache(maxsize=64)
+def _in_one_frame(older: str, newer: str) -> bool:
+    """Return whether they are the same, word for word, but for a name behind one preposition, or a Japanese person.
+
+    "The course is in Lyon", "the course is now in Metz". Behind a copula or a verb the names may say different things.
+    """
+    if _UNSPACED.search(older) is not None:
+        old_person, new_person = cues.JAPANESE_PERSON.search(older), cues.JAPANESE_PERSON.search(newer)
+        return bool(old_person and new_person and old_person["topic"] == new_person["topic"])
+    old, new = _framed(older), _framed(newer)
+    start = next((at for at, (word, other) in enumerate(zip(old, new, strict=False)) if word != other), 0)
+    end = next(
+        (
+            at
+            for at, (word, other) in enumerate(zip(reversed(old[start:]), reversed(new[start:]), strict=False))
+            if word != other
+        ),
+        0,
+    )
+    differing = [words[start : len(words) - end] for words in (old, new)]
+    is_short = all(0 < len(words) <= FRAMED_WORDS for words in differing)
+    are_names = all(word[:1].isupper() for words in differing for word in words)
+    return start > 1 and is_short and are_names and old[start - 1].casefold() in cues.PLACING
+
+
+def _framed(text: str) -> list[str]:
+    """Return the words of a sentence without those of manner."""
+    words = text[:READ_CHARS]
+    for pattern in (*NO_CONTENT, *_MANNER):
+        words = without(words, pattern)
+    found = WORD.findall(words)
+    return [word.casefold() if at == 0 else word for at, word in enumerate(found)][:MAX_TOKENS]
+
+
 def _are_apart(words: Sequence[Token], text: str) -> bool:
     """Return whether other words stand between two of these words in the text, which have blanks between them."""
     raw = [re.escape(word.raw) for word in words if not word.kind and _tells(word)]
@@ -541,9 +613,19 @@ def _is_denial(clause: str) -> bool:
 def _denies(clause: str, older: Sequence[Token], subject: Sequence[Token], keys: Sequence[Token]) -> bool:
     """Return whether a denying clause denies what the older sentence says of its subject, and nothing else."""
     words = _content(cues.SINCE.sub(" ", clause))
-    denied = [word for word in words if _tells(word)]
+    if _has_any(clause, cues.ENDS):  # "I stopped smoking in March": that is when it ended
+        words = tuple(word for word in words if word.kind not in _WHEN_ENDED or word.kind in _kinds(older))
+    verbs = [word for word in older if not word.kind]
+    denied = [word for word in words if _tells(word) and not _is_infinitive_of(word, verbs)]
     said = [word for word in words if not _is_in(word, subject)] or words
-    return _all_in(denied, (*older, *keys)) and any(_is_in(word, older) for word in said)
+    says_it = any(_is_in(word, older) or _is_infinitive_of(word, verbs) for word in said)
+    return says_it and (not denied or _all_in(denied, (*older, *keys)))
+
+
+def _is_infinitive_of(word: Token, others: Iterable[Token]) -> bool:
+    """Return whether it is the infinitive of one of these verbs: "fumer" of "fume", "fumar" of "fumo"."""
+    infinitive = cues.INFINITIVE.fullmatch(word.raw)
+    return infinitive is not None and any(_root(other.raw) == infinitive["stem"] for other in others)
 
 
 def _other_verbs(older: str, newer: str) -> bool:

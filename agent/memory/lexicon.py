@@ -13,7 +13,7 @@ from typing import Final
 from agent.patterns import compile_later
 
 
-def _words(*lists: str) -> frozenset[str]:
+def words(*lists: str) -> frozenset[str]:
     return frozenset(" ".join(lists).split())
 
 
@@ -42,7 +42,7 @@ _TURNED: Final = (
 )
 
 # English words that say nothing about the subject.
-FUNCTION_WORDS: Final = _words(
+FUNCTION_WORDS: Final = words(
     """a about after again all also am an and any anyway are as at be because been before being but by can could did do
     does doing done for from get go going got had has have having he her here him his how i if in into is it its just
     let let's ll may me might must my need needs no not of off ok okay on or our out over per please re s shall she
@@ -50,7 +50,7 @@ FUNCTION_WORDS: Final = _words(
     were what when where which while who whom whose why will with would yes you your"""
 )
 # Words without content of their own in the other languages with blanks between words.
-OTHER_FUNCTION_WORDS: Final = _words(
+OTHER_FUNCTION_WORDS: Final = words(
     """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
     meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei
     beim mit nach von vom zu zum zur für über unter vor um bis ab als wie auch nur noch schon sehr so dann mehr dass
@@ -75,7 +75,7 @@ OTHER_FUNCTION_WORDS: Final = _words(
     op uit bij aan te tot niet meer zeer dat deze dit voor""",
 )
 # Words before the noun of a key, and not part of it.
-DETERMINERS: Final = _words(
+DETERMINERS: Final = words(
     """the a an my our your his her their this der die das den dem ein eine mein meine meinen unser unsere dein deine
     el los las mi mis nuestro nuestra le les un une mon ma mes notre nos o os meu minha nosso nossa
     il lo gli mio mia nostro nostra de het een mijn ons onze мой моя моё мое наш наша наше"""
@@ -123,7 +123,7 @@ COPULAS: Final = compile_later(
     r"(?:是|(?:部署|安排|存放|保存|托管|运行|坐落|举行|设|放|约)?(?<![现存实所自])在(?=\S)|位于|(?<![因认])为|は|が(?=\S)))"
 )
 # Verbs of a state, not of an event. They count as part of the predicate.
-STATE_VERBS: Final = _words(
+STATE_VERBS: Final = words(
     """has have had takes take costs cost lasts last lives live works work uses use starts start begins begin ends end
     opens open closes close leaves leave arrives arrive departs depart runs run leads lead owns own reports report
     contains counts measures weighs earns drinks drink eats eat speaks speak ships ship likes like prefers prefer needs
@@ -148,7 +148,7 @@ STATE_VERBS: Final = _words(
     spreekt drinkt eet eten ligt""",
 )
 # Of these, Spanish, Italian and Portuguese ones that can start a sentence as they imply their subject: "Vivo en …".
-SPEAKERS_VERBS: Final = _words(
+SPEAKERS_VERBS: Final = words(
     "vivo trabajo uso usamos tengo tenemos hablo como bebo",
     "moro moramos trabalho trabalhamos utilizamos tenho temos falo prefiro",
     "abito abitiamo lavoro lavoriamo usiamo parlo mangio bevo preferisco",
@@ -159,7 +159,7 @@ STATE_CJK: Final = compile_later(
     rf"(?:{_TURNED}|只剩下?|剩下|共?有(?![效关限利趣名用])|叫做?|住在|定在|定于|(?<![费信作应利专适采常])使?用(?![户途品])"
     r"|(?<!最)喜欢|需要|に住|で働)"
 )
-HAVE: Final = _words(
+HAVE: Final = words(
     "has have had hat haben habe tiene tienen tengo tenemos tem têm tenho temos",
     " ho abbiamo hanno heb heeft hebben имеет 有",
 )
@@ -381,7 +381,7 @@ DISPLACED: Final = tuple(
     zip(("", "", " over ", " übernommen", "", "从", "", "の代わりに", "から", "ではなく"), _DISPLACED, strict=True)
 )
 # Verbs that only say that a person has or uses something.
-GENERIC_VERBS: Final = _words(
+GENERIC_VERBS: Final = words(
     """use uses using used host hosts work works am drive drives have has with on run runs take read drink eat buy
     handle handles handling manage manages look looks maintain maintains responsible betreut leitet verantwortet
     travaille travaillons utilise utilisons gère gérons déploie déployons trabalho trabalhamos utilizamos cuida cuido
@@ -391,7 +391,7 @@ GENERIC_VERBS: Final = _words(
 )
 
 # Nouns without a subject of their own.
-GENERIC_NOUNS: Final = _words(
+GENERIC_NOUNS: Final = words(
     """value data figure number amount information entry answer result statement conclusion thing fact wert angabe zahl
     ergebnis aussage valor dato cifra número resultado valeur donnée chiffre résultat значение данные число результат
     dado resultado valore cifra numero risultato waarde getal resultaat"""
@@ -644,7 +644,7 @@ KINDS: Final = tuple(
 # From two on: "one" is also an article.
 NUMBER_WORDS: Final = {
     word: str(number)
-    for words in (
+    for numerals in (
         "two three four five six seven eight nine ten eleven twelve",
         "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
         "deux trois quatre cinq six sept huit neuf dix onze douze",
@@ -654,7 +654,7 @@ NUMBER_WORDS: Final = {
         "twee drie vier vijf zes zeven acht negen tien elf twaalf",
         "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
     )
-    for number, word in enumerate(words.split(), 2)
+    for number, word in enumerate(numerals.split(), 2)
     if word != "_"  # means something else in another language
 } | {"duas": "2", "две": "2"}
 # Weekdays of habits: "on Mondays", "montags".

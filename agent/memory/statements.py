@@ -82,7 +82,7 @@ _DATE: Final = compile_later(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
 # Words about the manner of a statement, not its content.
-_NO_CONTENT: Final = (*(lexicon.ENDED, lexicon.CUE, lexicon.NEW), *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED))
+NO_CONTENT: Final = (*(lexicon.ENDED, lexicon.CUE, lexicon.NEW), *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED))
 _DIGIT: Final = compile_later(r"\d")
 _NO_TELLING: Final = FUNCTION_WORDS | lexicon.OTHER_FUNCTION_WORDS | lexicon.PRONOUNS.keys()
 _NO_WORD: Final = compile_later(r"[_\W]+")
@@ -244,12 +244,12 @@ class Token:
 
 
 @lru_cache(maxsize=512)
-def content_tokens(text: str, without: tuple[re.Pattern[str], ...] = ()) -> tuple[Token, ...]:
+def content_tokens(text: str, manner: tuple[re.Pattern[str], ...] = ()) -> tuple[Token, ...]:
     """Return the content words and values of a sentence in their order.
 
     Words of manner ("now", "also") are left out, and what these lower-case patterns match.
     """
-    return tuple(_Reading(text, _prepared(text), "").tokens(without))
+    return tuple(_Reading(text, _prepared(text), "").tokens(manner))
 
 
 def weekdays_in(text: str) -> frozenset[str]:
@@ -376,10 +376,10 @@ class _Reading:
             definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before) or _CYRILLIC.search(before)),
         )
 
-    def tokens(self, without: tuple[re.Pattern[str], ...]) -> Iterator[Token]:
+    def tokens(self, manner: tuple[re.Pattern[str], ...]) -> Iterator[Token]:
         rest = self._rest
-        for pattern in (*_NO_CONTENT, *without):
-            rest = _without(rest, pattern)
+        for pattern in (*NO_CONTENT, *manner):
+            rest = without(rest, pattern)
         for written, word in _written_and_told(rest):
             raw = written.rstrip(".+#/&-") or written
             day = lexicon.ON_WEEKDAYS.fullmatch(raw.lower())
@@ -489,7 +489,7 @@ class _Reading:
             return False
         # A word of change or end between the number and the next word does not make it a unit ("version 3 no longer
         # runs").
-        following = _FIRST_WORD.match(_without(_without(after, lexicon.CUE, ""), lexicon.ENDED, ""))
+        following = _FIRST_WORD.match(without(without(after, lexicon.CUE, ""), lexicon.ENDED, ""))
         has_unit = following is not None and not _is_function(following[1])
         is_cue = lexicon.CUE.search(folded(word[1])) is not None
         return not is_cue and (not has_unit or joint is None)
@@ -511,14 +511,14 @@ def _content(text: str) -> frozenset[str]:
     if not text:
         return frozenset()
     lowered = folded(text)
-    for pattern in _NO_CONTENT:
+    for pattern in NO_CONTENT:
         if pattern.search(lowered) is not None:
-            text = _without(text, pattern)
+            text = without(text, pattern)
             lowered = folded(text)
     return frozenset(_telling(text))
 
 
-def _without(text: str, pattern: re.Pattern[str], replacement: str = " ") -> str:
+def without(text: str, pattern: re.Pattern[str], replacement: str = " ") -> str:
     """Replace the matches of a lower-case pattern in a text."""
     parts, position = list[str](), 0
     for match in pattern.finditer(folded(text)):
