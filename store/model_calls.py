@@ -10,6 +10,7 @@ Rules
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
+from functools import cache
 from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
@@ -159,9 +160,8 @@ def _forget_channels(connection: sa.Connection, now: datetime) -> None:
 
 
 def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: str | None = None) -> list[Total]:
-    within = model_call.c.day.between(period.first, period.last)
-    of_person = sa.true() if person is None else model_call.c.person == person
-    found = connection.execute(_sums(by, sa.and_(within, of_person))).mappings()
+    values = {"first": period.first, "last": period.last} | ({} if person is None else {"whose": person})
+    found = connection.execute(_sums(by, of_person=person is not None), values).mappings()
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
@@ -170,8 +170,10 @@ class SqlSpending(SqlStore):
     charge = writes(charge)
 
 
-def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
-    key = _KEYS[by]
+@cache
+def _sums(by: By, *, of_person: bool) -> sa.Select[*tuple[Any, ...]]:
+    """The statement for totals of the days from `first` to `last`; `of_person`: of the calls for the person `whose`."""
+    key, within = _KEYS[by], model_call.c.day.between(sa.bindparam("first"), sa.bindparam("last"))
     sums = (
         sa.select(
             key.label("key"),
@@ -181,7 +183,7 @@ def _sums(by: By, where: sa.ColumnElement[bool]) -> sa.Select[*tuple[Any, ...]]:
             sa.func.coalesce(sa.func.sum(model_call.c.cost), 0).label("cost"),
             (sa.func.count() - sa.func.count(model_call.c.cost)).label("unpriced"),
         )
-        .where(where)
+        .where(within, model_call.c.person == sa.bindparam("whose") if of_person else sa.true())
         .group_by(key)
         .subquery()
     )
