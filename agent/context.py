@@ -210,7 +210,7 @@ class Context:
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
     """Assemble one turn's context within the budget."""
     names = render.speakers(
-        [*((message.person, message.name) for message in parts.history), _id_and_name(parts.person)]
+        [*((message.person, message.name) for message in parts.history), (parts.person.id, parts.person.name)]
     )
     shown_names: Mapping[str, str] = {} if _is_alone(parts) else names
     asker = names[parts.person.id]
@@ -352,10 +352,6 @@ def _render_place(parts: ContextParts, asker: str) -> str:
     return f"PLACE: {', '.join(filter(None, [render.one_line(parts.platform), where]))}; {readers}."
 
 
-def _id_and_name(person: Person) -> tuple[str, str]:
-    return person.id, person.name
-
-
 def _render_speech(person: str, text: str, shown_names: Mapping[str, str]) -> str:
     """A person's message, with their name unless nobody else writes here (`shown_names` is empty)."""
     return render.speech(shown_names[person], text) if shown_names else render.unnamed_speech(text)
@@ -365,7 +361,9 @@ def _memory_context(parts: ContextParts, asker: str, budget: int) -> MemoryConte
     identity = IdentityRole(asker, parts.person.id, parts.authority, organization=parts.organization)
     environment = Environment(parts.now, parts.person.time_zone)
     by_others = [message for message in parts.earlier if message.person and not (message.mine or message.by_bot)]
-    names = render.speakers([*((message.person, message.name) for message in by_others), _id_and_name(parts.person)])
+    names = render.speakers(
+        [*((message.person, message.name) for message in by_others), (parts.person.id, parts.person.name)]
+    )
     # What others, or the person, once told the bot to write is not quoted: a small model would follow it now.
     texts = [message.text if message.by_bot else without_orders(message.text) for message in parts.earlier]
     earlier = [

@@ -47,12 +47,11 @@ Content: TypeAlias = MessageContent[JsonObject]
 Shown: TypeAlias = tuple[JsonObject, Content]  # A message, and what a person sees of it
 
 
-def content_of(message: JsonObject) -> Content:
-    """Return what a person sees of a message, as events, histories and actions hold it."""
-    return _content(message, 0)
+def content_of(message: JsonObject, depth: int = 0) -> Content:
+    """Return what a person sees of a message, as events, histories and actions hold it.
 
-
-def _content(message: JsonObject, depth: int) -> Content:
+    `depth`: of the nesting in which another message holds it.
+    """
     if depth > MAX_DEPTH:
         return Content(TOO_DEEP)
     by_app = bool(text(message, "bot_id"))
@@ -114,8 +113,10 @@ def _shared(attachment: JsonObject, depth: int) -> Content:
     if depth > MAX_DEPTH:
         return Content(TOO_DEEP)
     files = items(attachment, "files")
-    itself = _content({**attachment, "bot_id": ""}, depth + 1)
-    nested = [_content(fields(part, "message"), depth + 1) for part in items(attachment, "message_blocks")[:MAX_NESTED]]
+    itself = content_of({**attachment, "bot_id": ""}, depth + 1)
+    nested = [
+        content_of(fields(part, "message"), depth + 1) for part in items(attachment, "message_blocks")[:MAX_NESTED]
+    ]
     typed = _letters(itself.text)
     words = [
         itself.whole,
