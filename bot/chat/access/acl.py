@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Final, TypeAlias, cast
 
 from agent.admission_terms import Authority
-from agent.incoming import Incoming
 from bot.chat.askers import Requester
 from bot.chat.texts import replies as reply_texts
 
@@ -68,13 +67,8 @@ class AccessRules:
         return person.startswith(f"{TERMINAL}:") or any(entry_names(operator, person) for operator in self.operators)
 
 
-def refusal(rules: AccessRules, incoming: Incoming) -> str | None:
-    """Return why this message is refused, in a sentence that says what to do; None if it is accepted."""
-    return closed_to(rules, Requester.wrote(incoming), incoming.authority)
-
-
 def closed_to(rules: AccessRules, who: Requester, authority: Authority) -> str | None:
-    """Return why a person may not ask, as `refusal` does, also before they have written anything.
+    """Return why a person may not ask, in a sentence that says what to do; None if they may.
 
     Without a channel, the channel rules are not applied.
     """

@@ -188,7 +188,7 @@ class AdmissionControl:
             raise self._refused(incoming, "access", why)
         if self.is_exempt(incoming):
             return Admission(Terms(self.clock.now()))
-        spent, now = await self.budget_left(incoming), self.clock.now()
+        spent, now = await self.budgets.budget_left(incoming), self.clock.now()
         limits, reached = self.rules.surges, self._asked.reached(incoming.person.id, incoming.channel, now)
         terms = Terms(now, limits.rates, limits.backlog, closed=spent is not None or reached is not None)
         return Admission(terms, spent, reached)
@@ -207,7 +207,7 @@ class AdmissionControl:
         """Return why the author may not ask there, by the operator's lists and the channel's rules; None if they may.
         Raises StoreError.
         """
-        why = acl.refusal(self.rules.access, incoming)
+        why = acl.closed_to(self.rules.access, Requester.wrote(incoming), incoming.authority)
         if why is not None or self.is_exempt(incoming):
             return why
         # Those who could change the rules are not bound by them, so that they cannot be locked out.

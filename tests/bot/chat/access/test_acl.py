@@ -17,7 +17,6 @@ from bot.chat.access.acl import (
     parse_entries,
     parse_model_access,
     parse_openness,
-    refusal,
 )
 from bot.chat.access.settings import people
 from bot.chat.askers import Requester
@@ -47,6 +46,10 @@ def requested(
         roles=roles,
         authority=authority,
     )
+
+
+def refusal(access: AccessRules, incoming: Incoming) -> str | None:
+    return closed_to(access, Requester.wrote(incoming), incoming.authority)
 
 
 def rules(allow: str = "", deny: str = "", open_to: str = "", operators: str = "") -> AccessRules:
