@@ -181,7 +181,7 @@ class SlackIntake:
             decision = await self._stop(decision, message, author)
         match decision:
             case message_intake.Answer():
-                incoming = await self._read_question(message, conversation, new=participants is None)
+                incoming = await self._read_question(message, author, conversation, new=participants is None)
                 try:
                     return await self.host.messages.submit(incoming)
                 except Refused as refusal:
@@ -190,7 +190,7 @@ class SlackIntake:
                         await self.answer_commands.notify_refused(refusal, message)
             case message_intake.StoreAsContext():
                 await self.host.messages.record_context_message(
-                    await self._incoming(message, conversation, message.content.whole)
+                    await self._incoming(message, author, conversation, message.content.whole)
                 )
             case message_intake.RunCommand():
                 assert order is not None  # noqa: S101 -- only an order is obeyed
@@ -203,7 +203,10 @@ class SlackIntake:
 
     def _consider(self, message: SlackMessage, conversation: str) -> None:
         """Offer an open question, which was not asked of the bot, for an ambient answer in a thread below it."""
-        read = partial(self._read_question, message, conversation, new=False)
+
+        async def read() -> Incoming:
+            return await self._read_question(message, await self._author(message), conversation, new=False)
+
         person = inbound.person_id(self.me, message.user)
         question = QuestionToAll(self.me.source, message.channel, message.ts, person, read, self.host.messages.submit)
         self.host.events.asked_all(question)
@@ -339,11 +342,9 @@ class SlackIntake:
         depth, question = inbound.split_depth(await self.names.read(without_command))
         return depth, question or f"@{self.me.name}"
 
-    async def _incoming(self, message: SlackMessage, conversation: str, words: str) -> Incoming:
+    async def _incoming(self, message: SlackMessage, author: Member, conversation: str, words: str) -> Incoming:
         """Return the message as the bot takes it in. `words`: its own, or all that it shows."""
-        member, channel, (depth, asked) = await asyncio.gather(
-            self._author(message), self._channel_place(message), self._parse_question(words)
-        )
+        channel, (depth, asked) = await asyncio.gather(self._channel_place(message), self._parse_question(words))
         to = ReplyTo(message.channel, message.user, thread_ts=message.thread_ts or message.ts, after=message.ts)
         return Incoming(
             source=self.me.source,
@@ -351,26 +352,26 @@ class SlackIntake:
             channel=message.channel,
             message_id=message.ts,
             conversation=conversation,
-            person=member.person,
-            place=person_place(self.me, member) if message.direct else self._group_place(message, member, channel),
+            person=author.person,
+            place=person_place(self.me, author) if message.direct else self._group_place(message, author, channel),
             text=asked,
             time=message.time,
             permalink=inbound.permalink(self.me, message.channel, message.ts, message.thread_ts),
             reply_to=to.encode(message.action_token),
             depth=depth,
             # Another bot that may talk to this one is on the operator's list, which vouches for it.
-            authority=Authority.EMPLOYEE if message.by_bot else member.authority,
-            roles=member.groups,
+            authority=Authority.EMPLOYEE if message.by_bot else author.authority,
+            roles=author.groups,
             team=self.me.team,
-            organization=inbound.organization(self.me, full=member.full),
-            files=tuple(replace(file, author=file.author or member.person.name) for file in message.files),
+            organization=inbound.organization(self.me, full=author.full),
+            files=tuple(replace(file, author=file.author or author.person.name) for file in message.files),
         )
 
-    async def _read_question(self, message: SlackMessage, conversation: str, *, new: bool) -> Incoming:
+    async def _read_question(self, message: SlackMessage, author: Member, conversation: str, *, new: bool) -> Incoming:
         """Return a message with its context: the messages that it forwards, and those that it links to; the thread in
         which a conversation begins, and what other apps wrote there.
         """
-        incoming = await self._incoming(message, conversation, message.content.text)
+        incoming = await self._incoming(message, author, conversation, message.content.text)
         forwarded, found = await self.names.quotes(message.content), list[Quoted | Attachment]()
         try:
             async with asyncio.timeout(CONTEXT_S):

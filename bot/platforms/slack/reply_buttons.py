@@ -64,7 +64,7 @@ def button_rows(
     `plain`: with ordinary buttons only, for a server that refuses `context_actions` (invalid_blocks).
     """
     # A `response_url` is long, and valid for half an hour. A click is not the schedule's.
-    value = _Value(turn, conversation, replace(to, response_url="", scheduled=""))
+    value = _Value(turn, conversation, replace(to, response_url="", scheduled="").encode(), to.user)
     if plain:
         return row([_button(offer, value) for offer in ReplyAction if offer in offers])
     judging: list[Json] = [_feedback(value)] if offers >= {*_JUDGING} else []
@@ -88,12 +88,15 @@ def reply_click(action: JsonObject) -> ReplyClick | None:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
+    """What all buttons below a reply send back. `to`: its place, encoded; `user`: whom it answers."""
+
     turn: int
     conversation: str
-    to: ReplyTo
+    to: str
+    user: str
 
     def of(self, offer: ReplyAction) -> str:
-        return json.dumps({"do": offer, "turn": self.turn, "in": self.conversation, "to": self.to.encode()})
+        return json.dumps({"do": offer, "turn": self.turn, "in": self.conversation, "to": self.to})
 
 
 def _button(offer: ReplyAction, value: _Value) -> Json:
@@ -129,7 +132,7 @@ def _trash(value: _Value) -> Json:
         "icon": "trash",
         "text": plain(_LABELS[ReplyAction.DELETE]),
         "value": value.of(ReplyAction.DELETE),
-        "visible_to_user_ids": [value.to.user],
+        "visible_to_user_ids": [value.user],
         "confirm": _confirm(),
     }
 
