@@ -88,7 +88,10 @@ class EchoFilter:
         filtered: list[ProtocolEvent] = []
         for event in events:
             if isinstance(event, TextArrived):
-                filtered += self._text(self._feed(event.text))
+                text = event.text
+                for stage in self._stages:
+                    text = stage.feed(text)
+                filtered += self._text(text)
                 continue
             if isinstance(event, ReplyEnded | CallsArrived | CallsRejected):
                 filtered += self.close()
@@ -101,11 +104,6 @@ class EchoFilter:
         for stage in self._stages:
             text = stage.feed(text) + stage.close()
         return self._text(text)
-
-    def _feed(self, text: str) -> str:
-        for stage in self._stages:
-            text = stage.feed(text)
-        return text
 
     def _text(self, text: str) -> list[ProtocolEvent]:
         events: list[ProtocolEvent] = []

@@ -41,10 +41,6 @@ class Budget:
     tokens: int | None = None
     money: Money | None = None
 
-    @property
-    def is_none(self) -> bool:
-        return self.tokens is None and self.money is None
-
 
 UNLIMITED: Final = Budget()
 
@@ -209,7 +205,7 @@ class BudgetAllowances:
         `uncounted`: spending that is not recorded yet.
         """
         usual = await self.usually(account)
-        if usual.is_none:
+        if usual == UNLIMITED:
             return None
         spent = await self.spent(account, now) + uncounted
         if exceeded(spent, usual) is None:

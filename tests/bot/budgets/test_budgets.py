@@ -97,4 +97,4 @@ def test_each_budget_has_an_owner() -> None:
     budgets = Budgets(Budget(1), Budget(2), Budget(3), Budget(4))
     each = (Whose.PERSON, Whose.CHANNEL, Whose.EVERYONE, Whose.WORKSPACE)
     assert [budgets.of(whose).tokens for whose in each] == [1, 2, 3, 4]
-    assert Budgets().person.is_none
+    assert Budgets().person == UNLIMITED
