@@ -10,7 +10,8 @@ Rules
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, assert_never, cast
+from functools import cache
+from typing import Any, Final, assert_never, cast
 
 import sqlalchemy as sa
 
@@ -29,10 +30,17 @@ def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> 
     for whose in (Whose.PERSON, Whose.CHANNEL):  # always in this order: no deadlock
         if any(rate.whose is whose for rate in terms.rates):
             in_order(connection, f"{whose}:{incoming.person.id if whose is Whose.PERSON else incoming.channel}")
-    counts = [_oldest_counted(rate, incoming, terms.now) for rate in terms.rates]
     limit = terms.backlog or 0
-    same_team = sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
-    row = connection.execute(sa.select(_count_waiting(2 * limit), _count_waiting(limit, same_team), *counts)).one()
+    values: dict[str, object] = {
+        "whose": incoming.person.id,
+        "there": incoming.channel,
+        "of_source": incoming.source,
+        "of_team": incoming.team,
+        "limit": limit,
+        "twice": 2 * limit,
+        **{f"since_{number}": terms.now - rate.within for number, rate in enumerate(terms.rates)},
+    }
+    row = connection.execute(_counts(terms.rates), values).one()
     waiting, of_team, oldest = row[0], row[1], cast("Sequence[datetime | None]", row[2:])
     for rate, taken in zip(terms.rates, oldest, strict=True):
         if taken is not None:
@@ -42,29 +50,39 @@ def check_terms(connection: sa.Connection, incoming: Incoming, terms: Terms) -> 
         raise TermsNotMet(BacklogFull(waiting))
 
 
-def _oldest_counted(rate: Rate, incoming: Incoming, now: datetime) -> sa.ScalarSelect[datetime]:
+@cache
+def _counts(rates: tuple[Rate, ...]) -> sa.Select[*tuple[Any, ...]]:
+    """How many turns wait, then how many of the team's, then `_oldest_counted` for each rate. Built once, because
+    building it takes longer than running it.
+    """
+    of_team = sa.and_(turn.c.source == sa.bindparam("of_source"), turn.c.team == sa.bindparam("of_team"))
+    oldest = (_oldest_counted(rate, sa.bindparam(f"since_{number}")) for number, rate in enumerate(rates))
+    return sa.select(_count_waiting("twice"), _count_waiting("limit", of_team), *oldest)
+
+
+def _oldest_counted(rate: Rate, since: sa.BindParameter[datetime]) -> sa.ScalarSelect[datetime]:
     """When the message was accepted that has to leave the rate's period before one more is allowed; NULL if none."""
-    latest = sa.select(turn.c.taken).where(_counted_by(rate, incoming), turn.c.taken > now - rate.within)
+    latest = sa.select(turn.c.taken).where(_counted_by(rate.whose), turn.c.taken > since)
     nth = latest.order_by(turn.c.taken.desc()).offset(rate.limit - 1).limit(1)
     return nth.scalar_subquery()
 
 
-def _counted_by(rate: Rate, incoming: Incoming) -> sa.ColumnElement[bool]:
-    match rate.whose:
+def _counted_by(whose: Whose) -> sa.ColumnElement[bool]:
+    match whose:
         case Whose.PERSON:
-            return turn.c.person == incoming.person.id
+            return turn.c.person == sa.bindparam("whose")
         case Whose.CHANNEL:
-            return turn.c.channel == incoming.channel
+            return turn.c.channel == sa.bindparam("there")
         case Whose.WORKSPACE:
-            return sa.and_(turn.c.source == incoming.source, turn.c.team == incoming.team)
+            return sa.and_(turn.c.source == sa.bindparam("of_source"), turn.c.team == sa.bindparam("of_team"))
         case Whose.EVERYONE:
             return sa.true()
         case _:
-            assert_never(rate.whose)
+            assert_never(whose)
 
 
-def _count_waiting(limit: int, condition: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
-    """How many turns wait for a free slot, counted up to `limit`."""
+def _count_waiting(limit: str, condition: sa.ColumnElement[bool] = sa.true()) -> sa.ScalarSelect[int]:  # noqa: B008 -- a constant
+    """How many turns wait for a free slot, counted up to the parameter `limit`."""
     waits = sa.and_(sa.text("state = 'waiting'"), turn.c.run_at.is_(None), condition)
-    waiting = sa.select(turn.c.id).where(waits).limit(limit).subquery()
+    waiting = sa.select(turn.c.id).where(waits).limit(sa.bindparam(limit, type_=sa.Integer)).subquery()
     return sa.select(sa.func.count()).select_from(waiting).scalar_subquery()
