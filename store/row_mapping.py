@@ -152,19 +152,18 @@ def title(question: str) -> str:
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 
-def summary(stored: str) -> SituationSummary:
-    return SituationSummary() if stored == NO_SUMMARY else SituationSummary().merged(json.loads(stored))
+def summary(stored: str) -> tuple[SituationSummary, int]:
+    """A stored summary, and the id of the last message that it covers; 0 for none."""
+    if stored == NO_SUMMARY:
+        return SituationSummary(), 0
+    values = json.loads(stored)
+    covered = values.get(COVERED, 0)
+    return SituationSummary().merged(values), covered if isinstance(covered, int) else 0
 
 
 def summary_text(situation: SituationSummary, covered: int = 0) -> str:
     """`covered`: the id of the last message that it covers."""
     return json_text({**asdict(situation), **({COVERED: covered} if covered else {})})
-
-
-def covered(stored: str) -> int:
-    """The id of the last message that a stored summary covers; 0 for none."""
-    value = json.loads(stored).get(COVERED, 0)
-    return value if isinstance(value, int) else 0
 
 
 def action(turn: int, record: ActionRecord, drawn_from: str = WIDE) -> dict[str, Any]:

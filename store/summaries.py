@@ -26,8 +26,8 @@ _SUMMARY: Final = sa.select(conversation.c.summary).where(conversation.c.id == s
 
 def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int]:
     """The conversation's summary, and the id of the last message that it covers."""
-    stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}"
-    return row_mapping.summary(stored), row_mapping.covered(stored)
+    stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none()
+    return row_mapping.summary(stored or row_mapping.NO_SUMMARY)
 
 
 # The newest messages that a first summary reads: older ones in a thread without a summary are found by recall.
@@ -46,7 +46,7 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
     found = connection.execute(place).one_or_none()
     if found is None:
         return None
-    since = row_mapping.covered(found.summary)
+    known, since = row_mapping.summary(found.summary)
     messages = (
         sa.select(message, person.c.name)
         .join_from(message, person, person.c.id == message.c.person)
@@ -56,7 +56,7 @@ def uncovered(connection: sa.Connection, conversation_id: str, until: int) -> Un
         .limit(UNCOVERED_LIMIT)
     )
     newest = [row_mapping.message(row) for row in connection.execute(messages).mappings()]
-    return Uncovered(row_mapping.summary(found.summary), found.summary, since, tuple(reversed(newest)))
+    return Uncovered(known, found.summary, since, tuple(reversed(newest)))
 
 
 def keep_summary(

@@ -283,8 +283,8 @@ def _merge_summary(connection: sa.Connection, conversation_id: str, audience: st
     same_readers = sa.and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
     stored = connection.execute(sa.select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
     if stored is not None:
-        merged = row_mapping.summary(stored).merged(asdict(update_))
-        text = row_mapping.summary_text(merged, row_mapping.covered(stored))
+        known, covered = row_mapping.summary(stored)
+        text = row_mapping.summary_text(known.merged(asdict(update_)), covered)
         connection.execute(sa.update(conversation).where(same_readers).values(summary=text))
 
 

@@ -272,7 +272,7 @@ class StoreInMemory(Store):
     def summaries_kept(self) -> dict[str, SituationSummary]:
         """Return the summaries by conversation."""
         found = self.database.now(lambda connection: connection.execute(select(conversation)).all())
-        return {row.id: row_mapping.summary(row.summary) for row in found}
+        return {row.id: row_mapping.summary(row.summary)[0] for row in found}
 
     @property
     def facts_kept(self) -> list[Fact]:

@@ -19,7 +19,8 @@ texts = st.text(max_size=20)
 
 @given(st.builds(SituationSummary, texts, texts, texts, texts, texts))
 def test_a_summary_reads_back_as_it_was_but_for_blanks(summary: SituationSummary) -> None:
-    read = row_mapping.summary(row_mapping.summary_text(summary))
+    read, covered = row_mapping.summary(row_mapping.summary_text(summary, 7))
+    assert covered == 7
     assert read == SituationSummary().merged(json.loads(row_mapping.summary_text(summary)))
     assert read.goal == (summary.goal if summary.goal.strip() else "")
 
