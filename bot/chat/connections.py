@@ -15,7 +15,6 @@ from agent.tools.read_channel import ChannelReader, LeftOut, ReadChannelTool, ex
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
-from bot.chat.host import PlatformUnavailable
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Delete, PageUnsent, Surface
 from bot.chat.turns.worker import TurnWorker
@@ -32,9 +31,19 @@ MAX_RETRY_S = 120.0
 START_PATIENCE_S = 60.0
 
 
+class PlatformUnavailable(CogencyError):
+    """A platform cannot be served now. Its adapter is started again after at least `retry_after_s` seconds."""
+
+    def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
+
+
 @dataclass(frozen=True, slots=True)
 class PlatformConnections:
-    """What platforms have registered, by the source of their messages ("slack")."""
+    """What platforms have registered, by the source of their messages ("slack"). An adapter registers each thing as
+    soon as it is able to do it.
+    """
 
     readers: Readers
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
@@ -52,6 +61,7 @@ class PlatformConnections:
     """Returns those people in a channel whose messages that tool leaves out."""
     silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
     replicas: Replicas | None = None
+    """The processes that share its connections; None if this one is the only one on its database."""
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     """Knows the places and people of schedules."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
@@ -72,11 +82,12 @@ class PlatformConnections:
         return self.surfaces[incoming.source](incoming)
 
     def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        """Show answers to messages of this source on the surface that `surface_for` returns; also after a restart."""
         self.surfaces[source] = surface_for
         self.connected(platform_of(source))
 
     def unregister(self, source: str) -> None:
-        """Drop what the platform registered."""
+        """Remove what was registered: nothing can be shown, fetched, deleted or asked until the platform is back."""
         for registered in (
             self.surfaces,
             self.deletions,
@@ -91,21 +102,27 @@ class PlatformConnections:
             registered.pop(source, None)
 
     def ask_readers(self, source: str, membership: Membership) -> None:
+        """Ask `membership` who can read a group place of this source."""
         self.readers.platforms[source] = membership
 
     def register_deletion(self, source: str, delete: Delete) -> None:
+        """Delete pages of replies on this source with `delete`, which is retried if it raises SurfaceError."""
         self.deletions[source] = delete
 
     def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
+        """Fetch attachments of this source's messages with `fetch`; `files_now` lists a message's current files."""
         self.fetchers[source], self.files_now[source] = fetch, files_now
 
     def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
+        """Ask `platform` whether, as whom and where the schedules of this source may run."""
         self.schedules[source] = platform
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
+        """Give these tools to the people of this source."""
         self.read_by[source] = tools
 
     def register_channel_reader(self, source: str, reader: ChannelReader) -> None:
+        """Let the people of this source have channels and threads read, with `reader`."""
         self.channel_readers[source] = ReadChannelTool(reader, self.left_out)
 
     def tools(self, asker: Asker) -> Sequence[Tool]:
@@ -116,6 +133,7 @@ class PlatformConnections:
         return [*reading, *self.read_by.get(source, ())]
 
     def register_silence(self, source: str, silence: Callable[[], float]) -> None:
+        """`silence` returns the seconds since anything came in, even a heartbeat. It is callable from any thread."""
         self.silences[source] = silence
 
     def silent_s(self) -> dict[str, float]:
@@ -128,7 +146,9 @@ class PlatformConnections:
         return {name: silent for name, silent in silences.items() if name not in away}
 
     def connected(self, source: str, trouble: str = "") -> None:
-        """Record why a platform (its name), or a part of one ("slack:acme"), is not connected; "" if it is."""
+        """Record that a source is connected, or with `trouble` why it is not, in a sentence for operators. `source`: a
+        platform, or a part of one that connects by itself ("slack:acme").
+        """
         name = source.casefold()
         self.troubles.pop(name, None)
         if name != platform_of(name):

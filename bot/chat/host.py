@@ -4,88 +4,21 @@ Rules. `submit` returns only after the message is stored: acknowledge the platfo
 Every method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.admission_terms import Authority
-from agent.errors import CogencyError
 from agent.incoming import Incoming
 from agent.memory.audience import Place
-from agent.ports.membership import Membership
-from agent.ports.tools import Tool
-from agent.schedules.port import SchedulePlatform
-from agent.shown_replies import ShownPage
 from agent.stored_messages import LastSeen
-from agent.tools.read_channel import ChannelReader
 from bot.chat.askers import Requester
-from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.commands.declaration import BoundCommands
+from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.feedback import Feedback
 from bot.chat.message_events import MessageEvents
 from bot.chat.ports import RunningTurns, Suggestions
-from bot.chat.replicas import Replicas
-from bot.chat.reply.surface import Surface
-
-
-class PlatformUnavailable(CogencyError):
-    """A platform cannot be served now. Its adapter is started again after at least `retry_after_s` seconds."""
-
-    def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
-        super().__init__(sentence)
-        self.retry_after_s = retry_after_s
-
-
-class PlatformRegistry(Protocol):
-    """What a platform's adapter registers, by the source of its messages, as soon as it is able to do it."""
-
-    @property
-    def replicas(self) -> Replicas | None:
-        """The processes that share its connections; None if this one is the only one on its database."""
-        ...
-
-    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
-        """Show answers to messages of this source on the surface that `surface_for` returns; also after a restart."""
-        ...
-
-    def unregister(self, source: str) -> None:
-        """Remove what was registered: nothing can be shown, fetched, deleted or asked until the platform is back."""
-        ...
-
-    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
-        """Ask `platform` whether, as whom and where the schedules of this source may run."""
-        ...
-
-    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
-        """Give these tools to the people of this source."""
-        ...
-
-    def register_channel_reader(self, source: str, reader: ChannelReader) -> None:
-        """Let the people of this source have channels and threads read, with `reader`."""
-        ...
-
-    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
-        """`silence` returns the seconds since anything came in, even a heartbeat. It is callable from any thread."""
-        ...
-
-    def connected(self, source: str, trouble: str = "") -> None:
-        """Report that a source is connected, or with `trouble` why it is not, in a sentence for operators. `source`: a
-        platform, or a part of one that connects by itself ("slack:acme").
-        """
-        ...
-
-    def ask_readers(self, source: str, membership: Membership) -> None:
-        """Ask `membership` who can read a group place of this source."""
-        ...
-
-    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
-        """Fetch attachments of this source's messages with `fetch`; `files_now` lists a message's current files."""
-        ...
-
-    def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
-        """Delete pages of replies on this source with `delete`, which is retried if it raises SurfaceError."""
-        ...
 
 
 class ReceivedConversations(Protocol):
@@ -187,7 +120,7 @@ class Host(Protocol):
     @property
     def turns(self) -> RunningTurns: ...
     @property
-    def platforms(self) -> PlatformRegistry: ...
+    def platforms(self) -> PlatformConnections: ...
     @property
     def conversations(self) -> ReceivedConversations: ...
     @property

@@ -23,9 +23,9 @@ from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.spending import By
 from bot.app.settings import Settings, all_settings, load_settings, moved_addresses
+from bot.chat.connections import PlatformUnavailable
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
-from bot.chat.host import PlatformUnavailable
 from bot.chat.logs import LogLevel, log_to
 from bot.chat.output import OutputError, complain, printable_json, write_out
 from bot.operators.settings import OperatorAct

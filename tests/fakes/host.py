@@ -1,7 +1,7 @@
 """A host that records what the platforms pass to it, and answers nothing by itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,13 +12,10 @@ from agent.errors import Refused, SettingsError
 from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone, Receipt
-from agent.ports.membership import Membership
-from agent.ports.tools import Asker, Tool
-from agent.schedules.port import SchedulePlatform
-from agent.shown_replies import Answered, ReplyVerdict, ShownPage
+from agent.ports.tools import Asker
+from agent.shown_replies import Answered, ReplyVerdict
 from agent.spending import SpendingAccount, Spent
 from agent.stored_messages import LastSeen
-from agent.tools.read_channel import ChannelReader
 from bot.budgets import commands as budget
 from bot.budgets.commands import USAGE_COMMAND
 from bot.budgets.report import account_text
@@ -27,15 +24,15 @@ from bot.channels import texts as channels_texts
 from bot.chat.access import acl
 from bot.chat.access.acl import AccessRules
 from bot.chat.askers import Requester
-from bot.chat.attachments.reading import AttachmentReader, Fetch, FilesNow
+from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
+from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
 from bot.chat.ports import ModelMenu, Suggestion
-from bot.chat.replicas import Replicas
-from bot.chat.reply.surface import ReplyAction, Surface
+from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
@@ -54,6 +51,7 @@ from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from bot.tools.answers import ToolsAnswer
 from tests.fakes.clock import FakeClock
+from tests.fakes.hosts import connections_of
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 
@@ -69,7 +67,6 @@ class FakeHost:
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: SpendingAccount = field(default_factory=lambda: SpendingAccount(Spent(), Spent()))
     fail_next: Exception | None = None
-    replicas: Replicas | None = None
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])
     again: list[Incoming] = field(default_factory=list[Incoming])
@@ -79,9 +76,6 @@ class FakeHost:
     places_gone: list[tuple[str, Gone, bool]] = field(default_factory=list[tuple[str, Gone, bool]])
     narrowed: list[tuple[str, Place]] = field(default_factory=list[tuple[str, Place]])
     places_back: list[str] = field(default_factory=list[str])
-    delete_pages: dict[str, Callable[[ShownPage], Awaitable[None]]] = field(
-        default_factory=dict[str, Callable[[ShownPage], Awaitable[None]]]
-    )
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     policies: str = "Nothing is set for everybody here."
@@ -109,26 +103,16 @@ class FakeHost:
     operators: set[str] = field(default_factory=set[str])
     operator_links: OperatorLinks | None = None
     access: AccessRules = field(default_factory=lambda: AccessRules(open_to=frozenset(Authority)))
-    surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
-    memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
-    fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
-    files_now: dict[str, FilesNow] = field(default_factory=dict[str, FilesNow])
-    channel_readers: dict[str, ChannelReader] = field(default_factory=dict[str, ChannelReader])
-    tools_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
-    hidden: list[str] = field(default_factory=list[str])
-    schedule_platforms: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
-    silences: dict[str, Callable[[], float]] = field(default_factory=dict[str, Callable[[], float]])
-    troubles: dict[str, str] = field(default_factory=dict[str, str])  # Why each platform is not connected; "" if it is
     considered: list[QuestionToAll] = field(default_factory=list[QuestionToAll])
     muted_conversations: set[str] = field(default_factory=set[str])  # The conversations with an ambient answer
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     store: StoreInMemory = field(default_factory=store_in_memory)
+    platforms: PlatformConnections = field(init=False)
 
-    @property
-    def platforms(self) -> Self:
-        return self
+    def __post_init__(self) -> None:
+        self.platforms = connections_of(self.store, FakeClock())
 
     @property
     def conversations(self) -> Self:
@@ -182,37 +166,6 @@ class FakeHost:
     @property
     def preferences(self) -> "FakePreferences":
         return FakePreferences(self)
-
-    def register_surface(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
-        self.surfaces[source] = surface_for
-
-    def unregister(self, source: str) -> None:
-        self.hidden.append(source)
-
-    def connected(self, source: str, trouble: str = "") -> None:
-        self.troubles[source] = trouble
-
-    def ask_readers(self, source: str, membership: Membership) -> None:
-        self.memberships[source] = membership
-
-    def surface(self, incoming: Incoming) -> Surface:
-        """Return the surface where the answer to this message would be shown."""
-        return self.surfaces[incoming.source](incoming)
-
-    def register_fetcher(self, source: str, fetch: Fetch, files_now: FilesNow) -> None:
-        self.fetchers[source], self.files_now[source] = fetch, files_now
-
-    def register_channel_reader(self, source: str, reader: ChannelReader) -> None:
-        self.channel_readers[source] = reader
-
-    def register_silence(self, source: str, silence: Callable[[], float]) -> None:
-        self.silences[source] = silence
-
-    def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
-        self.schedule_platforms[source] = platform
-
-    def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
-        self.tools_of[source] = [tool.name for tool in tools]
 
     async def submit(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)
@@ -315,9 +268,6 @@ class FakeHost:
     async def restrict_place(self, channel: str, place: Place) -> None:
         self.narrowed.append((channel, place))
         self.arrived.set()
-
-    def register_deletion(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
-        self.delete_pages[source] = delete
 
     async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:  # noqa: ARG002 -- required by the port
         self.fail()

@@ -13,7 +13,7 @@ import pytest
 from agent.errors import Refused, StoreUnavailable
 from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider
-from bot.chat.turns.watermark import Bounds
+from bot.chat.watermark import Bounds
 from bot.operators.health import SILENT_S
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.places import SOURCE
@@ -280,7 +280,7 @@ async def test_a_heartbeat_ends_the_silence_and_without_any_it_grows_until_a_sup
         fake.heartbeat_s = 0.2
         async with serving(fake, host, silence_s=3600.0):
             await all_heard(host)
-            silence = host.silences[SOURCE]
+            silence = host.platforms.silences[SOURCE]
             longest = silence()
             await fake.until(lambda: silence() < longest or silence() > SILENT_S)
             assert silence() < longest

@@ -106,7 +106,7 @@ async def test_who_goes_on_for_a_process_that_was_killed_right_after_ready_needs
 async def test_the_session_is_written_when_it_begins_and_not_with_the_next_renewal() -> None:
     store = await open_new("sqlite://")
     async with running_discord(FastClock(speed=0.01)) as fake:
-        host = FakeHost(replicas=Replicas(store.shard_leases, store.shared_rates, "this", fake.world.clock))
+        host = sharing(Replicas(store.shard_leases, store.shared_rates, "this", fake.world.clock))
         async with idle(fake, host):
             await until_written(store, "session-1")
             assert fake.world.clock.monotonic() < RENEW_S
@@ -135,10 +135,10 @@ async def test_a_process_that_wants_more_shards_gets_them_when_nobody_listens_by
 async def test_who_can_read_where_another_process_listens_is_asked_of_discord_itself() -> None:
     """This process has never been told of the server; what Discord does not say is no."""
     async with running_discord(FastClock(speed=50.0)) as fake, all_shards_elsewhere(fake.world.clock) as shards:
-        host = FakeHost(replicas=shards)
+        host = sharing(shards)
         async with idle(fake, host):
             places = [known_as(GENERAL), known_as(STAFF)]
-            membership = host.memberships[SOURCE]
+            membership = host.platforms.readers.platforms[SOURCE]
             owner, other = known_as(ANN), known_as("42")
             assert await membership.readable(owner, places) == dict.fromkeys(places, True)
             assert await membership.readable(other, places) == {places[0]: True, places[1]: False}
@@ -154,7 +154,7 @@ async def test_what_was_asked_while_the_first_process_ever_was_dead_is_read_by_t
         running_discord(FastClock(speed=50.0)) as fake,
         all_shards_elsewhere(fake.world.clock, SHARD_LEASE) as shards,
     ):
-        host = FakeHost(replicas=shards)
+        host = sharing(shards)
         async with idle(fake, host):
             question = await fake.say(ANN, f"<@{BOT}> where is my boat?")
             await fake.until(lambda: host.taken)
@@ -182,7 +182,7 @@ async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_
         async with idle(fake, host, proxy):
             await fake.until(lambda: fake.connected)
             places = [known_as(GENERAL)]
-            assert await host.memberships[SOURCE].readable(known_as(ANN), places) == {places[0]: True}
+            assert await host.platforms.readers.platforms[SOURCE].readable(known_as(ANN), places) == {places[0]: True}
         await runner.cleanup()
     assert paths
     assert all(path.startswith("/api/v10/") for path in paths)
@@ -214,13 +214,19 @@ async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1
     await store.close()
 
 
+def sharing(replicas: Replicas) -> FakeHost:
+    host = FakeHost()
+    host.platforms = replace(host.platforms, replicas=replicas)
+    return host
+
+
 @asynccontextmanager
 async def idle(fake: FakeDiscord, host: FakeHost, api: str = "") -> AsyncGenerator[None]:
     """Served, whether or not it listens."""
     chosen = replace(settings(fake), api_base_url=api or fake.api_base_url)
     task = asyncio.create_task(serve(host, chosen, fake.world.clock))
     try:
-        await fake.until(lambda: fake.rest.commands and SOURCE in host.memberships)
+        await fake.until(lambda: fake.rest.commands and SOURCE in host.platforms.readers.platforms)
         yield
     finally:
         task.cancel()

@@ -12,7 +12,7 @@ import simcord
 
 from agent.providers.scripted import ScriptedProvider
 from agent.shown_replies import ReplyVerdict
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection

@@ -188,9 +188,9 @@ async def test_an_app_that_is_refused_at_the_start_leaves_the_others_serving(cap
         bad = SlackApp(Secret("xoxb-bad"), SocketMode(Secret("xapp-bad")), "bad", file="apps.toml")
         serving = asyncio.create_task(serve_apps(host, [bad, app_of(ONE, "one")], SlackOptions(slack.url), clock))
         await slack.connected(1)
-        await until(lambda: host.troubles.get("slack:bad"))
+        await until(lambda: host.platforms.troubles.get("slack:bad"))
         said = "bot_token of the app bad in apps.toml is not accepted by Slack (invalid_auth): copy it again"
-        assert host.troubles["slack:bad"].startswith(said)
+        assert host.platforms.troubles["slack:bad"].startswith(said)
         assert [line for line in caplog.messages if line.startswith(f"Slack bad: {said}")]
         assert not serving.done()
         serving.cancel()

@@ -40,7 +40,7 @@ async def world(tmp_path: Path) -> AsyncGenerator[InstallWorld]:
 
 
 async def served(host: FakeHost) -> None:
-    await until(lambda: SOURCE in host.surfaces)
+    await until(lambda: SOURCE in host.platforms.surfaces)
 
 
 async def test_from_the_page_to_the_first_answered_mention(world: InstallWorld) -> None:
@@ -305,12 +305,11 @@ async def test_a_kill_between_slacks_answer_and_ours_leaves_the_token_until_it_e
     async with world.process(host):
         await served(host)
         await until(lambda: "install the app again" in caplog.text.replace("install the\napp", "install the app"))
-        assert SOURCE in host.surfaces
+        assert SOURCE in host.platforms.surfaces
         world.pass_time(EARLY)
-        await until(lambda: SOURCE in host.hidden)
+        await until(lambda: SOURCE not in host.platforms.surfaces)
         assert host.places_gone == []
         assert "is installed in" in await world.install(Browser("ann"))
-        host.surfaces.clear()
         await served(host)
     assert world.installs.refreshed == world.installs.refreshed[:1]
 
@@ -333,15 +332,15 @@ async def test_an_app_that_is_taken_away_stops_everywhere_and_forgetting_begins(
         await served(second)
         world.installs.uninstall()
         await world.slack.deliver(world.slack.envelope({"type": "app_uninstalled"}), 0)
-        await until(lambda: SOURCE in first.hidden)
-        await until(lambda: SOURCE in second.hidden)
+        await until(lambda: SOURCE not in first.platforms.surfaces)
+        await until(lambda: SOURCE not in second.platforms.surfaces)
         await until(lambda: first.places_gone)
         await _is_removed(world)
     (row,) = await world.rows()
     assert (row.sealed, row.removed is not None) == (b"", True)
     later = FakeHost()
     async with world.process(later):
-        await until(lambda: "no workspace has installed" in later.troubles.get("slack", ""))
+        await until(lambda: "no workspace has installed" in later.platforms.troubles.get("slack", ""))
         assert "is installed in" in await world.install(Browser("ann"))
         await served(later)
 
@@ -385,8 +384,8 @@ async def test_a_row_that_is_moved_to_another_workspace_opens_nothing(world: Ins
     host = FakeHost()
     async with world.process(host):
         await served(host)
-        await until(lambda: "slack:T0OTHER" in host.troubles)
-        assert "slack:T0OTHER" not in host.surfaces
+        await until(lambda: "slack:T0OTHER" in host.platforms.troubles)
+        assert "slack:T0OTHER" not in host.platforms.surfaces
 
 
 async def test_an_app_without_rotation_is_served_with_a_token_that_stays(world: InstallWorld) -> None:

@@ -16,7 +16,7 @@ from agent.memory.audience import TeamAudience
 from agent.memory.forgetting_plans import Gone
 from bot.chat.host import Host
 from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, RateLimited, Telemetry
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, places, pressing
 from bot.platforms.discord.commands import CommandHandler, CommandTree

@@ -30,7 +30,7 @@ from bot.chat.message_caller import MessageCaller
 from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.texts import replies as reply_texts
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.knowledge.commands import LEARN_COMMAND as LEARN
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing

@@ -13,7 +13,7 @@ from agent.errors import CogencyError, StoreUnavailable
 from agent.stored_messages import LastSeen
 from bot.chat.logs import severity
 from bot.chat.texts.formatting import counted
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms.discord.places import UNREADABLE, known_as
 
 log = logging.getLogger(__name__)

@@ -22,10 +22,11 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.providers.http_client import Http
 from agent.shown_replies import ShownPage, ShownReply
-from bot.chat.host import Host, PlatformUnavailable
+from bot.chat.connections import PlatformUnavailable
+from bot.chat.host import Host
 from bot.chat.reply.surface import Surface
 from bot.chat.telemetry import SILENT, Telemetry
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.attachments import Downloads

@@ -31,7 +31,7 @@ from bot.chat.host import Host
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import ShardLeft, ShardTaken
 from bot.chat.texts.formatting import counted
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms.discord.client import ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.options import DiscordOptions

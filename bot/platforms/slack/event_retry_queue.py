@@ -14,7 +14,7 @@ from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable
 from agent.messages import JsonObject
 from bot.chat.backoff import OncePerMinute
 from bot.chat.logs import severity
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms.slack import api, inbound
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed

@@ -13,7 +13,7 @@ from agent.messages import JsonObject
 from agent.stored_messages import LastSeen
 from bot.chat.logs import severity
 from bot.chat.texts.formatting import counted
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms.slack import api, inbound
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.inbound import TOMBSTONE, SlackBot, SlackMessage

@@ -28,11 +28,12 @@ from agent.ports.clock import Clock
 from agent.shown_replies import ShownPage, ShownReply
 from bot.chat.access.admission import NoticeThrottle
 from bot.chat.commands.talking import SUMMARISE
-from bot.chat.host import Host, PlatformUnavailable
+from bot.chat.connections import PlatformUnavailable
+from bot.chat.host import Host
 from bot.chat.logs import severity
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, Telemetry
-from bot.chat.turns.watermark import Watermark
+from bot.chat.watermark import Watermark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import home, panels, question_views
 from bot.platforms.slack.agent_view import (

@@ -32,7 +32,9 @@ async def read(fake: FakeDiscord, person: str, *channels: str) -> Mapping[str, b
     async with serving(fake, host):
         await fake.say(ANN, f"<@{BOT}> hello")  # by then the server is known
         await host.arrived.wait()
-        known = await host.memberships["discord"].readable(f"discord:{person}", [f"discord:{one}" for one in channels])
+        known = await host.platforms.readers.platforms["discord"].readable(
+            f"discord:{person}", [f"discord:{one}" for one in channels]
+        )
     return {place.removeprefix("discord:"): reads for place, reads in known.items()}
 
 

@@ -49,7 +49,7 @@ async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeDiscord, FakeHost,
         fake.world.start_thread(GENERAL, PRIVATE_THREAD, "plans", 12)
         fake.world.in_thread[PRIVATE_THREAD] = {BO}
         async with serving(fake, host):
-            yield fake, host, host.schedule_platforms["discord"]
+            yield fake, host, host.platforms.schedules["discord"]
 
 
 def _let_in(fake: FakeDiscord, person: str = BO) -> None:
@@ -174,18 +174,18 @@ async def test_a_reminder_is_posted_once_where_its_people_read_and_calls_its_per
     async with asking() as (fake, host, platform):
         asked = await platform.admit(occurrence)
         assert isinstance(asked, Incoming)
-        posted = await host.surfaces["discord"](asked).post(KEY, REMINDER)
+        posted = await host.platforms.surfaces["discord"](asked).post(KEY, REMINDER)
         fake.rest.forget_nonces()
         for number in range(60):
             fake.world.message(where, ANN, f"talk {number}")
-        assert await host.surfaces["discord"](asked).find(KEY) == posted
-        assert await host.surfaces["discord"](asked).find(PageKey(4, 0)) is None
+        assert await host.platforms.surfaces["discord"](asked).find(KEY) == posted
+        assert await host.platforms.surfaces["discord"](asked).find(PageKey(4, 0)) is None
         (post,) = by_the_bot(fake)
         assert (post["channel_id"], post["content"]) == (where, f"<@{BO}> Water the plants. <@41>")
         assert "message_reference" not in post
         (sent,) = [call.body for call in fake.calls if "nonce" in call.body]
         assert sent["allowed_mentions"] == {"parse": [], "replied_user": False, "users": [BO]}
-        assert host.surfaces["discord"](asked).limits.offers == {ReplyAction.DELETE}
+        assert host.platforms.surfaces["discord"](asked).limits.offers == {ReplyAction.DELETE}
 
 
 async def test_words_for_its_person_alone_go_to_their_direct_messages_and_call_nobody() -> None:
@@ -195,7 +195,7 @@ async def test_words_for_its_person_alone_go_to_their_direct_messages_and_call_n
         assert isinstance(alone, Incoming)
         assert (told.place.audience, alone.place) == (ALONE.audience, ALONE)
         assert told.event_id != alone.event_id
-        await host.surfaces["discord"](told).post(KEY, REMINDER)
+        await host.platforms.surfaces["discord"](told).post(KEY, REMINDER)
         (post,) = by_the_bot(fake)
         assert (post["channel_id"], post["content"]) == (DM_OF[BO], REMINDER.text)
 
@@ -205,14 +205,14 @@ async def test_where_direct_messages_are_closed_that_is_found_out_by_posting_and
         fake.world.closed_dms.add(DM_OF[BO])
         told = await platform.direct(of().schedule, NINE)
         with pytest.raises(PageRefused):
-            await host.surfaces["discord"](told).post(KEY, REMINDER)
+            await host.platforms.surfaces["discord"](told).post(KEY, REMINDER)
 
 
 async def test_a_scheduled_question_types_nowhere_while_it_is_worked_on() -> None:
     async with asking() as (fake, host, platform):
         asked = await platform.admit(of(kind=ScheduleKind.QUESTION))
         assert isinstance(asked, Incoming)
-        surface = host.surfaces["discord"](asked)
+        surface = host.platforms.surfaces["discord"](asked)
         await surface.status("Searching…")
         await surface.post(KEY, REMINDER)
         assert not [call for call in fake.calls if call.path.endswith("/typing")]

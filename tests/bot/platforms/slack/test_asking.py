@@ -124,7 +124,7 @@ async def test_a_question_that_is_asked_privately_in_a_thread_is_answered_to_the
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} /ask privately fast: what do I earn?", root.ts)
         await slack.settled()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Enough.", final=True))
+        await host.platforms.surface_for(host.taken[0]).post(PageKey(1, 0), PageContent("Enough.", final=True))
     (taken,) = host.taken
     assert (taken.text, taken.depth) == ("what do I earn?", Depth.FAST)
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")

@@ -44,7 +44,7 @@ async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
         (taken,) = host.taken
-        surface = host.surface(taken)
+        surface = host.platforms.surface_for(taken)
         page = await surface.post(PageKey(1, 0), PageContent("You"))
         assert not slack.state.ephemerals
         await surface.edit(page, PageContent("You earn enough.", final=True))
@@ -61,7 +61,7 @@ async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "privately when?"))
         slack.expire_all()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("At noon.", final=True))
+        await host.platforms.surface_for(host.taken[0]).post(PageKey(1, 0), PageContent("At noon.", final=True))
     assert not slack.state.ephemerals
     assert [answer.text for answer in slack.state.answers(DM)] == ["At noon."]
 
@@ -72,7 +72,7 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
         (told,) = slack.state.ephemerals
-        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Elsewhere.", final=True))
+        await host.platforms.surface_for(host.taken[0]).post(PageKey(1, 0), PageContent("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert "so only you see the answer" in told.text
     assert "/invite @" in told.text
@@ -315,7 +315,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
         await slack.shortcut(ANN, ASK_SHORTCUT, message)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.submit(ANN, slack.state.views[0], "when is that in Tokyo?"))
-        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("At 17:00.", final=True))
+        await host.platforms.surface_for(host.taken[0]).post(PageKey(1, 0), PageContent("At 17:00.", final=True))
     (taken,) = host.taken
     assert taken.text == "when is that in Tokyo?"
     assert [(quoted.author, quoted.text) for quoted in taken.quoted] == [("bob", "meet @ann at 9")]

@@ -12,7 +12,7 @@ import pytest
 from agent.errors import Refused, StoreError
 from agent.incoming import Incoming
 from agent.stored_messages import LastSeen
-from bot.chat.turns.watermark import Bounds
+from bot.chat.watermark import Bounds
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.missed import Spot, spots_of
 from tests.fakes.host import FakeHost

@@ -48,7 +48,7 @@ async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeSlack, FakeHost, M
         slack.state.groups = {"S0CREW": {ANN}}
         groups = frozenset({"S0CREW"}) if allow else frozenset[str]()
         async with serving(slack, host, clock, groups=groups):
-            yield slack, host, clock, host.schedule_platforms[SOURCE]
+            yield slack, host, clock, host.platforms.schedules[SOURCE]
 
 
 def of(channel: str = GENERAL, place: Place = PUBLIC, **more: Any) -> Occurrence:
@@ -187,11 +187,11 @@ async def test_a_reminder_is_posted_once_outside_of_threads_and_calls_its_person
     async with asking() as (slack, host, clock, platform):
         asked = await platform.admit(of())
         assert isinstance(asked, Incoming)
-        await host.surfaces[SOURCE](asked).post(KEY, SAID)
+        await host.platforms.surfaces[SOURCE](asked).post(KEY, SAID)
         for number in range(120):
             slack.state.write("U0BOB", GENERAL, f"talk {number}")
         clock.ahead_s += 60
-        found = await host.surfaces[SOURCE](asked).find(KEY)
+        found = await host.platforms.surfaces[SOURCE](asked).find(KEY)
         (post,) = slack.state.answers(GENERAL)
         assert (post.ts, post.thread_ts) == (found and found.id, "")
         mention, words = post.blocks[:2]
@@ -205,7 +205,7 @@ async def test_below_a_reminder_there_is_nothing_to_stop_to_judge_or_to_repeat()
         for kind, offers in ((ScheduleKind.REMINDER, {ReplyAction.DELETE}), (ScheduleKind.QUESTION, None)):
             asked = await platform.admit(of(kind=kind))
             assert isinstance(asked, Incoming)
-            shown = host.surfaces[SOURCE](asked).limits.offers
+            shown = host.platforms.surfaces[SOURCE](asked).limits.offers
             assert shown == offers if offers else ReplyAction.REGENERATE in shown
 
 
@@ -217,7 +217,7 @@ async def test_words_for_its_person_alone_go_to_their_direct_messages_and_call_n
         assert {told.channel, alone.channel} == {DM}
         assert {told.place, alone.place} == {ALONE}
         assert told.event_id != alone.event_id
-        await host.surfaces[SOURCE](told).post(KEY, SAID)
+        await host.platforms.surfaces[SOURCE](told).post(KEY, SAID)
         (post,) = slack.state.answers(DM)
         assert not any("<@" in str(block) for block in post.blocks)
 
@@ -226,7 +226,7 @@ async def test_where_direct_messages_cannot_be_opened_the_words_are_posted_to_th
     async with asking() as (slack, host, _, platform):
         slack.faults["conversations.open"].append(Fault(error="missing_scope"))
         told = await platform.direct(of().schedule, NINE)
-        await host.surfaces[SOURCE](told).post(KEY, SAID)
+        await host.platforms.surfaces[SOURCE](told).post(KEY, SAID)
         assert [post.text for post in slack.state.answers(DM)]
 
 
@@ -234,7 +234,7 @@ async def test_a_scheduled_question_that_is_asked_again_by_its_button_is_answere
     async with asking() as (slack, host, _, platform):
         asked = await platform.admit(of(kind=ScheduleKind.QUESTION))
         assert isinstance(asked, Incoming)
-        await host.surfaces[SOURCE](asked).post(KEY, SAID)
+        await host.platforms.surfaces[SOURCE](asked).post(KEY, SAID)
         (post,) = slack.state.answers(GENERAL)
         turn = (SOURCE, asked.conversation, GENERAL, asked.message_id, PERSON, asked.text, label(PUBLIC.audience))
         host.replies.append(Answered(3, *turn, pages=(post.ts,)))

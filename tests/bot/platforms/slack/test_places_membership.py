@@ -18,7 +18,9 @@ async def read(slack: FakeSlack, user: str, *channels: str) -> Mapping[str, bool
     host = FakeHost()
     source = f"slack:{TEAM}"
     async with serving(slack, host):
-        known = await host.memberships[source].readable(f"{source}:{user}", [f"{source}:{one}" for one in channels])
+        known = await host.platforms.readers.platforms[source].readable(
+            f"{source}:{user}", [f"{source}:{one}" for one in channels]
+        )
     return {place.removeprefix(f"{source}:"): reads for place, reads in known.items()}
 
 

@@ -177,7 +177,9 @@ async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> Non
 async def cut(slack: FakeSlack, host: FakeHost) -> FakeMessage | FakeEphemeral:
     """Cut the last question's answer, and return where its button is."""
     asked = host.taken[-1]
-    await host.surface(asked).post(PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE, turn=1))
+    await host.platforms.surface_for(asked).post(
+        PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE, turn=1)
+    )
     return [*slack.state.answers(asked.channel), *slack.state.ephemerals][-1]
 
 
@@ -189,7 +191,7 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click_on_the_button_below_it(
         offered = await cut(slack, host)
         await slack.acked(await slack.click(ANN, offered, "Continue"))
         first, second = host.taken
-        surface = host.surface(second)
+        surface = host.platforms.surface_for(second)
         await slack.clock.sleep(1.5)  # a post a second in one channel
         await surface.post(PageKey(2, 0), PageContent("answer.", final=True))
     assert (second.text, second.conversation, second.person) == (
@@ -219,7 +221,7 @@ async def test_a_private_answer_goes_on_in_private(slack: FakeSlack) -> None:
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately why?"))
         offered = await cut(slack, host)
         await slack.acked(await slack.click(ANN, offered, "Continue"))
-        await host.surface(host.taken[1]).post(PageKey(2, 0), PageContent("More.", final=True))
+        await host.platforms.surface_for(host.taken[1]).post(PageKey(2, 0), PageContent("More.", final=True))
     first, second = host.taken
     assert second.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert second.conversation == first.conversation
@@ -247,7 +249,7 @@ async def test_an_answer_that_is_whole_offers_nothing(slack: FakeSlack) -> None:
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Whole.", final=True))
+        await host.platforms.surface_for(host.taken[0]).post(PageKey(1, 0), PageContent("Whole.", final=True))
     assert not slack.state.ephemerals
     assert not slack.state.called("chat.postEphemeral")
 
@@ -325,7 +327,9 @@ async def test_an_offer_that_fails_harms_no_answer(slack: FakeSlack) -> None:
         await slack.say(ANN, DM, "hello")
         await slack.settled()
         slack.faults["chat.postEphemeral"].append(Fault(503))
-        await host.surface(host.taken[0]).post(PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE))
+        await host.platforms.surface_for(host.taken[0]).post(
+            PageKey(1, 0), PageContent("Half an", final=True, offers=CONTINUE)
+        )
         (answer,) = slack.state.answers(DM)
     assert answer.text == "Half an"
 

@@ -69,7 +69,7 @@ async def test_one_that_falls_silent_is_replaced_and_the_other_is_left_alone(sla
 async def test_how_long_a_socket_is_silent_is_told_and_an_answered_ping_ends_it(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host, delivery=replace(WATCHED, ping_s=0.2)):
-        [silence] = host.silences.values()
+        [silence] = host.platforms.silences.values()
         seen = [silence()]
 
         def is_heard_anew() -> bool:  # with nothing said by anybody
@@ -83,7 +83,7 @@ async def test_a_socket_whose_watch_has_stopped_is_silent_for_ever_longer(slack:
     """slack-sdk replaces a socket that answers no ping; here it sends no more pings, as if its task had died."""
     host = FakeHost()
     async with serving(slack, host, delivery=replace(WATCHED, ping_s=3600.0)):
-        [silence] = host.silences.values()
+        [silence] = host.platforms.silences.values()
         slack.fall_silent()
         before = silence()
         await slack.until(lambda: silence() > before + SILENT_S)

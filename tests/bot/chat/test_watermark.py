@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from agent.errors import CogencyError, StoreError, StoreUnavailable
-from bot.chat.turns.watermark import KEEP_S, Bounds, Watermark
+from bot.chat.watermark import KEEP_S, Bounds, Watermark
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.host import FakeHost
 
