@@ -1,66 +1,151 @@
 """The features of the bot.
 
 A feature is a folder of `bot/`, and a line in the list that `features` returns. Its folder builds its value
-(`bot.chat.feature.Feature`) from the core that all features share and from its own settings.
+(`bot.chat.feature.Feature`) from the core that all features share, from its own settings, and from its service where a
+bot on platforms has another one than a bot at a terminal.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from agent.ports.tools import NO_SERVERS, ToolSource
+from agent.toolbox.registry import FixedTools, Toolbox
 from bot.app import parts
 from bot.app.opened import Opened
 from bot.app.persona import command_names
 from bot.app.settings import Settings
 from bot.budgets import feature as budgets
+from bot.channels import feature as channels
 from bot.channels.ambient import AmbientService
-from bot.chat import files
+from bot.channels.service import PlaceService
+from bot.chat import conversations, files
+from bot.chat.commands.declaration import BoundCommands, by_name
 from bot.chat.core import Core
 from bot.chat.feature import Feature
-from bot.forgetting import feature as forgetting
+from bot.chat.message_events import EventsOfFeatures
+from bot.chat.ports import ModelChoices
+from bot.forgetting.feature import PlatformForgetting, open_forgetting
 from bot.forgetting.retention import VendorCopies
+from bot.forgetting.service import ForgetService
 from bot.knowledge import feature as knowledge
+from bot.knowledge.service import KnowledgeService
 from bot.memory.feature import Memory, open_memory
+from bot.memory.policies import PolicyService
+from bot.memory.service import MemoryService
+from bot.models import feature as models
+from bot.operators import feature as operators
+from bot.operators.service import OperatorService
 from bot.schedules import feature as schedules
+from bot.tools import feature as tools
+from bot.tools.approvals import ApprovalService
+from bot.tools.commands import ToolsService
 from bot.tools.plugins import feature as plugins
+from bot.tools.questions import QuestionService
 from bot.web import feature as web
 from bot.web.feature import page_reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The services that a bot on platforms and one at a terminal have each in their own way."""
+
+    memories: MemoryService
+    policies: PolicyService
+    knowledge: KnowledgeService
+    models: ModelChoices
+    operators: OperatorService
+    places: PlaceService | None = None
+    """None where there are no channels; then nothing is answered unasked, either."""
+    ambient: AmbientService | None = None
+    forgetting: PlatformForgetting | None = None
+    platform_tools: Sequence[ToolSource] = ()
+    """The tools that read platforms."""
+    offers_work: bool = True
+    """Whether the bot outlives the answer to a question, so that a model may begin long work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """The features of one bot, and those of their parts that its turns use."""
+    """The features of one bot, and those of their parts that its turns and its platforms use."""
 
     all: Sequence[Feature]
     memory: Memory
+    forgetting: ForgetService
+    tools: ToolsService
     copies: VendorCopies
     """What vendors of models store for a while."""
 
+    @property
+    def commands(self) -> BoundCommands:
+        return by_name(command for feature in self.all for command in feature.commands)
 
-def features(
-    settings: Settings, core: Core, opened: Opened, ambient: AmbientService | None = None, *, stays: bool = True
-) -> Features:
-    """`ambient`: None where there are no channels. `stays`: whether the bot outlives the answer to a question.
+    @property
+    def messages(self) -> EventsOfFeatures:
+        return EventsOfFeatures([feature.messages for feature in self.all if feature.messages is not None])
 
-    Raises SettingsError.
-    """
+
+def features(settings: Settings, core: Core, opened: Opened, services: Services) -> Features:
+    """Raises SettingsError."""
     store = opened.store
     copies = VendorCopies(store.jobs, core.clock, opened.models.forget_handles)
     memory = open_memory(
         core,
         settings.memory,
+        services.memories,
+        services.policies,
         meanings=opened.meanings,
         has_budget=parts.budget_allowances(settings, store).may_spend,
         named=command_names(settings),
     )
+    forgetting = open_forgetting(
+        core,
+        settings.forgetting,
+        copies,
+        learn_at=(lambda _: None) if memory.learner is None else memory.learner.due,
+        revoke=partial(opened.servers.revoke, store.tool_accounts),
+        platforms=services.forgetting,
+    )
     listed = (
-        forgetting.feature(core, settings.forgetting, copies),
+        conversations.feature(services.models, core.turns),
+        forgetting.feature,
         budgets.feature(settings.budgets, parts.budget_service(settings, store)),
         memory.feature,
         files.feature(core, store.conversations, opened.reader),
         plugins.feature(core, parts.plugins_in_use(settings)),
-        schedules.feature(core, offers_work=stays),
-        *(() if ambient is None else (ambient.feature,)),
-        knowledge.feature(core, page_reader(settings.web, core.clock)),
+        schedules.feature(core, offers_work=services.offers_work),
+        channels.feature(services.places),
+        *(() if services.ambient is None else (services.ambient.feature,)),
+        knowledge.feature(core, services.knowledge, page_reader(settings.web, core.clock)),
         web.feature(core, settings.web),
+        models.feature(services.models),
+        operators.feature(services.operators),
     )
-    return Features(all=listed, memory=memory, copies=copies)
+    approvals = ApprovalService(
+        toolbox(settings, opened, listed, services.platform_tools), opened.policy, core.clock, core.turns.wake
+    )
+    questions = QuestionService(store.open_questions, core.clock)
+    tools_service = ToolsService(approvals, questions, opened.servers, core.operates)
+    return Features(
+        all=(*listed, tools.feature(tools_service)),
+        memory=memory,
+        forgetting=forgetting.service,
+        tools=tools_service,
+        copies=copies,
+    )
+
+
+def toolbox(
+    settings: Settings, opened: Opened, features: Sequence[Feature], platforms: Sequence[ToolSource]
+) -> Toolbox:
+    """Return all tools: those of features, the operator's own, those that read platforms, and those of tool servers.
+
+    Raises SettingsError if the operator's tools cannot be loaded.
+    """
+    own, servers = parts.own_tools(settings), opened.sources
+    return Toolbox(
+        [tool for feature in features for tool in feature.tools],
+        [*([FixedTools(own)] if own else ()), *platforms, *servers],
+        opened.policy,
+        servers=servers[0] if servers else NO_SERVERS,
+    )

@@ -14,16 +14,11 @@ from bot.chat.message_events import MessageEvents
 from bot.chat.messages import ReceivedMessages
 from bot.chat.ports import Suggestions
 from bot.chat.turns.worker import TurnWorker
-from bot.forgetting.service import ForgetService
-from bot.knowledge.service import KnowledgeService
-from bot.memory.service import MemoryService
-from bot.schedules.service import ScheduleService
-from bot.tools.commands import ToolsService
 
 
 @dataclass(frozen=True, slots=True)
 class BotHost:
-    """Implements `bot.chat.host.Host`; the services of features beside it are not for platforms."""
+    """Implements `bot.chat.host.Host`."""
 
     messages: ReceivedMessages
     commands: BoundCommands
@@ -32,13 +27,8 @@ class BotHost:
     turns: TurnWorker
     conversations: Conversations
     preferences: Preferences
-    tools: ToolsService
-    knowledge: KnowledgeService
-    forgetting: ForgetService
     direct_messages: RollingConversations
     deduplication: Deduplicator
     suggestions: Suggestions
-    memories: MemoryService
-    schedules: ScheduleService
     feedback: ReplyFeedback
     events: MessageEvents

@@ -2,10 +2,9 @@
 
 import logging
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
-from datetime import timedelta
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,10 +29,7 @@ from bot.chat.access.admission import AdmissionControl
 from bot.chat.attachments.reading import AttachmentReader, Fetch
 from bot.chat.audiences import flowing
 from bot.chat.telemetry import SILENT, ReportingAudit, ReportingSpending, Telemetry
-from bot.chat.turns.worker import TurnWorker
-from bot.forgetting.service import ForgetService
 from bot.knowledge.service import KnowledgeService
-from bot.memory.learning import Learner
 from bot.memory.pauses import LearningPauses
 from bot.memory.service import MemoryService
 from bot.models.forms import read_checked_forms
@@ -174,29 +170,6 @@ def ambient_service(
         model=models.learning_model,
         clock=CLOCK,
         most=settings.channels.ambient_per_day,
-    )
-
-
-def forget_service(
-    settings: Settings,
-    store: Store,
-    turns: TurnWorker,
-    learner: Learner | None,
-    sources: Callable[[], Collection[str]] = tuple,
-    revoke: Callable[[str], Awaitable[str]] | None = None,
-) -> ForgetService:
-    return ForgetService(
-        forgetting=store.forgetting,
-        ledger=store.ledger,
-        jobs=store.jobs,
-        preferences=store.preferences,
-        clock=CLOCK,
-        take_back=turns.take_back,
-        withdraw=turns.withdraw,
-        learn_at=(lambda _: None) if learner is None else learner.due,
-        sources=sources,
-        grace=timedelta(days=settings.forgetting.removal_grace_days),
-        revoke=revoke,
     )
 
 

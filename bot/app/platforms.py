@@ -18,14 +18,12 @@ from agent.incoming import Person, platform_of
 from agent.jobs import Job
 from agent.machine import new_id, new_secret, process_name
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.forgetting_plans import EDIT, OPERATOR_ERASE
 from agent.patterns import compile_all
 from agent.ports.tools import Asker, Tool
 from bot.app import parts
 from bot.app import texts as app_texts
 from bot.app.background import background
-from bot.app.commands import CommandServices
-from bot.app.features import Features, features
+from bot.app.features import Features, Services, features
 from bot.app.from_settings import (
     access_rules,
     discord_options,
@@ -51,14 +49,13 @@ from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.host import Host
-from bot.chat.jobs import JobWorker
-from bot.chat.message_events import EventsOfFeatures
 from bot.chat.messages import ReceivedMessages
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
 from bot.chat.texts.formatting import platform_name
 from bot.chat.turns.settings import WhileBusy
 from bot.chat.turns.worker import TurnWorkerLimits
+from bot.forgetting.feature import PlatformForgetting
 from bot.forgetting.service import ForgetService
 from bot.memory.pauses import LearningPauses
 from bot.memory.policies import PolicyService
@@ -74,11 +71,8 @@ from bot.platforms.terminal.bot import TerminalBot, TerminalModels, TerminalSche
 from bot.platforms.terminal.surface import SOURCE as TERMINAL
 from bot.schedules.checks import CheckRunner
 from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import ScheduleService
 from bot.settings.installation import command_for
 from bot.tools.approvals import ApprovalService
-from bot.tools.commands import ToolsService
-from bot.tools.questions import QuestionService
 from store.engine import Store
 
 if TYPE_CHECKING:
@@ -128,9 +122,7 @@ async def serve_platforms(
             serving = {name: partial(serve, host, telemetry) for name, serve in chosen.items()}
             if SLACK in chosen and (distribution := slack_distribution(settings)) is not None:
                 serving |= {SLACK: partial(_serve_installed, settings, distribution, store, host, telemetry)}
-            handlers = {EDIT: host.forgetting.keep_edit, OPERATOR_ERASE: partial(_erase, store, host.forgetting)}
-            edits = JobWorker(store.jobs, handlers, parts.CLOCK, new_id(), telemetry=telemetry)
-            service = host.tools.service
+            service = every.tools.service
             scheduler = Scheduler(
                 store.schedules,
                 connections.schedules,
@@ -145,7 +137,7 @@ async def serve_platforms(
             )
             shared = nullcontext() if connections.replicas is None else connections.replicas.serving()
             working = background(core, every.all, new_id())
-            async with working, edits.serving(), scheduler.serving(), pages, shared:
+            async with working, scheduler.serving(), pages, shared:
                 await serve_all(serving, connections, host.turns, parts.CLOCK, grace_s)
 
 
@@ -284,7 +276,7 @@ def _replicas(store: Store) -> Replicas | None:
 def _host(
     settings: Settings, opened: Opened, connections: PlatformConnections, telemetry: Telemetry
 ) -> tuple[BotHost, Core, Features]:
-    store, models, reader = opened.store, opened.models, opened.reader
+    store, models = opened.store, opened.models
     readers, access = connections.readers, access_rules(settings.access)
     allowances = parts.budget_allowances(settings, store)
     rules, replicas = gate_rules(settings.access), connections.replicas
@@ -292,7 +284,6 @@ def _host(
     model_service = ModelService(models, store.preferences, access)
     deduplication = Deduplicator(store.preferences)
     ambient = parts.ambient_service(settings, store, models, admission, deduplication.claim_once)
-    questions = QuestionService(store.open_questions, parts.CLOCK)
     core = Core(
         store=store,
         clock=parts.CLOCK,
@@ -300,6 +291,7 @@ def _host(
             schedules=connections.schedules,
             files_now=connections.files_now,
             deletions=connections.deletions,
+            sources=connections.sources,
             attaches_files=True,
         ),
         learning_model=models.learning_model,
@@ -309,26 +301,7 @@ def _host(
         readers=readers,
         telemetry=telemetry,
     )
-    every = features(settings, core, opened, ambient)
-    runner = turn_runner(settings, core, opened, every, model_service, questions, [connections])
-    slots, lease = settings.turns.max_running, timedelta(seconds=settings.turns.lease_s)
-    limits = TurnWorkerLimits(
-        slots, settings.turns.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease
-    )
-    turns = open_turns(store, runner, connections.surface_for, limits, connections.sources)
-    learner = every.memory.learner
-    forgetting = replace(
-        parts.forget_service(settings, store, turns, learner, connections.sources, _revoke(opened)),
-        edits=RateCounter(rules.surges.rates, "edits", replicas),
-        is_exempt=access.is_operator,
-    )
     memories = replace(parts.memory_service(store, readers.audiences), operates=access.is_operator)
-    schedules = ScheduleService(store.schedules, store.preferences, parts.CLOCK, access.is_operator)
-    approvals = ApprovalService(runner.tools.toolbox, opened.policy, parts.CLOCK, turns.wake)
-    tools = ToolsService(approvals, questions, opened.servers, access.is_operator)
-    knowledge = replace(
-        parts.knowledge_service(settings, store, reader, readers.audiences), operates=access.is_operator
-    )
     health = Health(
         store.ledger,
         store.replies,
@@ -338,18 +311,28 @@ def _host(
         partial(_about, store, models, connections),
         store.audit,
     )
-    operators = OperatorService(_links(settings, store), access.is_operator, health)
-    services = CommandServices(
+    services = Services(
         memories=memories,
         policies=PolicyService(store.facts, parts.CLOCK, readers.audiences, access.is_operator),
-        forgetting=forgetting,
-        places=parts.place_service(settings, store, model_service, lambda: models.learning_model().can_learn),
-        knowledge=knowledge,
+        knowledge=replace(
+            parts.knowledge_service(settings, store, opened.reader, readers.audiences), operates=access.is_operator
+        ),
         models=model_service,
-        operators=operators,
-        tools=tools,
-        turns=turns,
+        operators=OperatorService(_links(settings, store), access.is_operator, health),
+        places=parts.place_service(settings, store, model_service, lambda: models.learning_model().can_learn),
+        ambient=ambient,
+        forgetting=PlatformForgetting(
+            edits=RateCounter(rules.surges.rates, "edits", replicas), erase=partial(_erase, store)
+        ),
+        platform_tools=[connections],
     )
+    every = features(settings, core, opened, services)
+    runner = turn_runner(settings, core, opened, every, model_service)
+    slots, lease = settings.turns.max_running, timedelta(seconds=settings.turns.lease_s)
+    limits = TurnWorkerLimits(
+        slots, settings.turns.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease
+    )
+    turns = open_turns(core, store, runner, connections.surface_for, limits, connections.sources)
     host = BotHost(
         messages=ReceivedMessages(admission, turns, store.ledger, parts.CLOCK),
         platforms=connections,
@@ -357,15 +340,10 @@ def _host(
         turns=turns,
         conversations=store.conversations,
         preferences=store.preferences,
-        commands=services.commands(every.all),
-        tools=tools,
-        knowledge=knowledge,
-        forgetting=forgetting,
+        commands=every.commands,
         direct_messages=RollingConversations(store.conversations, store.preferences),
         deduplication=deduplication,
         suggestions=memories,
-        memories=memories,
-        schedules=schedules,
         feedback=ReplyFeedback(
             store.replies,
             store.ledger,
@@ -378,7 +356,7 @@ def _host(
             ambient.disliked,
             {action: press for feature in every.all for action, press in feature.presses.items()},
         ),
-        events=EventsOfFeatures((ambient, forgetting)),
+        events=every.messages,
     )
     return host, core, every
 
@@ -386,11 +364,6 @@ def _host(
 def _links(settings: Settings, store: Store) -> OperatorLinks | None:
     address = operator_address(settings)
     return OperatorLinks(store.operator_sessions, parts.CLOCK, new_secret, address) if address else None
-
-
-def _revoke(opened: Opened) -> Callable[[str], Awaitable[str]]:
-    """Return the function that revokes a person's accounts at tool servers, including servers no longer configured."""
-    return partial(opened.servers.revoke, opened.store.tool_accounts)
 
 
 def _about(store: Store, models: ModelSwitch, connections: PlatformConnections) -> list[str]:
@@ -508,7 +481,6 @@ async def open_terminal(
         settings = replace(settings, turns=replace(settings.turns, while_busy=WhileBusy.WAIT))
         service = ModelService(models, store.preferences, access_rules(settings.access))
         schedules = {person.id: TerminalSchedules(person, source)}
-        questions = QuestionService(store.open_questions, parts.CLOCK)
         core = Core(
             store=store,
             clock=parts.CLOCK,
@@ -517,38 +489,33 @@ async def open_terminal(
             operates=person.id.__eq__,
             tool_timeout_s=settings.tools.timeout_s,
         )
-        every = features(settings, core, opened, stays=stays)
-        runner = turn_runner(settings, core, opened, every, service, questions)
-        lease = timedelta(seconds=settings.turns.lease_s)
-        limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
-        turns = open_turns(store, runner, surfaces, limits, lambda: frozenset({source}))
-        tool_service = ApprovalService(runner.tools.toolbox, opened.policy, parts.CLOCK, turns.wake)
-        look = CheckRunner(tool_service.toolbox, parts.CLOCK, tool_service.policy.rows).digest
-        scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         deleted = set[str]()
         memories = replace(parts.memory_service(store), operates=person.id.__eq__, deleted=deleted.add)
-        forgetting = parts.forget_service(settings, store, turns, every.memory.learner, revoke=_revoke(opened))
-        tools = ToolsService(tool_service, questions, opened.servers, person.id.__eq__)
-        services = CommandServices(
+        services = Services(
             memories=memories,
             policies=PolicyService(store.facts, parts.CLOCK),
-            forgetting=forgetting,
-            places=None,
             knowledge=parts.knowledge_service(settings, store, opened.reader),
             models=TerminalModels(models),
             operators=OperatorService(None, access_rules(settings.access).is_operator),
-            tools=tools,
-            turns=turns,
+            offers_work=stays,
         )
+        every = features(settings, core, opened, services)
+        runner = turn_runner(settings, core, opened, every, service)
+        lease = timedelta(seconds=settings.turns.lease_s)
+        limits = TurnWorkerLimits(max_running=1, per_person=None, max_working=None, lease=lease)
+        turns = open_turns(core, store, runner, surfaces, limits, lambda: frozenset({source}))
+        approvals = every.tools.service
+        look = CheckRunner(approvals.toolbox, parts.CLOCK, approvals.policy.rows).digest
+        scheduler = Scheduler(store.schedules, schedules, parts.CLOCK, turns.wake, look_first=look)
         bot = TerminalBot(
             person=person,
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            commands=services.commands(every.all),
+            commands=every.commands,
             memories=memories,
-            forgetting=forgetting,
-            tools=tools,
+            forgetting=every.forgetting,
+            tools=every.tools,
             choice=models,
             clock=parts.CLOCK,
             new_id=new_id,

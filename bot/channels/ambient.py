@@ -173,7 +173,13 @@ class AmbientService(MessageEvents):
             is_learned_from=False,
             watcher=self,
         )
-        return Feature(name="ambient", kinds={TurnKind.AMBIENT: rule}, notes=[AmbientNotice(self.preferences)])
+        return Feature(
+            name="ambient",
+            kinds={TurnKind.AMBIENT: rule},
+            notes=[AmbientNotice(self.preferences)],
+            messages=self,
+            serving=self.serving,
+        )
 
     async def end_due(self, question: Incoming, progress: Progress) -> None:
         """See `TurnWatcher`: such a turn ends by itself."""

@@ -1,6 +1,6 @@
 """What the chat bot gives to the features that are built on it, as one value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from agent.ports.clock import Clock
 from agent.ports.conversations import Summaries, WorkingSet
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
+from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
@@ -20,6 +21,7 @@ from bot.chat.learning_model import LearningModel
 from bot.chat.ports import NO_BUDGETS, BudgetChecks
 from bot.chat.reply.surface import Delete
 from bot.chat.telemetry import SILENT, Telemetry
+from bot.chat.turns.control import RegisteredTurns
 
 
 class Repositories(Protocol):
@@ -33,6 +35,8 @@ class Repositories(Protocol):
     def forgetting(self) -> Forgetting: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def ledger(self) -> Ledger: ...
     @property
     def memories(self) -> Memories: ...
     @property
@@ -59,6 +63,8 @@ class PlatformAccess:
     """List the current attachments of a message that was answered."""
     deletions: Mapping[str, Delete] | None = None
     """Delete pages of replies; None in a process that shows none on a platform."""
+    sources: Callable[[], Collection[str]] = tuple
+    """Returns the sources that are connected."""
     attaches_files: bool = False
     """Whether a file can be sent with an answer."""
 
@@ -76,5 +82,7 @@ class Core:
     budgets: BudgetChecks = NO_BUDGETS
     readers: Readers | None = None
     """Who reads which group; None where no platform can say."""
+    turns: RegisteredTurns = field(default_factory=RegisteredTurns)
+    """The turns of this process, which begin after features are built."""
     foreground: ForegroundPriority = field(default_factory=ForegroundPriority)
     telemetry: Telemetry = SILENT

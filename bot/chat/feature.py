@@ -13,6 +13,7 @@ from agent.turn_kinds import TurnKind
 from bot.chat.commands.declaration import BoundCommand
 from bot.chat.jobs import Handler
 from bot.chat.kinds import TurnRule
+from bot.chat.message_events import MessageEvents
 from bot.chat.notes import NotePress, ReplyNote
 from bot.chat.reply.surface import ReplyAction
 
@@ -38,5 +39,7 @@ class Feature:
     """Lines that it adds to replies. They stand in the order of the features."""
     presses: Mapping[ReplyAction, NotePress] = field(default_factory=dict[ReplyAction, NotePress])
     """What the buttons of its notes take back."""
+    messages: MessageEvents | None = None
+    """What follows edits, deletions, talk and lost places."""
     serving: Serving | None = None
     """What runs, or is scheduled, while the bot serves."""

@@ -14,14 +14,19 @@ from agent.summary import SUMMARY
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool
 from agent.tools.remember import RememberTool
 from bot.chat.access.place_rules import rules_at
+from bot.chat.commands.declaration import BoundCommand
 from bot.chat.core import Core, Repositories
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, TimedMemories
+from bot.memory.commands import COMMAND
 from bot.memory.learning import DOUBTS, HasBudget, Learner, may_spend
 from bot.memory.meanings import EMBEDDING, INDEX_PAUSE_S, Meanings, MeaningWriter
 from bot.memory.notices import FirstNotice, KeptNotice, WithheldNotice
 from bot.memory.pauses import LearningPauses, LearningSchedule
+from bot.memory.policies import PolicyService
+from bot.memory.policy_commands import POLICY_COMMAND
+from bot.memory.service import MemoryService
 from bot.memory.settings import MemorySettings
 from bot.memory.summaries import Summariser
 
@@ -41,6 +46,8 @@ class Memory:
 def open_memory(
     core: Core,
     settings: MemorySettings,
+    service: MemoryService,
+    policies: PolicyService,
     *,
     meanings: Meanings | None = None,
     has_budget: HasBudget = may_spend,
@@ -95,6 +102,7 @@ def open_memory(
     return Memory(
         Feature(
             name="memory",
+            commands=bound_commands(service, policies),
             tools=memory_tools(store, memories, core.tool_timeout_s),
             jobs=jobs,
             notes=[kept, *first, *withheld],
@@ -105,6 +113,10 @@ def open_memory(
         learner if settings.learning else None,
         LearningSchedule(learner if settings.learning else None, pauses),
     )
+
+
+def bound_commands(service: MemoryService, policies: PolicyService) -> tuple[BoundCommand, ...]:
+    return (COMMAND.bound(service), POLICY_COMMAND.bound(policies))
 
 
 def memory_tools(store: Repositories, memories: Memories, timeout_s: float) -> tuple[Tool, ...]:

@@ -10,10 +10,10 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Tool
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.budgets.budgets import Budgets
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorkerLimits
+from tests.fakes.hosts import ServedHost
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import AT_ONCE, turns_host
 
@@ -30,7 +30,7 @@ class RecordedMessages(ReceivedMessages):
 
 
 @dataclass(frozen=True)
-class AnsweringHost(BotHost):
+class AnsweringHost(ServedHost):
     """`taken` holds every received message, repeated ones included."""
 
     store: StoreInMemory

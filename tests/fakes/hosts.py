@@ -1,5 +1,6 @@
 """A host built as `bot.app` does it, with one model that users cannot choose."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from agent.machine import new_secret
@@ -20,22 +21,23 @@ from agent.ports.tool_audit import ToolAudit
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
-from bot.app.commands import CommandServices
 from bot.app.host import BotHost
 from bot.budgets import feature as budgets
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
+from bot.channels import feature as channels
 from bot.channels.ambient import AmbientService
 from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
+from bot.chat import conversations
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import AttachmentReader
+from bot.chat.commands.declaration import by_name
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
-from bot.chat.feature import Feature
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.learning_model import LearningModel
 from bot.chat.message_events import EventsOfFeatures
@@ -43,19 +45,25 @@ from bot.chat.messages import ReceivedMessages
 from bot.chat.ports import NO_BUDGETS
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.turns.worker import TurnWorker
+from bot.forgetting import feature as forgetting_feature
 from bot.forgetting.service import ForgetService
+from bot.knowledge import feature as knowledge_feature
 from bot.knowledge.service import KnowledgeService
+from bot.memory import feature as memory
 from bot.memory.pauses import LearningPauses
 from bot.memory.policies import PolicyService
 from bot.memory.service import MemoryService
+from bot.models import feature as model_feature
 from bot.models.choice import ModelChoice
 from bot.models.service import ModelService
 from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
+from bot.operators import feature as operator_feature
 from bot.operators.report import Health
 from bot.operators.service import OperatorLinks, OperatorService
 from bot.schedules import feature as schedule_feature
 from bot.schedules.service import ScheduleService
+from bot.tools import feature as tool_feature
 from bot.tools.approvals import ApprovalPolicy, ApprovalService, PolicyTable
 from bot.tools.commands import ToolsService
 from bot.tools.mcp.source import NO_MCP_SERVERS, ToolSignIns
@@ -105,6 +113,16 @@ class Stored(Protocol):
     def operator_sessions(self) -> OperatorSessions: ...
 
 
+@dataclass(frozen=True, slots=True)
+class ServedHost(BotHost):
+    """With services of features, of which tests see what platforms made them do."""
+
+    forgetting: ForgetService
+    knowledge: KnowledgeService
+    memories: MemoryService
+    schedules: ScheduleService
+
+
 def connections_of(store: Stored, clock: Clock) -> PlatformConnections:
     """Return connections without any platform."""
     pauses = LearningPauses(store.preferences, store.profiles, clock)
@@ -137,7 +155,7 @@ def host_on(
     questions: QuestionService | None = None,
     policy: ApprovalPolicy | None = None,
     model: Provider | None = None,
-) -> BotHost:
+) -> ServedHost:
     """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal."""
     audiences = connections.readers.audiences
     allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
@@ -186,42 +204,36 @@ def host_on(
     )
     links = OperatorLinks(store.operator_sessions, clock, new_secret, "http://127.0.0.1:8090")
     health = Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: (), store.audit)
-    operators = OperatorService(links, operates, health)
     admission = AdmissionControl(rules, ChannelEffects(store.preferences), allowances, clock)
-    spending = BudgetService(rules.access, allowances, clock)
-    services = CommandServices(
-        memories=memories,
-        policies=PolicyService(store.facts, clock, audiences, operates),
-        forgetting=forgetting,
-        places=PlaceService(
-            preferences=store.preferences,
-            audit=store.audit,
-            pauses=LearningPauses(store.preferences, store.profiles, clock),
-            model_service=models,
-            clock=clock,
-            access=rules.access,
-            most_ambient=MOST_AMBIENT,
-        ),
-        knowledge=knowledge,
-        models=models,
-        operators=operators,
-        tools=tools,
-        turns=turns,
+    places = PlaceService(
+        preferences=store.preferences,
+        audit=store.audit,
+        pauses=LearningPauses(store.preferences, store.profiles, clock),
+        model_service=models,
+        clock=clock,
+        access=rules.access,
+        most_ambient=MOST_AMBIENT,
     )
-    return BotHost(
+    commands = (
+        *conversations.bound_commands(models, turns),
+        *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
+        *channels.bound_commands(places),
+        *forgetting_feature.bound_commands(forgetting),
+        *knowledge_feature.bound_commands(knowledge),
+        *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),
+        *model_feature.bound_commands(models),
+        *operator_feature.bound_commands(OperatorService(links, operates, health)),
+        *schedule_feature.bound_commands(schedules),
+        *tool_feature.bound_commands(tools),
+    )
+    return ServedHost(
         platforms=connections,
         messages=ReceivedMessages(admission, turns, store.ledger, clock),
         admission=admission,
         turns=turns,
         conversations=store.conversations,
         preferences=store.preferences,
-        commands=services.commands(
-            [
-                Feature(name="budgets", commands=budgets.bound_commands(spending)),
-                Feature(name="schedules", commands=schedule_feature.bound_commands(schedules)),
-            ]
-        ),
-        tools=tools,
+        commands=by_name(commands),
         knowledge=knowledge,
         forgetting=forgetting,
         direct_messages=RollingConversations(store.conversations, store.preferences),

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.admission import AdmissionControl
@@ -16,6 +15,7 @@ from bot.platforms.slack.options import Delivery, HttpEvents, SlackApp, SlackOpt
 from bot.settings.secret import Secret
 from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
+from tests.fakes.hosts import ServedHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_state import Workspace
 from tests.fakes.slack_things import FakeApp, of_organization, other_app
@@ -42,7 +42,7 @@ class Both:
     slack: FakeSlack
     two: Workspace
     store: StoreInMemory
-    host: BotHost
+    host: ServedHost
     apps: SlackApps
     model: ScriptedProvider
 

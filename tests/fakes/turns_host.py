@@ -17,7 +17,6 @@ from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
-from bot.app.host import BotHost
 from bot.budgets.budgets import BudgetAllowances, Budgets, ModelNote
 from bot.budgets.report import FooterStyle
 from bot.channels.effects import ChannelEffects
@@ -37,7 +36,7 @@ from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.questions import QuestionService
 from store.databases.database import LocalNotifier
 from tests.fakes.fixed_config import WORDED
-from tests.fakes.hosts import ambient_on, connections_of, host_on, patient_reader
+from tests.fakes.hosts import ServedHost, ambient_on, connections_of, host_on, patient_reader
 from tests.fakes.runners import runner_on
 from tests.fakes.store import StoreInMemory
 
@@ -62,7 +61,7 @@ def turns_host(
     *,
     earlier: bool = False,
     judge: ScriptedProvider | None = None,
-) -> BotHost:
+) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
 

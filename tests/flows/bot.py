@@ -15,7 +15,6 @@ from agent.toolbox.registry import Toolbox
 from agent.tools.recall import RecallTool
 from agent.tools.remember import RememberTool
 from agent.tools.schedule import SchedulesTool, ScheduleTool
-from bot.app.host import BotHost
 from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
@@ -29,7 +28,7 @@ from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import ScheduleNote, ScheduleService
 from store.engine import Store, open_store
 from tests.fakes.fixed_config import with_persona
-from tests.fakes.hosts import connections_of, host_on
+from tests.fakes.hosts import ServedHost, connections_of, host_on
 from tests.fakes.new_database import new_database
 from tests.fakes.runners import runner_on
 
@@ -83,7 +82,7 @@ async def live_bot(
 @asynccontextmanager
 async def live_host(
     folder: Path, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF
-) -> AsyncGenerator[BotHost, None]:
+) -> AsyncGenerator[ServedHost, None]:
     """What `bot.app` gives to platforms, answering until the block ends."""
     async with opened(await database_in(folder)) as store, serving_host(store, model, clock, footer) as host:
         yield host
@@ -92,7 +91,7 @@ async def live_host(
 @asynccontextmanager
 async def serving_host(
     store: Store, model: Provider, clock: Clock, footer: FooterStyle = FooterStyle.OFF
-) -> AsyncGenerator[BotHost, None]:
+) -> AsyncGenerator[ServedHost, None]:
     """The same on a store that is open."""
     connections = connections_of(store, clock)
     kept = KeptNotice(store.facts, store.profiles, store.forgetting, clock)

@@ -17,7 +17,6 @@ from agent.memory.forgetting_plans import Preview, Wish
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.shown_replies import DELETE_REPLY
-from bot.app.host import BotHost
 from bot.chat.jobs import JobLimits, JobWorker
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.forgetting.retention import ReplyDeletion, Retention
@@ -26,6 +25,7 @@ from store.erased_ids import ErasedIds
 from store.forgetting.selection import Watch, unwatched
 from store.forgetting.sql_forgetting import SqlForgetting
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.hosts import ServedHost
 from tests.flows.bot import database_in, opened, serving_host
 
 OFTEN = JobLimits(sweep_s=1.0)  # 20 ms on a clock as fast as these tests'
@@ -59,7 +59,7 @@ def found_by(model: ScriptedProvider, since: int) -> str:
 
 
 @asynccontextmanager
-async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastClock) -> AsyncGenerator[BotHost, None]:
+async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastClock) -> AsyncGenerator[ServedHost, None]:
     """What `bot.app` gives to platforms, with the jobs that erase and that delete replies."""
     async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         erasing = Retention(store.forgetting, store.jobs, clock, {}).handlers
@@ -91,7 +91,7 @@ class HeldForgetting(SqlForgetting):
 @asynccontextmanager
 async def held_host(
     folder: Path, model: ScriptedProvider, clock: FastClock
-) -> AsyncGenerator[tuple[BotHost, HeldForgetting]]:
+) -> AsyncGenerator[tuple[ServedHost, HeldForgetting]]:
     """A bot that says at once how far it is, and has much to look through."""
     async with opened(await database_in(folder)) as store, serving_host(store, model, clock) as host:
         held = HeldForgetting(store.database)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.retention import SWEEP_AFTER
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
+from tests.fakes.hosts import ServedHost
 from tests.flows.forgetting_bot import (
     HeldForgetting,
     LeapingClock,
@@ -38,7 +38,7 @@ class Talk:
     folder: Path
     clock: LeapingClock
     fake: FakeDiscord
-    host: BotHost
+    host: ServedHost
     model: ScriptedProvider
 
     async def ask(self, person: str, text: str, channel: str = GENERAL) -> Payload:

@@ -9,7 +9,6 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.chat.texts.replies import NOT_YOURS
 from bot.memory import texts as memory_texts
 from bot.platforms import texts as platforms_texts
@@ -19,6 +18,7 @@ from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.hosts import ServedHost
 from tests.flows.bot import live_host
 from tests.flows.forgetting_bot import forgetting_host
 from tests.flows.test_discord_control import page
@@ -37,14 +37,14 @@ def answer(messages: Sequence[Message]) -> str:
     return KEEP.replace("TEXT", day) if day else "Hello."
 
 
-async def told(fake: FakeDiscord, host: BotHost, text: str, showing: str) -> Payload:
+async def told(fake: FakeDiscord, host: ServedHost, text: str, showing: str) -> Payload:
     await fake.say(ANN, f"<@{BOT}> {text}", GENERAL)
     await fake.until(lambda: any(seen(one) == showing for one in by_the_bot(fake)))
     await host.turns.idle()
     return await page(fake, showing)
 
 
-async def known(host: BotHost) -> list[str]:
+async def known(host: ServedHost) -> list[str]:
     person = f"discord:{ANN}"
     viewer = Asker(Person(person, "Ann"), Place(PersonAudience(person), "discord:10"))
     return [entry.plain for entry in (await host.memories.answer(viewer, "")).entries]

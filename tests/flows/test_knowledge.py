@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.chat.commands.declaration import by_name
 from bot.chat.exit_codes import Exit
 from bot.knowledge import texts as knowledge_texts
@@ -30,7 +29,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, STAFF, text_file
 from tests.fakes.discord_world import seen as seen_in
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.hosts import patient_reader
+from tests.fakes.hosts import ServedHost, patient_reader
 from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -51,7 +50,7 @@ FOUND = re.compile(r"\[D1\] (.*):\n(?:> .*\n)*> .*120 EUR")
 
 TRIPS = "http://a.example/trips"
 PAGES = {"a.example/trips": answer(HANDBOOK.encode()), "a.example/pay": answer(b"Nobody earns 120 EUR a night.")}
-Served = TypeVar("Served", bound=BotHost)
+Served = TypeVar("Served", bound=ServedHost)
 
 
 def with_the_web(host: Served, world: WebWorld) -> Served:

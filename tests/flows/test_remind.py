@@ -5,13 +5,13 @@ from pathlib import Path
 
 from agent.providers.scripted import ScriptedProvider
 from agent.schedules.definitions import Schedule
-from bot.app.host import BotHost
 from bot.schedules import texts as schedule_texts
 from bot.schedules.commands import CHANGE
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, GENERAL, Payload, labels, parts, seen
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.hosts import ServedHost
 from tests.flows.bot import live_host
 from tests.flows.test_discord_forms import opened
 
@@ -21,7 +21,7 @@ async def shown(fake: FakeDiscord, beginning: str) -> Payload:
     return next(one for one in reversed(by_the_bot(fake)) if seen(one).startswith(beginning))
 
 
-async def kept(host: BotHost) -> list[Schedule]:
+async def kept(host: ServedHost) -> list[Schedule]:
     return await host.schedules.schedules.of_person(f"discord:{ANN}")
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.retention import SWEEP_AFTER
 from bot.platforms import texts as platforms_texts
+from tests.fakes.hosts import ServedHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
@@ -40,7 +40,7 @@ class Talk:
     folder: Path
     clock: LeapingClock
     slack: FakeSlack
-    host: BotHost
+    host: ServedHost
     model: ScriptedProvider
     ann: str = field(init=False)
     bob: str = field(init=False)

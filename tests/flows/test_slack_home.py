@@ -16,7 +16,6 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message
 from agent.ports.tools import Asker
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.budgets.commands import CHANGE
 from bot.memory import texts as memory_texts
 from bot.memory.listing import PAGE
@@ -26,6 +25,7 @@ from bot.platforms.slack import home
 from bot.schedules import texts as schedule_texts
 from bot.schedules.service import PAGE as SCHEDULES_PAGE
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.hosts import ServedHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_home import HomeTab, fill_in
@@ -51,7 +51,7 @@ class Office:
 
     slack: FakeSlack
     store: StoreInMemory
-    host: BotHost
+    host: ServedHost
     model: ScriptedProvider
     ann: HomeTab
     boss: HomeTab

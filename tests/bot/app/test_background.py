@@ -10,9 +10,11 @@ from agent.embeddings import Unembedded
 from agent.memory.audience import may_flow_from
 from agent.recall_query import RecallQuery
 from bot.app.background import background
+from bot.app.parts import memory_service
 from bot.chat.core import Core, PlatformAccess
 from bot.memory.feature import Memory, open_memory
 from bot.memory.meanings import EMBEDDING, Meanings
+from bot.memory.policies import PolicyService
 from bot.memory.settings import MemorySettings
 from bot.models.settings import ModelSettings
 from bot.models.switch import ModelSwitch
@@ -32,10 +34,16 @@ async def learns_with(model: str, *, learns: bool = True, learning_model: str | 
     settings = ModelSettings(model=model, learning_model=learning_model)
     models = await ModelSwitch.open(settings, clock, lambda: 0.0)
     try:
-        memory = open_memory(core_on(store_in_memory(), models, clock), MemorySettings(learning=learns))
+        store = store_in_memory()
+        memory = memory_on(store, core_on(store, models, clock), learns=learns)
         return memory.schedule.due(clock.now()) is not None
     finally:
         await models.aclose()
+
+
+def memory_on(store: Store, core: Core, *, learns: bool, meanings: Meanings | None = None) -> Memory:
+    settings, policies = MemorySettings(learning=learns), PolicyService(store.facts, core.clock)
+    return open_memory(core, settings, memory_service(store), policies, meanings=meanings)
 
 
 def core_on(store: Store, models: ModelSwitch, clock: FakeClock) -> Core:
@@ -86,7 +94,7 @@ async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Mem
     models = await ModelSwitch.open(ModelSettings(model="rehearsal"), clock, lambda: 0.0)
     try:
         core = core_on(store, models, clock)
-        memory = open_memory(core, MemorySettings(learning=False), meanings=meanings)
+        memory = memory_on(store, core, learns=False, meanings=meanings)
         async with background(core, [memory.feature], owner="me"):
             yield memory
     finally:

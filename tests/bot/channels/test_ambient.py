@@ -227,6 +227,21 @@ async def test_only_the_first_answer_says_how_to_end_them() -> None:
     assert [bool(line.text) for line in lines] == [True, True, False, False]
 
 
+async def test_a_question_that_is_still_considered_is_dropped_when_the_bot_stops() -> None:
+    world = World(clock=FakeClock(auto=False))
+    await world.switch(10)
+    service, question = world.process(), world.question()
+    serving = service.feature.serving
+    assert serving is not None
+    async with serving():
+        service.talked(CHANNEL, question.person, question.message)
+        service.asked_all(question)
+        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE_S):
+        await service.idle()
+    assert world.answered == []
+
+
 async def test_an_unanswered_question_is_erased() -> None:
     store = store_in_memory()
     world = World(store)

@@ -1,0 +1,13 @@
+"""Which tools people may use, and their decisions about calls, as a feature of the chat bot."""
+
+from bot.chat.commands.declaration import BoundCommand
+from bot.chat.feature import Feature
+from bot.tools.commands import COMMAND, ToolsService
+
+
+def feature(service: ToolsService) -> Feature:
+    return Feature(name="tools", commands=bound_commands(service))
+
+
+def bound_commands(service: ToolsService) -> tuple[BoundCommand, ...]:
+    return (COMMAND.bound(service),)
