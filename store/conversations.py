@@ -151,9 +151,11 @@ def latest_elsewhere(connection: sa.Connection, person: str, conversation: str) 
     return connection.execute(latest, {"asker": person, "here": conversation}).scalar_one_or_none()
 
 
+_PARTICIPANTS: Final = sa.select(participant.c.person).where(participant.c.conversation == sa.bindparam("here"))
+
+
 def participants(connection: sa.Connection, conversation: str) -> frozenset[str] | None:
-    found = sa.select(participant.c.person).where(participant.c.conversation == conversation)
-    return frozenset(connection.execute(found).scalars()) or None
+    return frozenset(connection.execute(_PARTICIPANTS, {"here": conversation}).scalars()) or None
 
 
 def messages_of(

@@ -193,24 +193,39 @@ def settle(connection: Connection, person: str, audience: str, older: str, newer
     return bool(changes)
 
 
+_QUESTIONS: Final = (
+    select(message.c.id, message.c.person, message.c.audience)
+    .where(message.c.turn == bindparam("answered"), _OWN)
+    .order_by(message.c.id)
+)
+_UNTOLD: Final = (
+    update(fact)
+    .where(fact.c.person == bindparam("whose"), fact.c.audience == bindparam("where"), fact.c.announced.is_(None))
+    .where(fact.c.source_message.is_not(None))
+    .values(announced=bindparam("answered"))
+)
+_FROM_QUESTIONS: Final = (
+    select(fact.c.id)
+    .join(message, message.c.id == fact.c.source_message)
+    .where(message.c.turn == bindparam("answered"), _OWN, message.c.person == fact.c.person)
+)
+_KEPT_IN: Final = _LINKED.where(
+    or_(fact.c.id.in_(_FROM_QUESTIONS), fact.c.announced == bindparam("answered")), fact.c.source != CORRECTION
+)
+
+
 def kept_in(connection: Connection, turn: int) -> list[Written]:
-    asked = and_(message.c.turn == turn, message.c.author == Author.PERSON, message.c.person == fact.c.person)
-    ids = select(fact.c.id).join(message, message.c.id == fact.c.source_message).where(asked)
-    facts = _facts(connection, and_(or_(fact.c.id.in_(ids), fact.c.announced == turn), fact.c.source != CORRECTION))
+    facts = _with_grounds(connection, connection.execute(_KEPT_IN, {"answered": turn}).all())
     former = _facts(connection, fact.c.superseded_by.in_([int(item.id) for item in facts])) if facts else []
     return [Written(item, tuple(old for old in former if old.superseded_by == item.id)) for item in facts]
 
 
 def announce(connection: Connection, turn: int) -> Announced:
-    asked = and_(message.c.turn == turn, message.c.author == Author.PERSON)
-    questions = connection.execute(
-        select(message.c.id, message.c.person, message.c.audience).where(asked).order_by(message.c.id)
-    ).all()
+    questions = connection.execute(_QUESTIONS, {"answered": turn}).all()
     if not questions:
         return Announced()
     last = questions[-1]
-    untold = and_(fact.c.person == last.person, fact.c.audience == last.audience, fact.c.announced.is_(None))
-    connection.execute(update(fact).where(untold, fact.c.source_message.is_not(None)).values(announced=turn))
+    connection.execute(_UNTOLD, {"whose": last.person, "where": last.audience, "answered": turn})
     own = {row.id for row in questions}
     writes = [write for write in kept_in(connection, turn) if write.fact.is_valid]
     return Announced(

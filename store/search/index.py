@@ -421,10 +421,17 @@ def _place_readers(place: int | None) -> list[int]:
     return [] if place is None else [PLACES + place]
 
 
+_READERS: Final = (
+    select(person.c.number)
+    .select_from(_WRITTEN)
+    .where(message.c.id == bindparam("found"))
+    .order_by(person.c.id != message.c.person, person.c.number)
+)
+
+
 def readers_of(connection: Connection, message_id: int) -> list[int]:
     """The numbers of all people who may find a message; the first is that of the message's own person."""
-    numbers = select(person.c.number).select_from(_WRITTEN).where(message.c.id == message_id)
-    return list(connection.execute(numbers.order_by(person.c.id != message.c.person, person.c.number)).scalars())
+    return list(connection.execute(_READERS, {"found": message_id}).scalars())
 
 
 def remove(connection: Connection, messages: Iterable[int]) -> None:

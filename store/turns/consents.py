@@ -88,20 +88,20 @@ def decided(connection: sa.Connection, turn: int) -> dict[str, Consent]:
     return {row.call: Consent(row.word) for row in connection.execute(words)}
 
 
+_STANDING: Final = sa.select(consent.c.tool, consent.c.call).where(
+    consent.c.conversation == sa.bindparam("here"), consent.c.person == sa.bindparam("whose"), consent.c.standing
+)
+
+
 def standing(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
     """The tools for which this person has given a standing consent in this conversation."""
-    found = sa.select(consent.c.tool).where(_stands(conversation, person))
-    return frozenset(connection.execute(found).scalars())
+    return frozenset(row.tool for row in connection.execute(_STANDING, {"here": conversation, "whose": person}))
 
 
 def standing_calls(connection: sa.Connection, conversation: str, person: str) -> frozenset[str]:
     """The digests of the calls with which this person gave a standing consent in this conversation."""
-    keys = connection.execute(sa.select(consent.c.call).where(_stands(conversation, person))).scalars()
-    return frozenset(key.partition("-")[2] for key in keys)
-
-
-def _stands(conversation: str, person: str) -> sa.ColumnElement[bool]:
-    return sa.and_(consent.c.conversation == conversation, consent.c.person == person, consent.c.standing)
+    found = connection.execute(_STANDING, {"here": conversation, "whose": person})
+    return frozenset(row.call.partition("-")[2] for row in found)
 
 
 def undecided(connection: sa.Connection, person: str) -> list[Undecided]:

@@ -77,6 +77,9 @@ _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
 _ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c.run_at.is_(None)).limit(1)
+_SHARED_PLACE: Final = sa.select(message.c.place).where(
+    message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
+)
 _RELEASE: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
@@ -257,10 +260,10 @@ def _reply_place(connection: sa.Connection, claim: Claim, closing: Closing) -> i
     that the reply was given, which it may repeat, is shared there as well. None otherwise.
     """
     channel_id = claim.incoming.channel
-    channel = sa.literal(f"channel:{channel_id}")
-    query = sa.select(message.c.place).where(message.c.id == claim.message, sharing.shares(channel, message.c.person))
-    is_public = isinstance(claim.incoming.place.audience, TeamAudience)
-    shared = connection.execute(query).scalar_one_or_none() if is_public else None
+    if not isinstance(claim.incoming.place.audience, TeamAudience):
+        return None
+    values = {"question": claim.message, "shared": f"channel:{channel_id}"}
+    shared = connection.execute(_SHARED_PLACE, values).scalar_one_or_none()
     if shared is None or not (closing.context_messages or closing.context_facts):
         return shared
     noted = sa.select(fact.c.id).where(fact.c.id.in_(map(int, closing.context_facts)), fact.c.person != "").limit(1)
