@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -22,7 +21,7 @@ from bot.chat.access.acl import AccessKind, AccessRules, Entries
 from bot.chat.access.admission import AdmissionRules, RateLimits
 from bot.chat.access.settings import AccessSettings
 from bot.models.switch import ModelSwitch
-from bot.platforms.discord.options import DiscordOptions, Ranks
+from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.settings import OtherServers
 from bot.platforms.slack import settings as slack
 from bot.platforms.slack.options import (
@@ -309,15 +308,10 @@ def discord_options(settings: Settings) -> DiscordOptions | None:
         settings.discord.token,
         settings.discord.api_base_url,
         settings.discord.gateway_url,
-        settings.discord.replies,
-        settings.access.allowed_bots,
+        allowed_bots=settings.access.allowed_bots,
         servers=servers,
-        others=settings.discord.other_servers,
         home=home,
-        ranks=Ranks(settings.discord.admins, settings.discord.managers, settings.discord.employees),
-        dm_idle=timedelta(minutes=settings.discord.dm_idle_minutes),
-        message_content=settings.discord.message_content,
-        shards=settings.discord.shards,
+        chosen=settings.discord,
     )
 
 

@@ -26,7 +26,7 @@ E = TypeVar("E", bound=StrEnum)
 MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
 MAX_ID_CHARS = 20  # Of an id on Discord
-FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (all)"
+FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (what the settings use)"
 APP_SAYS = "what it is called in the file of COGENCY_SLACK_APPS, where several are served"
 IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"
 
@@ -331,7 +331,7 @@ def _add_invite(commands: _Commands) -> None:
     link.add_argument(
         "--features",
         type=_members(discord.DiscordFeature),
-        default=discord.EVERYTHING,
+        default=None,
         metavar="NAMES",
         help=IN_SERVERS,
     )

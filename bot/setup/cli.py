@@ -532,11 +532,12 @@ async def _slack_manifest(
 
 
 async def _discord_invite(
-    settings: Settings, *, features: frozenset[discord.DiscordFeature], application: str | None
+    settings: Settings, *, features: frozenset[discord.DiscordFeature] | None, application: str | None
 ) -> Exit:
     from bot.setup.operator import discord_application  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    write_out(sys.stdout, discord.invite_text(application or await discord_application(settings), features))
+    wanted = discord.required_features(settings.discord) if features is None else features
+    write_out(sys.stdout, discord.invite_text(application or await discord_application(settings), wanted))
     return Exit.OK
 
 

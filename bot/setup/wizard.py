@@ -224,7 +224,9 @@ async def _discord(talk: Dialogue, draft: _Draft) -> None:
         if await _try(talk, draft, examine_platforms, "Discord"):
             break
     try:
-        talk.say(discord.invite_text(await discord_application(draft.settings())).rstrip())
+        settings = draft.settings()
+        features = discord.required_features(settings.discord)
+        talk.say(discord.invite_text(await discord_application(settings), features).rstrip())
     except CogencyError as error:  # not fatal: `cogency discord invite` prints the addresses later
         talk.say(str(error))
 

@@ -178,6 +178,9 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "create_public_threads": "To answer a mention in a thread of its message.",
     "send_messages_in_threads": "To answer there.",
     "attach_files": "To hand over as a file what is too long to read in a message.",
+    "add_reactions": (
+        "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it; without, the link does not ask for it."
+    ),
 }
 _NEVER: Final = """\
 To delete its own answers it needs no permission. It never mentions anybody: every message says so to Discord.

@@ -22,6 +22,7 @@ SERVERS_S = 0.1
 
 
 def settings(fake: FakeDiscord, **more: Any) -> DiscordOptions:
+    """`more`: fields of `DiscordOptions`. An operator's settings are `chosen`."""
     given: Payload = {"edit_interval_s": EDIT_INTERVAL_S, "servers_s": SERVERS_S, **more}
     return DiscordOptions(Secret(TOKEN), fake.api_base_url, fake.gateway_url, **given)
 

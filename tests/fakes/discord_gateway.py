@@ -90,9 +90,13 @@ class FakeDiscord:
         return self.rest.calls
 
     async def until(self, happened: Callable[[], object]) -> None:
-        """Wait until the condition holds; checked after each request and gateway event, and periodically."""
+        """Wait until the condition holds; checked after each request and gateway event, and periodically.
+
+        A request that Discord would not understand fails the test at once: what it waits for may never come.
+        """
         async with asyncio.timeout(PATIENCE_S):
             while not is_so(happened):
+                assert not self.rest.violations, self.rest.violations[:5]
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):

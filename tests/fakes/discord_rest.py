@@ -7,6 +7,7 @@ that are acknowledged within three seconds and can be answered for fifteen minut
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -68,6 +69,7 @@ class FakeRest(Requests):
         self.session_starts: Payload = {"total": 1000, "remaining": 990, "reset_after": 0, "max_concurrency": 1}
         self.application: Payload = {}  # Differences of the application from the usual
         self.announce: Callable[[str, Payload], Awaitable[None]] | None = None
+        self.reactions: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         self._nonces: dict[str, str] = {}
 
     def add_to(self, app: web.Application) -> None:
@@ -96,6 +98,8 @@ class FakeRest(Requests):
             ("PATCH", "/channels/{channel}/messages/{message}", self._edit),
             ("DELETE", "/channels/{channel}/messages/{message}", self._delete),
             ("POST", "/channels/{channel}/messages/{message}/threads", self._start_thread),
+            ("PUT", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._react),
+            ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", self._unreact),
             ("POST", "/interactions/{interaction}/{token}/callback", self._call_back),
             ("POST", "/webhooks/{application}/{token}", self._follow_up),
             ("GET", "/webhooks/{application}/{token}/messages/{message}", self._read_answer),
@@ -104,7 +108,12 @@ class FakeRest(Requests):
         ]
         for method, path, handle in routes:
             app.router.add_route(method, API + path, self.handler(handle))
+        app.router.add_route("*", API + "/{path:.*}", self.handler(self._unknown))
         app.router.add_get("/cdn/{name}", self._file)
+
+    async def _unknown(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
+        self.violations.append(f"{request.method} {request.path}: FakeRest.add_to in {__name__} has no handler")
+        raise Refused(404, 0, "404: Not Found")
 
     def forget_nonces(self) -> None:
         """Some minutes pass, and a nonce no longer identifies its message."""
@@ -280,6 +289,19 @@ class FakeRest(Requests):
         starter = self.world.message(thread["id"], message["author"]["id"], "", type=21)
         await self._tell("MESSAGE_CREATE", self.world.of_guild(starter))
         return thread
+
+    async def _react(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
+        message, emoji = self._message(request), request.match_info["emoji"]
+        marked = self.reactions[message["channel_id"], message["id"]]
+        if emoji not in marked:
+            marked.append(emoji)
+
+    async def _unreact(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- all handlers have one signature
+        message, emoji = self._message(request), request.match_info["emoji"]
+        marked = self.reactions[message["channel_id"], message["id"]]
+        if emoji not in marked:
+            raise Refused(404, 10014, "Unknown Emoji")
+        marked.remove(emoji)
 
     # Interactions
 

@@ -45,6 +45,7 @@ KEPT: Final = {
     "/channels/{channel_id}/messages": ["get", "post"],
     "/channels/{channel_id}/messages/{message_id}": ["get", "patch", "delete"],
     "/channels/{channel_id}/messages/{message_id}/threads": ["post"],
+    "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me": ["put", "delete"],
     "/interactions/{interaction_id}/{interaction_token}/callback": ["post"],
     "/webhooks/{webhook_id}/{webhook_token}": ["post"],
     "/webhooks/{webhook_id}/{webhook_token}/messages/@original": ["get", "patch", "delete"],
@@ -102,7 +103,7 @@ def problems(method: str, path: str, body: object, query: Mapping[str, str]) -> 
     """Return the errors in a request, `path` without the API's version; empty if it fits Discord's description."""
     fitting = [one for one in _operations() if one.method == method and one.path.fullmatch(path)]
     if not fitting:
-        return ["there is no such request"]
+        return [f"{method} {path}: there is no such request in KEPT of tests/fakes/discord_spec.py"]
     return [f"{method} {path}: {problem}" for problem in fitting[0].problems(body, query)]
 
 

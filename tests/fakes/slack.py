@@ -107,9 +107,13 @@ class FakeSlack:
         assert kind is not None or not self.violations, self.violations[:5]
 
     async def until(self, happened: Callable[[], object]) -> None:
-        """Wait until the condition holds; it is checked after all traffic, and periodically."""
+        """Wait until the condition holds; it is checked after all traffic, and periodically.
+
+        A call that Slack would not understand fails the test at once: what it waits for may never come.
+        """
         async with asyncio.timeout(PATIENCE_S):
             while not is_so(happened):
+                assert not self.violations, self.violations[:5]
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):

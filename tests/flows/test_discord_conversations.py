@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from bot.app.host import BotHost
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, VOICE, Payload
@@ -55,7 +54,7 @@ async def talking(folder: Path, answer: Sequence[Part] = ("Noted.",), **settings
 
 
 async def test_in_a_chain_a_reply_to_the_bot_goes_on_without_a_mention(tmp_path: Path) -> None:
-    async with talking(tmp_path, reply_mode=ReplyMode.CHAIN) as talk:
+    async with talking(tmp_path, chosen=DiscordSettings(replies=ReplyMode.CHAIN)) as talk:
         asked = await talk.fake.say(ANN, f"{ME} the boat is vermilion")
         (first,) = await talk.answered()
         assert (first["channel_id"], first["message_reference"]["message_id"]) == (GENERAL, asked["id"])
@@ -66,7 +65,7 @@ async def test_in_a_chain_a_reply_to_the_bot_goes_on_without_a_mention(tmp_path:
 
 
 async def test_in_a_chain_a_mention_that_replies_to_nothing_begins_anew(tmp_path: Path) -> None:
-    async with talking(tmp_path, reply_mode=ReplyMode.CHAIN) as talk:
+    async with talking(tmp_path, chosen=DiscordSettings(replies=ReplyMode.CHAIN)) as talk:
         await talk.fake.say(ANN, f"{ME} the boat is vermilion")
         await talk.answered()
         await talk.fake.say(ANN, f"{ME} and its sails?")
@@ -75,7 +74,7 @@ async def test_in_a_chain_a_mention_that_replies_to_nothing_begins_anew(tmp_path
 
 
 async def test_in_a_chain_others_are_answered_when_they_mention_the_bot(tmp_path: Path) -> None:
-    async with talking(tmp_path, reply_mode=ReplyMode.CHAIN) as talk:
+    async with talking(tmp_path, chosen=DiscordSettings(replies=ReplyMode.CHAIN)) as talk:
         await talk.fake.say(ANN, f"{ME} the boat is vermilion")
         (first,) = await talk.answered()
         await talk.fake.reply(BO, "no, it is blue", first)
@@ -86,7 +85,7 @@ async def test_in_a_chain_others_are_answered_when_they_mention_the_bot(tmp_path
 
 
 async def test_in_a_chain_a_reply_to_the_answer_of_a_command_goes_on_with_it(tmp_path: Path) -> None:
-    async with talking(tmp_path, reply_mode=ReplyMode.CHAIN) as talk:
+    async with talking(tmp_path, chosen=DiscordSettings(replies=ReplyMode.CHAIN)) as talk:
         await talk.fake.command(ANN, "ask", question="the boat is vermilion")
         (first,) = await talk.answered()
         await talk.fake.reply(ANN, "and its sails?", first)
@@ -107,7 +106,7 @@ async def test_what_managers_chose_for_a_channel_or_its_server_goes_before_the_s
 
 
 async def test_a_direct_message_goes_on_until_a_long_silence(tmp_path: Path) -> None:
-    async with talking(tmp_path, dm_idle=timedelta(minutes=30)) as talk:
+    async with talking(tmp_path, chosen=DiscordSettings(dm_idle_minutes=30)) as talk:
         await talk.fake.write(ANN, "the boat is vermilion")
         await talk.answered()
         talk.clock.ahead_s += 29 * 60

@@ -16,8 +16,8 @@ from bot.chat.connections import PlatformUnavailable
 from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.buttons import row
-from bot.platforms.discord.options import Ranks
 from bot.platforms.discord.run import serve
+from bot.platforms.discord.settings import DiscordSettings
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -114,7 +114,7 @@ async def test_commands_that_are_not_taken_at_the_start_do_not_end_the_bot() -> 
 async def test_a_direct_message_waits_while_discord_does_not_say_who_wrote_it(
     status: int, more: dict[str, Any]
 ) -> None:
-    async with recording(speed=20.0, ranks=Ranks(employees=frozenset({"55"}))) as (fake, host):
+    async with recording(speed=20.0, chosen=DiscordSettings(employees=frozenset({"55"}))) as (fake, host):
         fake.rest.fail("GET", f"/guilds/{GUILD}/members/", status, times=3, **more)
         await fake.write(ANN, "hello")
         await taken(host)

@@ -18,7 +18,7 @@ from agent.messages import Message
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
 from bot.platforms.discord.options import DiscordOptions
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.settings.secret import Secret
 from tests.examples import examples
 from tests.fakes.answering_host import answering_host
@@ -106,7 +106,7 @@ async def played(asked: list[Asked], limits: int) -> FakeDiscord:
     clock = FastClock(speed=1.0)
     host = answering_host(answering(asked), clock, limits=replace(AT_ONCE, per_person=None, sweep_s=1.0))
     async with running_discord(clock) as fake:
-        chosen: Payload = {"reply_mode": ReplyMode.CHAIN, "edit_interval_s": PACE_S}
+        chosen: Payload = {"chosen": DiscordSettings(replies=ReplyMode.CHAIN), "edit_interval_s": PACE_S}
         async with serving(fake, host, **chosen), host.answering():
             if limits:
                 body = {"retry_after": 1.0, "message": "limited", "global": False}

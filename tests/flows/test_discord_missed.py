@@ -17,6 +17,7 @@ from bot.chat.watermark import Bounds
 from bot.operators.health import SILENT_S
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.places import SOURCE
+from bot.platforms.discord.settings import DiscordSettings
 from tests.fakes.askers import asker
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -318,7 +319,7 @@ async def test_servers_are_divided_among_connections_and_direct_messages_come_ov
     host = FakeHost()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
-        async with serving(fake, host, shards=2):
+        async with serving(fake, host, chosen=DiscordSettings(shards=2)):
             await fake.until(lambda: fake.identified == 2)
             assert [session.shard for session in fake.connected] == [(0, 2), (1, 2)]
             await all_heard(host)
@@ -338,7 +339,7 @@ async def test_discord_says_how_many_connections_it_takes() -> None:
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         fake.rest.shards_recommended = 2
-        async with serving(fake, host, shards=None):
+        async with serving(fake, host, chosen=DiscordSettings(shards=None)):
             await fake.until(lambda: fake.identified == 2)
             assert [session.shard for session in fake.connected] == [(0, 2), (1, 2)]
 
@@ -347,7 +348,7 @@ async def test_a_connection_that_was_lost_for_good_is_caught_up_alone() -> None:
     host = FakeHost()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
-        async with serving(fake, host, shards=2):
+        async with serving(fake, host, chosen=DiscordSettings(shards=2)):
             await fake.until(lambda: fake.identified == 2)
             await all_heard(host)
             _, second = fake.connected
@@ -367,7 +368,7 @@ async def test_nothing_counts_as_heard_while_one_connection_is_lost() -> None:
     host = FakeHost()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
-        async with serving(fake, host, shards=2):
+        async with serving(fake, host, chosen=DiscordSettings(shards=2)):
             await fake.until(lambda: fake.identified == 2)
             await all_heard(host)
             _, second = fake.connected
@@ -387,7 +388,7 @@ async def test_nothing_counts_as_heard_while_one_connection_is_lost() -> None:
 async def test_without_the_message_content_intent_mentions_and_direct_messages_are_taken_in() -> None:
     host = FakeHost()
     async with running_discord(FastClock(speed=1.0)) as fake:
-        async with serving(fake, host, message_content=False):
+        async with serving(fake, host, chosen=DiscordSettings(message_content=False)):
             await fake.say(ANN, f"{ASK}hello")
             await fake.write(ANN, "good morning")
             await taken(host, 2)
@@ -400,7 +401,7 @@ async def test_connections_that_are_refused_the_message_content_intent_do_withou
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         fake.grant_message_content = False
-        async with serving(fake, host, shards=2):
+        async with serving(fake, host, chosen=DiscordSettings(shards=2)):
             await fake.say(ANN, f"{ASK}hello")
             await taken(host, 1)
     assert not fake.rest.message_content

@@ -12,7 +12,7 @@ from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
 from bot.memory import texts as memory_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
-from bot.platforms.discord.options import Ranks
+from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.settings_command import PRIVATE, REPLIES, YES
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -194,13 +194,13 @@ async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
 
 
 async def test_a_role_that_the_operator_named_makes_a_manager() -> None:
-    async with recording(managing=False, ranks=Ranks(managers=frozenset({"35"}))) as (fake, _):
+    async with recording(managing=False, chosen=DiscordSettings(managers=frozenset({"35"}))) as (fake, _):
         assert menus(await opened(fake)) == ["model", "zone"]
     clock, host = FastClock(speed=1.0), FakeHost()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.member_may = fake.world.everyone_may = NOTHING_SPECIAL
         fake.world.roles_of[BO] = ["35"]
-        async with serving(fake, host, ranks=Ranks(managers=frozenset({"35"}))):
+        async with serving(fake, host, chosen=DiscordSettings(managers=frozenset({"35"}))):
             assert menus(await opened(fake)) == ["model", "zone", "channel", "team"]
 
 

@@ -16,7 +16,8 @@ from agent.providers.catalog import ENDPOINTS, ToolsForm
 from bot.chat.exit_codes import Exit
 from bot.models.check import comparison
 from bot.models.forms import read_checked_forms
-from bot.platforms.discord.options import DiscordFeature, invite_text, server_link
+from bot.platforms.discord.options import DiscordFeature, invite_text, required_features, server_link
+from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setup.shared_modules import shared_modules
 from store.engine import open_store
@@ -120,8 +121,10 @@ async def test_the_links_that_invite_the_bot_are_those_of_its_token_or_of_a_name
     async with running_discord(FastClock(CLOCK.now(), speed=1)) as discord:
         own = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_BASE_URL": discord.api_base_url}
         code, said, complained = await cogency(tmp_path, "discord", "invite", **own)
+        marked = await cogency(tmp_path, "discord", "invite", **own, COGENCY_DISCORD_MARKS="on")
     assert (code, complained) == (Exit.OK, "")
     assert said == invite_text(BOT)
+    assert marked[1] == invite_text(BOT, required_features(DiscordSettings(marks=True)))
     code, said, _ = await cogency(tmp_path, "discord", "invite", "--application", "123", "--features", "threads")
     assert (code, said) == (Exit.OK, f"For a server: {server_link('123', [DiscordFeature.THREADS])}\n")
     code, _, complained = await cogency(tmp_path, "discord", "invite")

@@ -60,6 +60,16 @@ async def test_a_question_whose_message_was_deleted_loses_its_mark() -> None:
         await until_marked(slack, asked)
 
 
+async def test_a_question_that_was_stopped_loses_its_mark() -> None:
+    async with FakeSlack(FastClock()) as slack, answering(slack, store_in_memory(), ["Half", Until(hang)]) as host:
+        asked = await ask(slack)
+        await until_marked(slack, asked, "eyes")
+        await host.turns.stop_conversation(host.taken[0].conversation)
+        await until_marked(slack, asked)
+        await host.turns.idle()
+        assert slack.state.reactions[asked.channel, asked.ts] == []
+
+
 async def test_the_process_that_goes_on_with_a_question_takes_its_mark_over() -> None:
     store = store_in_memory()
     async with FakeSlack(FastClock()) as slack:

@@ -15,8 +15,14 @@ from agent.errors import Refused
 from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts.formatting import counted
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.options import PERMISSIONS, DiscordOptions, server_link
-from bot.platforms.discord.settings import OtherServers
+from bot.platforms.discord.options import (
+    PERMISSIONS,
+    DiscordOptions,
+    needed_permissions,
+    required_features,
+    server_link,
+)
+from bot.platforms.discord.settings import DiscordSettings, OtherServers
 
 WHERE: Final = "Discord"
 problem = partial(Finding, Level.PROBLEM, WHERE)
@@ -90,7 +96,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
 
 def _content(flags: int, settings: DiscordOptions) -> Finding:
     consequence = "in its threads the bot is told only of messages that mention it"
-    if not settings.message_content:
+    if not settings.chosen.message_content:
         return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
     if flags & _CONTENT:
         return good("the message content intent is granted")
@@ -118,11 +124,12 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
     if facts.guilds is None:
         yield _unknown("in which servers the bot is")
         return
-    link = server_link(str((facts.application or {}).get("id", "APPLICATION_ID")))
+    application, chosen = str((facts.application or {}).get("id", "APPLICATION_ID")), facts.settings.chosen
+    link = server_link(application, required_features(chosen))
     if not facts.guilds:
         yield warning("the bot is in no server", platforms_texts.OPEN_LINK.format(link=link))
     for guild in facts.guilds:
-        name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0))
+        name, missing = guild.get("name", "?"), missing_titles(int(guild.get("permissions") or 0), chosen)
         if missing:
             remedy = platforms_texts.GIVE_RIGHTS.format(link=link)
             yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
@@ -141,9 +148,9 @@ def _unlisted(guild: Payload, facts: DiscordFacts) -> Iterator[Finding]:
     number, settings = str(guild.get("id")), facts.settings
     if number in (settings.servers or facts.owned):
         return
-    if settings.others is OtherServers.SERVE:
+    if settings.chosen.other_servers is OtherServers.SERVE:
         what, level = "its members are answered there, and are nobody elsewhere", Level.NOTE
-    elif settings.others is OtherServers.LEAVE:
+    elif settings.chosen.other_servers is OtherServers.LEAVE:
         what, level = "the bot leaves it", Level.NOTE
     else:
         what, level = "nobody is answered there", Level.WARNING
@@ -156,7 +163,7 @@ def _reach(facts: DiscordFacts) -> Iterator[Finding]:
     counts = [guild.get("approximate_member_count") for guild in facts.guilds or ()]
     numbers = [count for count in counts if isinstance(count, int)]
     flags = int((facts.application or {}).get("flags") or 0)
-    if not numbers or not facts.settings.message_content:
+    if not numbers or not facts.settings.chosen.message_content:
         return
     users = sum(numbers)
     part = platforms_texts.REACH_PART.format(servers=MAX_GUILDS) if len(counts) >= MAX_GUILDS else ""
@@ -171,11 +178,12 @@ def _reach(facts: DiscordFacts) -> Iterator[Finding]:
         yield good(text) if users < NEAR_REVIEW else note(text, platforms_texts.REACH_APPLY)
 
 
-def missing_titles(granted: int) -> list[str]:
-    """Return the titles of the permissions that this set lacks."""
+def missing_titles(granted: int, settings: DiscordSettings) -> list[str]:
+    """Return the titles of the permissions that these settings need, and this set lacks."""
     if granted & _ADMINISTRATOR:
         return []
-    return [permission.title for permission in PERMISSIONS.values() if not granted & permission.bit]
+    needed = needed_permissions(required_features(settings))
+    return [permission.title for permission in needed if not granted & permission.bit]
 
 
 def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
@@ -189,13 +197,13 @@ def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
     remedy = "" if level is Level.GOOD else platforms_texts.DO_NOT_RESTART
     yield Finding(level, WHERE, what, remedy)
-    yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
+    yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.chosen.shards)
     yield from _home(facts.settings)
 
 
 def _home(settings: DiscordOptions) -> Iterable[Finding]:
     """Report unnamed servers: authors of DMs are looked up in servers, of which one process may serve only a part."""
-    if settings.shards == 1 or settings.servers or settings.home:
+    if settings.chosen.shards == 1 or settings.servers or settings.home:
         return ()
     return (note(platforms_texts.SHARDS_UNNAMED, platforms_texts.NAME_SERVERS),)
 
@@ -222,9 +230,9 @@ _IN_THREADS: Final = ("view_channel", "send_messages_in_threads")
 Channel: TypeAlias = discord.abc.GuildChannel | discord.Thread
 
 
-def missing_permissions(granted: discord.Permissions) -> list[str]:
+def missing_permissions(granted: discord.Permissions, settings: DiscordSettings) -> list[str]:
     """Return the permissions that the bot lacks in a whole server; single channels may differ."""
-    return missing_titles(granted.value)
+    return missing_titles(granted.value, settings)
 
 
 def may_start_threads(channel: discord.TextChannel) -> bool:

@@ -296,7 +296,7 @@ class DiscordClient(BoundedClient):
         lacking = {
             guild.name: permissions
             for guild in servers
-            if (permissions := checks.missing_permissions(guild.me.guild_permissions))
+            if (permissions := checks.missing_permissions(guild.me.guild_permissions, self._settings.chosen))
         }
         if lacking:
             report = "; ".join(f"{name}: {', '.join(permissions)}" for name, permissions in lacking.items())
@@ -362,10 +362,10 @@ class DiscordClient(BoundedClient):
     async def _turn_away(self, others: Sequence[discord.Guild]) -> None:
         """Log, once for each, the servers that the settings do not allow, and leave them if so configured."""
         others = [guild for guild in others if guild.id not in self._reported_servers]
-        if not others or self._settings.others is OtherServers.SERVE:
+        if not others or self._settings.chosen.other_servers is OtherServers.SERVE:
             return
         self._reported_servers.update(guild.id for guild in others)
-        leaving = self._settings.others is OtherServers.LEAVE
+        leaving = self._settings.chosen.other_servers is OtherServers.LEAVE
         log.warning("%s", refused_line(others, left=leaving))
         for guild in others if leaving else ():
             try:

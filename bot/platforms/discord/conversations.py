@@ -46,7 +46,7 @@ class DiscordConversations:
         where = post.where
         is_addressed = asked or inbound.mentioned(post, me) or inbound.answers_me(post, me)
         asked_in_channel = is_addressed and not where.direct and where.parent is None
-        mode = await self._mode(where, post.author.standing.team) if asked_in_channel else self._settings.reply_mode
+        mode = await self._mode(where, post.author.standing.team) if asked_in_channel else self._settings.chosen.replies
         incoming = inbound.read_post(post, me, mode)
         if incoming is None:
             return None
@@ -66,7 +66,7 @@ class DiscordConversations:
         where = question.where
         in_channel = not where.direct and where.parent is None and not question.private
         team = question.author.standing.team
-        mode = await self._mode(where, team) if in_channel else self._settings.reply_mode
+        mode = await self._mode(where, team) if in_channel else self._settings.chosen.replies
         incoming = await self._in_zone(inbound.read_question(question, mode))
         return await self._in_dm_conversation(incoming) if where.direct else incoming
 
@@ -80,7 +80,7 @@ class DiscordConversations:
             chosen = (await self._host.preferences.all_of(owner)).get(REPLIES, "")
             if chosen in _MODES:
                 return _MODES[chosen]
-        return self._settings.reply_mode
+        return self._settings.chosen.replies
 
     async def _in_dm_conversation(self, incoming: Incoming) -> Incoming:
         channel = known_as(incoming.channel)

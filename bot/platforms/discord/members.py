@@ -101,7 +101,7 @@ class Servers:
 
     def refuses(self, number: int | None) -> bool:
         """Return whether the bot does not answer in a server. A server that is not loaded is judged by its id only."""
-        if number is None or self.settings.others is OtherServers.SERVE:
+        if number is None or self.settings.chosen.other_servers is OtherServers.SERVE:
             return False
         if self.settings.servers:
             return str(number) not in self.settings.servers
@@ -115,7 +115,7 @@ class Servers:
 
     def _has_commands_only(self, number: int | None) -> bool:
         """Return whether an unnamed server has installed the commands without the bot: its owner is then unknown."""
-        if number is None or self.settings.servers or self.settings.others is OtherServers.SERVE:
+        if number is None or self.settings.servers or self.settings.chosen.other_servers is OtherServers.SERVE:
             return False
         return self.client.get_guild(number) is None
 

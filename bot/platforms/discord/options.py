@@ -1,14 +1,14 @@
 """The settings for Discord, as one frozen value, and the links that add the bot. Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlencode
 
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.settings import OtherServers, ReplyMode
+from bot.platforms.discord.settings import DiscordSettings
 from bot.settings.secret import Secret
 
 
@@ -28,23 +28,14 @@ class DiscordOptions:
     token: Secret
     api_base_url: str = "https://discord.com/api/v10"
     gateway_url: str = "wss://gateway.discord.gg"
-    reply_mode: ReplyMode = ReplyMode.THREAD
     allowed_bots: frozenset[str] = frozenset()
     """User ids of other bots whose messages are accepted; those of all others are ignored."""
     servers: frozenset[str] = frozenset()
     """Ids of the operator's servers; empty for those that belong to the application's owner."""
-    others: OtherServers = OtherServers.REFUSE
     home: frozenset[str] = frozenset()
     """Ids of the servers whose members may write DMs; empty for all the operator's servers."""
-    ranks: Ranks = Ranks()
-    dm_idle: timedelta = timedelta(hours=6)
-    """A DM after this long without messages starts a new conversation: longer than a meeting or a meal, shorter than a
-    night. Earlier messages are still found by recall.
-    """
-    message_content: bool = True
-    """Whether to request the text of messages that do not mention the bot."""
-    shards: int | None = 1
-    """Connections among which the servers are divided; None: as many as Discord recommends, from 2,500 servers on."""
+    chosen: DiscordSettings = field(default_factory=DiscordSettings)
+    """The operator's settings for Discord as they are. A setting that depends on no other is read here."""
     edit_interval_s: float = 1.02
     """Least time between the starts of two edits in one channel (`connection.WriteTurns`). Discord was observed to
     allow five in five seconds; this is slightly slower.
@@ -53,6 +44,15 @@ class DiscordOptions:
     """A connection that received nothing for this long, not even a heartbeat's answer, is dead, and replaced."""
     servers_s: float = 2.0
     """How long to wait for the next of the bot's servers, which Discord announces one by one after a login."""
+
+    @property
+    def ranks(self) -> Ranks:
+        return Ranks(self.chosen.admins, self.chosen.managers, self.chosen.employees)
+
+    @property
+    def dm_idle(self) -> timedelta:
+        """A DM after this long without messages starts a new conversation."""
+        return timedelta(minutes=self.chosen.dm_idle_minutes)
 
 
 # The links that add the bot to a server or to a personal account, and the permissions they request.
@@ -78,6 +78,7 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     "create_public_threads": Permission("Create Public Threads", 1 << 35),
     "send_messages_in_threads": Permission("Send Messages in Threads", 1 << 38),
     "attach_files": Permission("Attach Files", 1 << 15),
+    "add_reactions": Permission("Add Reactions", 1 << 6),
 }
 
 
@@ -92,6 +93,8 @@ class DiscordFeature(StrEnum):
     """Attach texts as a file that are too long for a message."""
     COMMANDS = "commands"
     """Slash commands, and the context menus of messages."""
+    MARKS = "marks"
+    """Reactions of the bot on questions."""
 
 
 EVERYTHING: Final = frozenset(DiscordFeature)
@@ -106,16 +109,31 @@ _PERMISSIONS_OF: Final[Mapping[DiscordFeature, tuple[str, ...]]] = {
     ),
     DiscordFeature.FILES: ("attach_files",),
     DiscordFeature.COMMANDS: (),
+    DiscordFeature.MARKS: ("read_message_history", "add_reactions"),
 }
+
+
+def required_features(settings: DiscordSettings) -> frozenset[DiscordFeature]:
+    """Return all features that these settings use."""
+    used = {DiscordFeature.MARKS: settings.marks}
+    return frozenset(feature for feature in EVERYTHING if used.get(feature, True))
+
+
+USUAL: Final = required_features(DiscordSettings())
+
+
+def needed_permissions(features: Collection[DiscordFeature]) -> list[Permission]:
+    """Return the permissions that these features need, in the order of PERMISSIONS."""
+    names = {name for feature in features for name in _PERMISSIONS_OF[feature]}
+    return [permission for name, permission in PERMISSIONS.items() if name in names]
 
 
 def permission_bits(features: Collection[DiscordFeature]) -> int:
     """Return the sum of the bits of the permissions that these features need."""
-    names = {name for feature in features for name in _PERMISSIONS_OF[feature]}
-    return sum(PERMISSIONS[name].bit for name in names)
+    return sum(permission.bit for permission in needed_permissions(features))
 
 
-def server_link(application: str, features: Collection[DiscordFeature] = EVERYTHING) -> str:
+def server_link(application: str, features: Collection[DiscordFeature] = USUAL) -> str:
     """Return the link that adds the bot to a server; opening it requires the Manage Server permission there."""
     scopes = ["bot", *(["applications.commands"] if DiscordFeature.COMMANDS in features else [])]
     query = {"scope": " ".join(scopes), "permissions": permission_bits(features), "integration_type": 0}
@@ -128,7 +146,7 @@ def person_link(application: str) -> str:
     return f"{ADDRESS}?{urlencode({'client_id': application, **query})}"
 
 
-def invite_text(application: str, features: Collection[DiscordFeature] = EVERYTHING) -> str:
+def invite_text(application: str, features: Collection[DiscordFeature] = USUAL) -> str:
     """Return the output of `cogency discord invite`."""
     lines = [platforms_texts.FOR_SERVER.format(link=server_link(application, features))]
     if DiscordFeature.COMMANDS in features:

@@ -53,6 +53,7 @@ THREAD_S = 5.0  # The deadline for starting a thread: an answer can also be show
 # Paths of discord.py's `Route`, which fills in the ids.
 _MESSAGES = "/channels/{channel_id}/messages"
 _MESSAGE = f"{_MESSAGES}/{{message_id}}"
+_REACTION = f"{_MESSAGE}/reactions/{{emoji}}/@me"
 _WEBHOOK = "/webhooks/{webhook_id}/{webhook_token}"
 _ANSWER = f"{_WEBHOOK}/messages/{{message_id}}"
 
@@ -132,6 +133,13 @@ class Rest:
     async def type(self, channel: str) -> None:
         """Show for some ten seconds that the bot is typing."""
         await self._call("POST", "/channels/{channel_id}/typing", None, channel_id=channel)
+
+    async def react(self, channel: str, message: str, emoji: str) -> None:
+        """Add a reaction of the bot's own; there is never more than one with this emoji."""
+        await self._call("PUT", _REACTION, None, channel_id=channel, message_id=message, emoji=emoji)
+
+    async def unreact(self, channel: str, message: str, emoji: str) -> None:
+        await self._call("DELETE", _REACTION, None, channel_id=channel, message_id=message, emoji=emoji)
 
     async def start_thread(self, channel: str, message: str, name: str) -> str:
         """Return the id of this message's thread, started if there is none.

@@ -38,7 +38,7 @@ from bot.platforms.discord.inbound import place_of_page
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.panels import waiting_panels
 from bot.platforms.discord.places import SOURCE, DiscordMembership
-from bot.platforms.discord.surface import DiscordSurface
+from bot.platforms.discord.surface import DiscordSurface, question_mark
 from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
@@ -81,12 +81,13 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
     connection = Connection(clock, settings.edit_interval_s, telemetry)
 
     def surface_for(incoming: Incoming) -> Surface:
-        return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming))
+        mark = question_mark(connection, incoming) if settings.chosen.marks else None
+        return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming), mark=mark)
 
     host.platforms.register_surface(SOURCE, surface_for)
     host.platforms.register_deletion(SOURCE, partial(clear, connection))
     listening = Watermark(host, SOURCE, clock)
-    message_content = settings.message_content
+    message_content = settings.chosen.message_content
     try:
         await listening.begin()
         connection.in_background(listening.keep())
@@ -147,10 +148,10 @@ def _client(
         return LeasedClient(
             host, settings, connection, listening, host.platforms.replicas, message_content=message_content
         )
-    if settings.shards == 1:
+    if settings.chosen.shards == 1:
         return DiscordClient(host, settings, connection, listening, message_content=message_content)
     return ShardedClient(
-        host, settings, connection, listening, message_content=message_content, shard_count=settings.shards
+        host, settings, connection, listening, message_content=message_content, shard_count=settings.chosen.shards
     )
 
 

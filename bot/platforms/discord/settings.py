@@ -160,6 +160,17 @@ class DiscordSettings:
         ),
     )
     """None: as many as Discord recommends."""
+    marks: bool = setting(
+        "COGENCY_DISCORD_MARKS",
+        parsers.switch,
+        default=False,
+        section=Section.PLATFORMS,
+        description=(
+            "Discord: on if the bot marks each question with a reaction while it works on it, and with another one "
+            "once it has answered or failed. It needs the permission Add Reactions: the link of cogency discord invite "
+            "then asks for it."
+        ),
+    )
     api_base_url: str = setting(
         "DISCORD_API_BASE_URL",
         parsers.web_address,

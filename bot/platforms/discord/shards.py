@@ -246,7 +246,7 @@ class LeasedClient(ShardedClient):
         self._runners: dict[HeldShard, ShardRunner] = {}
         self._renewed = self.clock.monotonic()
         self._recommended_at = float("-inf")
-        self._shard_count_wanted = settings.shards
+        self._shard_count_wanted = settings.chosen.shards
         self._woken = asyncio.Event()
         self._concurrency = 1
         self._identify_locks: dict[int, asyncio.Lock] = {}
@@ -322,7 +322,7 @@ class LeasedClient(ShardedClient):
 
     async def _count_wanted(self, now: float) -> int:
         """Return the number of shards: the one in the settings, or Discord's recommendation, requested each hour."""
-        if self._settings.shards is None and (
+        if self._settings.chosen.shards is None and (
             self._shard_count_wanted is None or now - self._recommended_at >= RECOMMENDED_S
         ):
             self._recommended_at = now

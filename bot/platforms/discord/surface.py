@@ -1,16 +1,18 @@
 """One reply on Discord: `bot.chat.reply.surface.Surface` for every kind of address that a question comes with."""
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2s
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent.incoming import Incoming
 from agent.schedules.definitions import ScheduleKind
 from agent.turn_kinds import TurnKind
 from bot.chat.reply import surface as reply_surface
+from bot.chat.reply.question_marks import Mark, QuestionMark
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.buttons import Components
@@ -59,8 +61,10 @@ class DiscordSurface:
         incoming: Incoming,
         waiting: WaitingPanels | None = None,
         offers: frozenset[reply_surface.ReplyAction] = buttons.OFFERS,
+        mark: QuestionMark | None = None,
     ) -> None:
-        """`offers`: the buttons that its pages may have."""
+        """`offers`: the buttons that its pages may have. `mark`: None leaves the question unmarked."""
+        self._mark = mark
         self._waiting = waiting
         self._connection = connection
         self._asked = incoming
@@ -251,11 +255,15 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
-    def begin(self, *, resumed: bool) -> None:
+    def begin(self, *, resumed: bool) -> None:  # noqa: ARG002 -- a mark of an earlier process is taken over
         """It types once there is a status."""
+        if self._mark is not None:
+            self._mark.begin()
 
-    def finish(self, end: reply_surface.ReplyEnd) -> None:  # noqa: ARG002 -- a process that continues types by itself
-        self._typing = None
+    def finish(self, end: reply_surface.ReplyEnd) -> None:
+        self._typing = None  # A process that continues types by itself
+        if self._mark is not None:
+            self._mark.finish(end)
 
     def _text(self, look: reply_surface.PageContent) -> str:
         """Return the page's text, followed by its note in small letters if there is room."""
@@ -376,3 +384,23 @@ class DiscordSurface:
             except reply_surface.SurfaceError:
                 return  # typing is optional: posting the first page reports a real problem
             await self._connection.clock.sleep(TYPING_EVERY_S)
+
+
+# The reactions that mark a question.
+_REACTIONS: Final[Mapping[Mark, str]] = {Mark.WORKING: "👀", Mark.DONE: "✅", Mark.FAILED: "⚠️"}
+
+
+def question_mark(connection: Connection, question: Incoming) -> QuestionMark | None:
+    """Return the mark of a question; None where it is no message, as after a command, or nobody asked."""
+    address = decode_address(question.reply_to)
+    if not question.kind.is_asked or address.token or not question.message_id.isdecimal():
+        return None
+    return QuestionMark(
+        partial(_apply_mark, connection, address.channel, question.message_id), connection.in_background
+    )
+
+
+async def _apply_mark(connection: Connection, channel: str, message: str, mark: Mark, is_shown: bool) -> None:  # noqa: FBT001 -- as `QuestionMark.apply` has it
+    with suppress(reply_surface.SurfaceError):  # best effort
+        rest = await connection.rest()
+        await (rest.react if is_shown else rest.unreact)(channel, message, _REACTIONS[mark])

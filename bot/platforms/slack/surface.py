@@ -1,7 +1,7 @@
 """One reply in a channel, a thread or a DM of Slack: `bot.chat.reply.surface.Surface`."""
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +15,7 @@ from agent.schedules.definitions import ScheduleKind
 from agent.shown_replies import EPHEMERAL_PAGE, ShownPage
 from agent.turn_kinds import TurnKind
 from bot.chat.host import Host
+from bot.chat.reply.question_marks import Mark, QuestionMark
 from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
     REMINDER_OFFERS,
@@ -35,7 +36,7 @@ from bot.chat.reply.surface import (
 from bot.chat.waiting import WaitingPanel, waiting_panel
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, attachments, inbound, message_pages
-from bot.platforms.slack.agent_view import AgentSession, AgentSessions
+from bot.platforms.slack.agent_view import AgentSession, AgentSessions, BestEffortCalls
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackRefused
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.feature_support import FeatureSupport
@@ -43,7 +44,6 @@ from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
 from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
-from bot.platforms.slack.question_marks import QuestionMark
 from bot.platforms.slack.reply_buttons import button_rows
 from bot.platforms.slack.retraction import FACTS, without
 from bot.platforms.slack.settings import SlackSettings, Streaming
@@ -517,5 +517,15 @@ class SlackSurfaces:
         stop = partial(self._host.turns.stop_conversation, incoming.conversation, alone=True)
         mark = None
         if self._workspace.settings.marks and incoming.kind.is_asked and incoming.message_id:
-            mark = QuestionMark(self._sessions.best_effort, self._sessions.underway, to.channel, incoming.message_id)
+            apply = partial(_apply_mark, self._sessions.best_effort, to.channel, incoming.message_id)
+            mark = QuestionMark(apply, self._sessions.underway.start)
         return SlackSurface(self._workspace, to, incoming.conversation, session, stop, waiting, mark)
+
+
+# The names of the reactions that mark a question.
+_REACTIONS: Final[Mapping[Mark, str]] = {Mark.WORKING: "eyes", Mark.DONE: "white_check_mark", Mark.FAILED: "warning"}
+
+
+async def _apply_mark(calls: BestEffortCalls, channel: str, message: str, mark: Mark, is_shown: bool) -> None:  # noqa: FBT001 -- as `QuestionMark.apply` has it
+    method = Method.ADD_REACTION if is_shown else Method.REMOVE_REACTION
+    await calls.call(method, channel, channel_key="channel", timestamp=message, name=_REACTIONS[mark])

@@ -14,9 +14,10 @@ from bot.platforms.discord.options import (
     invite_text,
     permission_bits,
     person_link,
+    required_features,
     server_link,
 )
-from bot.platforms.discord.settings import OtherServers
+from bot.platforms.discord.settings import DiscordSettings, OtherServers
 from bot.settings.secret import Secret
 
 SETTINGS = DiscordOptions(Secret("any"), servers=frozenset({"10"}))
@@ -62,7 +63,7 @@ def test_what_is_wrong_with_the_application_is_one_finding(change: dict[str, obj
 
 
 def test_a_bot_that_was_told_to_do_without_the_texts_of_messages_is_only_reminded_of_it() -> None:
-    settings = replace(SETTINGS, message_content=False)
+    settings = replace(SETTINGS, chosen=DiscordSettings(message_content=False))
     ((level, what),) = wrong(replace(WELL, settings=settings, application=APPLICATION | {"flags": 0}))
     assert (level, what[:38]) == (Level.NOTE, "COGENCY_DISCORD_MESSAGE_CONTENT is off")
 
@@ -72,6 +73,19 @@ def test_permissions_that_are_missing_are_named_with_their_server() -> None:
     ((_, what),) = wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(granted)},)))
     assert what == "in “harbour” the bot lacks Attach Files"
     assert wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(1 << 3)},))) == [], "administrators may all"
+
+
+def test_the_permission_for_reactions_is_missed_only_with_marks_on() -> None:
+    guilds = ({**HARBOUR, "permissions": str(permission_bits(required_features(DiscordSettings())))},)
+    assert wrong(replace(WELL, guilds=guilds)) == []
+    marked = DiscordSettings(marks=True)
+    (finding,) = (
+        one
+        for one in findings(replace(WELL, guilds=guilds, settings=replace(SETTINGS, chosen=marked)))
+        if one.level is Level.WARNING
+    )
+    assert finding.what == "in “harbour” the bot lacks Add Reactions"
+    assert server_link("900", required_features(marked)) in finding.remedy
 
 
 def test_a_bot_without_a_server_is_shown_the_link_to_one() -> None:
@@ -104,7 +118,9 @@ LAIR = {**HARBOUR, "id": "77", "name": "lair"}
 def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
     others: OtherServers, level: Level, becomes: str
 ) -> None:
-    facts = replace(WELL, settings=replace(SETTINGS, others=others), guilds=(HARBOUR, LAIR))
+    facts = replace(
+        WELL, settings=replace(SETTINGS, chosen=DiscordSettings(other_servers=others)), guilds=(HARBOUR, LAIR)
+    )
     assert wrong(facts) == [(level, f"no setting names the server “lair” (77): {becomes}")]
 
 
@@ -138,7 +154,7 @@ def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decid
     more = replace(WELL, gateway={**GATEWAY, "shards": 3})
     assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections at once, COGENCY_DISCORD_SHARDS is 1")]
     for chosen in (None, 3):
-        assert wrong(replace(more, settings=replace(SETTINGS, shards=chosen))) == []
+        assert wrong(replace(more, settings=replace(SETTINGS, chosen=DiscordSettings(shards=chosen)))) == []
 
 
 def reached(members: int, servers: int = 2, **change: object) -> list[tuple[Level, str]]:
@@ -163,7 +179,9 @@ def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent(
 
 def test_without_the_intent_and_without_counts_nobody_is_counted() -> None:
     guilds = ({**HARBOUR, "approximate_member_count": REVIEWED_FROM},)
-    without = findings(replace(WELL, settings=replace(SETTINGS, message_content=False), guilds=guilds))
+    without = findings(
+        replace(WELL, settings=replace(SETTINGS, chosen=DiscordSettings(message_content=False)), guilds=guilds)
+    )
     assert not any("can see the bot" in finding.what for finding in [*without, *findings(WELL)])
 
 

@@ -3,12 +3,19 @@
 import discord
 
 from bot.platforms.discord.client import intents
-from bot.platforms.discord.options import EVERYTHING, PERMISSIONS, permission_bits
+from bot.platforms.discord.options import EVERYTHING, PERMISSIONS, permission_bits, required_features, server_link
+from bot.platforms.discord.settings import DiscordSettings
 
 
 def test_the_permissions_are_those_of_discord() -> None:
     wanted = discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
     assert permission_bits(EVERYTHING) == wanted.value == sum(permission.bit for permission in PERMISSIONS.values())
+
+
+def test_the_permission_for_reactions_is_asked_for_only_with_marks_on() -> None:
+    without, marked = (permission_bits(required_features(DiscordSettings(marks=marks))) for marks in (False, True))
+    assert marked - without == PERMISSIONS["add_reactions"].bit
+    assert f"permissions={without}&" in server_link("1")
 
 
 def test_without_the_privileged_intent_nothing_else_is_lost() -> None:
