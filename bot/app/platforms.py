@@ -491,6 +491,11 @@ async def open_terminal(
         )
         deleted = set[str]()
         memories = replace(parts.memory_service(store), operates=person.id.__eq__, deleted=deleted.add)
+
+        async def settle_deletions() -> None:
+            for key in deleted:
+                await memories.settle(key)
+
         services = Services(
             memories=memories,
             policies=PolicyService(store.facts, parts.CLOCK),
@@ -513,9 +518,6 @@ async def open_terminal(
             surfaces=surfaces,
             conversations=store.conversations,
             commands=every.commands,
-            memories=memories,
-            forgetting=every.forgetting,
-            tools=every.tools,
             choice=models,
             clock=parts.CLOCK,
             new_id=new_id,
@@ -525,7 +527,7 @@ async def open_terminal(
             doing_due=scheduler.serving,
             is_due=scheduler.is_due,
             tools_settle=tools_settle,
-            deleted=deleted,
+            settle_deletions=settle_deletions,
         )
         async with background(core, every.all, new_id()), bot:
             yield bot

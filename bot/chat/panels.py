@@ -82,7 +82,8 @@ class PanelAction:
 
     `form`: a form to fill in first; its words follow the button's. `danger`: the effect cannot be undone, or only for a
     short time. `confirm`: a text to confirm first, on platforms that can ask. `typed`: what a person may type for it
-    where there are no buttons, in small letters; a panel with such buttons is a question there.
+    where there are no buttons, in small letters, and "" for anything else that they type; a panel with such buttons is
+    a question there. If one of them opens a form, the form is filled in before they are asked.
     """
 
     label: str
@@ -127,7 +128,7 @@ class Panel:
 
     `boxes`: flags of the command that can be ticked before a button is pressed, with their initial values; they keep
     these on platforms without boxes. `page`: of the list that it shows, from 1. `refused`: nothing was done, and the
-    text says why.
+    text says why. `takes_words`: where there are no buttons, what the person types next are the command's words.
     """
 
     text: str
@@ -137,6 +138,7 @@ class Panel:
     file: PanelFile | None = None
     page: int = 1
     refused: bool = False
+    takes_words: bool = False
 
 
 _PAGE: Final = re.compile(r"page ([0-9]{1,9})")

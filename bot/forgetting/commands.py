@@ -56,7 +56,7 @@ async def forget(service: ForgetQuestions, call: declaration.CommandCall) -> Pan
     subject = scoped(words.removeprefix(_ASK), call.options.get("scope", ""))
     if not subject:
         text = forgetting_texts.FORGET_WHICH if asker.thread else f"{forgetting_texts.FORGET_WHICH} {NO_THREAD_HERE}"
-        return Panel(text, (*choices(thread=bool(asker.thread)), KEEP))
+        return Panel(text, (*choices(thread=bool(asker.thread)), KEEP), takes_words=True)
     answer = await service.ask(asker, subject, show_progress)
     zone = await call.caller.ask_zone(_ZONE + " ".join(subject.split())) if answer.by_clock else None
     return replace(_question(answer, keeps=keeps), parts=(zone,) if zone else ())
@@ -76,9 +76,9 @@ def agreement(text: str, token: str, wider: str = "", *, keeps: bool | None = No
     """Return the question whether to forget what these tokens stand for. `keeps`: whether the box to keep the bot's
     replies is ticked; None for no box.
     """
-    wider_action = (PanelAction("Forget those, too", wider, danger=True),) if wider else ()
+    wider_action = (PanelAction("Forget those, too", wider, danger=True, typed=("all",)),) if wider else ()
     boxes = {} if keeps is None else {KEEP_REPLIES: keeps}
-    return Panel(text, (PanelAction("Forget", token, danger=True), *wider_action, KEEP), boxes=boxes)
+    return Panel(text, (PanelAction("Forget", token, danger=True, typed=("yes",)), *wider_action, KEEP), boxes=boxes)
 
 
 def scoped(what: str, scope: str) -> str:
@@ -110,7 +110,7 @@ KEEP_REPLIES_WORDS = "Keep my replies to it where they are shown"
 _ASK = "ask "
 _ZONE = "zone "  # The same, when a chosen time zone follows the subject
 NOTHING = "nothing"  # The button that keeps everything
-KEEP = PanelAction("Keep everything", NOTHING)
+KEEP = PanelAction("Keep everything", NOTHING, typed=("",))
 STOP = PanelAction("Stop", "stop")
 NO_THREAD_HERE = "To forget one thread, mention me with “forget this thread” in it."
 SOMETHING_ELSE = PanelForm(
@@ -147,6 +147,7 @@ FORGET_COMMAND = declaration.Command(
     home=HomeSection(title=forgetting_texts.HOME_FORGET, show=_home),
     suggests={"what": _forget_words},
     forms=(SOMETHING_ELSE,),
+    stop=STOP,
     arguments=(
         declaration.Argument("what", "thread, everything, 2 hours, since Monday, or about and a word"),
         declaration.Argument("scope", "Which kind of thing that is", choices=SCOPES),

@@ -19,6 +19,7 @@ from bot.chat.panels import (
     page_part,
     page_words,
 )
+from bot.chat.reply.surface import ReplyAction
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
@@ -101,6 +102,11 @@ CORRECT = PanelForm(
 )
 
 
+async def _press_undo(_: object, pressed: declaration.PressedReply) -> PanelAction:
+    """What takes back what was remembered from this turn. Platforms with buttons press the note's instead."""
+    return PanelAction("Undo", view.undo_turn_words(pressed.turn))
+
+
 async def _words_offered(*_: object) -> Sequence[str]:
     return WORDS
 
@@ -150,6 +156,7 @@ COMMAND = declaration.Command(
     run=show,
     suggests={"words": _words_offered},
     prefills={CORRECT.name: _words_now},
+    presses={ReplyAction.UNDO: _press_undo},
     home=HomeSection(title=memory_texts.HOME_MEMORY, show=_home, news=_home_news),
     setting=_setting,
     forms=(CORRECT,),

@@ -49,10 +49,14 @@ NO_CONTENT_INTENT = (
 WINDOW_TRY_AGAIN = "This took too long; please press it again."
 
 
-# In the terminal, field by field.
-FIELD_BY_FIELD = "One field after the other; at the end you send it, or decline. Ctrl-C cancels."
-FILL_CHOICE = "the number of your choice"
-FILL_CHOICES = "the numbers of your choices"
+# Panels and forms in the terminal.
+FIELD_BY_FIELD = "One field after the other; at the end you decide what to do with it. Ctrl-C cancels."
+FILL_CHOICE = "Write the number of your choice."
+FILL_CHOICES = "Write the numbers of your choices."
+FILL_REQUIRED = "This is needed."
+FILL_NO_CHOICE = "This is none of the choices."
+FILL_TOO_LONG = "At most {most} characters."
+BOX_CHOICES = {"yes": "Yes", "": "No"}
 DECLINED_UNSEEN = "A tool asked something, which was declined: nobody sits here who could answer."
 
 
@@ -61,12 +65,17 @@ def fill_in(
 ) -> str:
     """What is asked for one field. `before`: what Enter alone would fill in. `several`: of the choices."""
     number = (FILL_CHOICES if several else FILL_CHOICE) if choices else ""
-    enter = f"Enter for {before}" if before else "" if required else "Enter leaves it out"
-    about = ", ".join(filter(None, [number, hint, enter]))
-    return "\n".join([f"**{label}**" + (f" ({about})" if about else ""), *choices])
+    enter = f"Enter for {before}." if before else "" if required else "Enter leaves it out."
+    head = f"**{label}** {hint}".rstrip(" .")
+    return "\n".join([" ".join(filter(None, [f"{head}.", number, enter])), *choices])
 
 
-SEND_OR_NOT = "yes (send), no (decline), or Enter (cancel)?"
+def write_for(choices: Sequence[tuple[str, str]], otherwise: str) -> str:
+    """What can be typed for the buttons of a panel, with their labels. `otherwise`: the label of what else means."""
+    ways = [f"`{typed}`" + (f" for “{label}”" if label.casefold() != typed else "") for typed, label in choices]
+    listed = " or ".join(filter(None, [", ".join(ways[:-1]), *ways[-1:]]))
+    return f"Write {listed}." + (f" Anything else means “{otherwise}”." if otherwise else "")
+
 
 # Buttons below a reply
 
@@ -329,13 +338,10 @@ SLACK_KEPT_WAITING = (
 
 # A terminal has no buttons.
 WRITE_CONTINUE = "*Write “continue” to go on.*"
-WRITE_UNDO = "*Write `/memory {words}` to undo that.*"
+WRITE_UNDO = "*Write `{written}` to undo that.*"
 PLAIN_TERMINAL = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
 HOW_TO_LEAVE = "Press Ctrl-D, or write /quit, to leave."
-AGREE = "Write `yes` to forget; anything else keeps everything."
 EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
-AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
-KEPT_EVERYTHING = "Kept everything."
 NO_QUESTION = "There is no question: write it after `cogency ask`, or to its standard input."
 COMMAND_IN_CHAT = "That is a command of the chat: write it in `cogency chat`, or `echo {line} | cogency chat`."
 QUESTION_TOO_LONG = "The question is too long: at most {limit:,} characters are read."
@@ -572,8 +578,6 @@ SLACK_APP_BROKE = "It ended by a mistake of this program, which the log tells: s
 SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
 
 
-DECIDE = "yes (once), always (in this thread) or no?"
-DECIDE_ONCE = "yes (once) or no?"
 STILL_WAITS = "It waits for a day; `/tools` shows it."
 DECIDE_BUTTON = "Allow or refuse…"
 SLACK_NO_ANSWER = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"

@@ -18,23 +18,17 @@ from bot.tools.answers import QuestionAnswer, ToolsAnswer
 from bot.tools.approvals import ApprovalService
 from bot.tools.mcp.questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 from bot.tools.mcp.source import ToolSignIns
-from bot.tools.questions import QuestionService
+from bot.tools.questions import ANSWER, DECLINE, LATER, SEND, SHOW, SHOW_QUESTION, QuestionService
 
 ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # The decisions about a waiting call; its name follows
-TYPED = {ALLOW: ("y", "yes"), ALWAYS: ("always",), REFUSE: ("n", "no")}
+PRESSES, DECLINES, OTHERWISE = ("y", "yes"), ("n", "no"), ("",)  # What is typed for buttons (`PanelAction.typed`)
+TYPED = {ALLOW: PRESSES, ALWAYS: ("always",), REFUSE: DECLINES}
 WORDS = ("sign in SERVER", "sign out SERVER")
 # Suggested while a person types; the capitals are to be replaced.
 OF_OPERATORS = ("policy", "policy set TOOLS WHO WHERE ANSWER", "policy remove NUMBER")
-# The answers to a tool's question; its name follows.
-ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
 TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100  # Of a form: the smaller of the platforms' limits
 LINE_CHARS = 200  # A longer text gets a field of several lines
 MAX_BUTTONS = 10  # In one panel; with more accounts, people write the words
-
-
-def show_words(turn: int) -> str:
-    """Return the words that show the waiting calls of this turn."""
-    return f"waiting {turn}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +83,19 @@ def question_panel(question: QuestionAnswer, fields: int) -> Panel:
             part = tool_texts.ANSWER_PART.format(first=first + 1, last=last, all=question.fields)
             label = part if question.fields > fields else reply_texts.ANSWER_BUTTON
             words = f"{ANSWER} {question.name} {first} {fields}"
-            actions.append(PanelAction(label, words, form=ANSWER_FORM))
+            typed = PRESSES if question.fields <= fields else ()
+            actions.append(PanelAction(label, words, form=ANSWER_FORM, typed=typed))
         buttons = (
             {tool_texts.SEND_BUTTON: SEND} if question.ready and (question.begun or question.fields > fields) else {}
         )
         buttons |= {tool_texts.DECLINE_BUTTON: DECLINE}
     buttons |= {tool_texts.LATER_BUTTON: LATER}
-    actions += [PanelAction(label, f"{word} {question.name}") for label, word in buttons.items()]
+    typed_for = {DECLINE: DECLINES, LATER: OTHERWISE}
+    if not (actions and actions[0].typed):
+        typed_for[SEND] = PRESSES
+    actions += [
+        PanelAction(label, f"{word} {question.name}", typed=typed_for.get(word, ())) for label, word in buttons.items()
+    ]
     return Panel(question.text, tuple(actions))
 
 
@@ -157,7 +157,12 @@ async def _sign_ins(service: ToolsService, call: declaration.CommandCall) -> Pan
 
 async def press_waiting(_: object, pressed: declaration.PressedReply) -> PanelAction:
     """What the turn of this reply waits for."""
-    return PanelAction("", show_words(pressed.turn))
+    return PanelAction("", f"{SHOW} {pressed.turn}")
+
+
+async def press_question(_: object, pressed: declaration.PressedReply) -> PanelAction:
+    """What a tool asks in the turn of this reply."""
+    return PanelAction("", f"{SHOW_QUESTION} {pressed.turn}")
 
 
 async def _words_offered(service: ToolsService, requester: Requester, _: Mapping[str, str]) -> Sequence[str]:
@@ -196,7 +201,7 @@ COMMAND = declaration.Command(
     suggests={"words": _words_offered},
     prefills={ANSWER_FORM.name: _values_now},
     builds={ANSWER_FORM.name: _window},
-    presses={ReplyAction.DECIDE: press_waiting, ReplyAction.ANSWER: press_waiting},
+    presses={ReplyAction.DECIDE: press_waiting, ReplyAction.ANSWER: press_question},
     arguments=(
         declaration.Argument(
             "words",

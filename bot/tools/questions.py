@@ -40,7 +40,8 @@ LISTEN_S: Final = 1.0  # How often the store is read for an answer that another 
 # The words that answer a question, followed by its name: "decline 12.3-1". After `ANSWER` and the name come the index
 # of the first field, the number of fields, and JSON of the values, by index.
 ANSWER, SEND, DECLINE, LATER = "answer", "send", "decline", "later"
-SHOW: Final = "waiting"  # Followed by the number of a turn: shows the question that waits there
+# Followed by the number of a turn: shows the question that waits there. Without one, the first shows what else waits.
+SHOW, SHOW_QUESTION = "waiting", "question"
 _ACTIONS: Final = {SEND: ElicitAction.ACCEPT, DECLINE: ElicitAction.DECLINE, LATER: ElicitAction.CANCEL}
 NUMBER_DIGITS: Final = 9  # Of a number that every database accepts
 MAX_FAULTS: Final = 5  # Of a form, shown at once; the others are shown when these are corrected
@@ -118,6 +119,8 @@ class QuestionService:
                 return await self._show_oldest(person)
             case [word, turn] if word == SHOW:
                 return await self._show_oldest(person, turn=turn)
+            case [word, turn] if word == SHOW_QUESTION:
+                return await self._show_oldest(person, turn=turn) or _refusal(AnswerOutcome.OVER)
             case [word, name] if word in _ACTIONS:
                 return await self._act(person, name, _ACTIONS[word])
             case [word, name, rest] if word == ANSWER:

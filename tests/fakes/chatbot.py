@@ -39,13 +39,12 @@ from bot.memory.requests import export_path
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
 from bot.operators.service import OperatorService
-from bot.platforms.terminal.chat_bot import ToolQuestions, UnfinishedTurn
+from bot.platforms.terminal.chat_bot import UnfinishedTurn
 from bot.schedules import commands as remind
 from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import fact
-from tests.fakes.no_questions import NoQuestions
 from tests.fakes.store import store_in_memory
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -138,6 +137,9 @@ class FakeChatBot:
         if text == "refuse":
             await self._reply(surface, "The model is away.")
             return Outcome.REFUSED
+        if text.startswith("remember that "):
+            statement = text.removeprefix("remember that ")
+            self.facts.append(fact(str(len(self.facts) + 1), "p", statement, "person:p", TIME))
         await self._reply(surface, self._answer(text))
         return Outcome.ANSWERED
 
@@ -175,9 +177,7 @@ class FakeChatBot:
                 FORGET_COMMAND.bound(FakeForgetting(self)),
                 remind.COMMAND.bound(schedules),
                 remind.REMIND_COMMAND.bound(schedules),
-                BoundCommand(
-                    tools.COMMAND, self._tools, presses={ReplyAction.DECIDE: partial(tools.press_waiting, None)}
-                ),
+                self.tools,
             )
         )
 
@@ -194,14 +194,11 @@ class FakeChatBot:
         return self
 
     @property
-    def questions(self) -> ToolQuestions:
-        return NoQuestions()
-
-    def stop_forgetting(self) -> None:
-        self.stopping.set()
-
-    async def awaits_decision(self) -> bool:
-        return False
+    def tools(self) -> BoundCommand:
+        """No tool asks, and no call waits."""
+        return BoundCommand(
+            tools.COMMAND, self._tools, presses={ReplyAction.DECIDE: partial(tools.press_waiting, None)}
+        )
 
     async def _usage(self, call: CommandCall) -> Panel:  # noqa: ARG002 -- there is only one person
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
@@ -233,9 +230,7 @@ class FakeChatBot:
 
     def _answer(self, text: str) -> str:
         if text.startswith("remember that "):
-            statement = text.removeprefix("remember that ")
-            self.facts.append(fact(str(len(self.facts) + 1), "p", statement, "person:p", TIME))
-            return f"I will remember that {statement}."
+            return f"I will remember that {text.removeprefix('remember that ')}."
         if text.startswith("what did I say about "):
             subject = text.removeprefix("what did I say about ").rstrip("?")
             found = [known.value for known in self.facts if subject in known.value]
@@ -280,7 +275,7 @@ class FakeForgetting:
         return ForgetAnswer(f"I will forget {what}.", words, self.bot.wider)
 
     def stop(self, person: str) -> bool:  # noqa: ARG002 -- it has only one person
-        self.bot.stop_forgetting()
+        self.bot.stopping.set()
         return True
 
     async def stop_everywhere(self, person: str) -> bool:

@@ -65,7 +65,7 @@ def _act(folder: Path, pace: Pace, settings: dict[str, str]) -> Cast:
         say(f"remember that {FACT}", NOTED, "to undo that.", reads_s=1.4)
         say("/new", "A new thread.", reads_s=0.6)
         say(QUESTION, "earlier thread.", reads_s=1.6)
-        say("/forget everything", "keeps everything.", reads_s=2.0)
+        say("/forget everything", "Keep everything", reads_s=2.0)
         say("yes", "Forgotten: ", reads_s=3.0)
         say(QUESTION, "of yours.")
         pieces = [(at_s, written.replace(str(folder), "~")) for at_s, written in terminal.pieces]

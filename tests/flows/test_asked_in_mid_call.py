@@ -11,7 +11,6 @@ import pytest
 
 from agent.machine import CLOCK
 from bot.chat.exit_codes import Exit
-from bot.platforms import texts as platforms_texts
 from bot.tools import texts as tool_texts
 from tests.fakes.asking_tool import BOAT
 from tests.fakes.mcp_world import FAKES
@@ -41,7 +40,7 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         terminal.until("raw asks you")
         terminal.until("Which boat?")
         terminal.until("card numbers, please.")
-        terminal.until("Name (at most 20")
+        terminal.until("Name (at most 20 characters).")
         terminal.until(">")
         terminal.type("a name of far too many letters\r")
         terminal.until(tool_texts.TEXT_TOO_LONG.format(most=20))
@@ -56,9 +55,9 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         terminal.type("maybe\r")
         terminal.until(tool_texts.NOT_A_CHOICE)
         terminal.type("y\r")
-        terminal.until("launch (a date like 2026-01-31, Enter leaves it out)")
+        terminal.until("launch (a date like 2026-01-31). Enter leaves it out.")
         terminal.type("2026-12-01\r")
-        terminal.until(platforms_texts.SEND_OR_NOT)
+        terminal.until("Write yes for “Send” or no for “Decline”. Anything else means “Cancel”.")
         terminal.type("yes\r")
         terminal.until("Your answer goes to raw")
         answer = "".join(terminal.until("one.)").split())
@@ -66,7 +65,7 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         assert json.dumps(values | {"launch": "2026-12-01"}).replace(" ", "") in answer.replace("▌", "")
         terminal.type(f"{USE}\r")
         terminal.until("card numbers, please.")
-        terminal.until("Name (at most 20")
+        terminal.until("Name (at most 20 characters).")
         terminal.until(">")
         terminal.type("\r")
         terminal.until(tool_texts.FIELD_REQUIRED)

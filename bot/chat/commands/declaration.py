@@ -268,6 +268,8 @@ class Command(Generic[ServiceT]):
     setting: Callable[[HomeVisit], Awaitable[PanelPart]] | None = None
     """What a person's settings show of it, where a platform has a panel for them. It may raise CogencyError."""
     arguments: tuple[Argument, ...] = ()
+    stop: PanelAction | None = None
+    """The button of its panels that stops a run which takes long; where there are no buttons, Ctrl-C presses it."""
     open_to_all: bool = False
     """Whether people whom the bot does not answer may use it, too, without a limit."""
     rolling: bool = False

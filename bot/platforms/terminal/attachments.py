@@ -10,6 +10,7 @@ import asyncio
 import os
 import stat
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +19,8 @@ from agent.incoming import Attachment
 from agent.memory.attribution import FILES_NOTE
 from agent.stored_messages import AttachedMessage
 from bot.chat.attachments.kinds import MAX_NAME_CHARS
+from bot.chat.commands.declaration import AnyCommand, ArgumentKind
 from bot.chat.texts import formatting
-from bot.knowledge.commands import is_order, links_in
 from bot.platforms import texts as platforms_texts
 
 _NOT_OURS: Final = FILES_NOTE.replace("\n", "\n ")
@@ -108,10 +109,21 @@ def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def learned_files(words: str, author: str) -> tuple[Attachment, ...]:
-    """Return the file that `/learn` names; "learn this" names none. Raises Refused."""
+def files_named(command: AnyCommand, words: str, author: str, now: datetime) -> tuple[Attachment, ...]:
+    """Return the file whose path begins the words of a command that takes files. Words that mean something to the
+    command, and web addresses, name none. Raises Refused if there is no such file.
+    """
     path = split_path(words)[0]
-    if not path or links_in(words) or (is_order(words) and not Path(path).is_file()):
+    if not (path and any(argument.kind is ArgumentKind.FILE for argument in command.arguments)):
+        return ()
+    if not _is_file(path) and ("://" in words or command.means(words, now)):
         return ()
     file = attachment_at(path, author)
     return (replace(file, name=Path(file.name).name),)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).expanduser().is_file()
+    except (OSError, RuntimeError, ValueError):
+        return False

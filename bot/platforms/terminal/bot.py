@@ -19,7 +19,6 @@ from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports.clock import Clock
 from agent.ports.conversations import Conversations
-from agent.ports.tools import Asker
 from agent.schedules.definitions import Occurrence, Schedule, ScheduleKind
 from agent.schedules.ids import occurrence_id, schedule_id
 from agent.schedules.long_work import work_conversation
@@ -32,13 +31,9 @@ from bot.chat.ports import ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.worker import AnsweredElsewhere, TurnWorker
-from bot.forgetting.service import ForgetService
-from bot.memory.service import MemoryService
 from bot.platforms.terminal.attachments import typed
 from bot.platforms.terminal.chat_bot import UnfinishedTurn, greeting
 from bot.platforms.terminal.surface import SOURCE
-from bot.tools.commands import ToolsService
-from bot.tools.questions import QuestionService
 
 log = logging.getLogger(__name__)
 
@@ -96,9 +91,6 @@ class TerminalBot:
     surfaces: TerminalSurfaces
     conversations: Conversations
     commands: BoundCommands
-    memories: MemoryService
-    forgetting: ForgetService
-    tools: ToolsService
     choice: TerminalModelChoice
     clock: Clock
     new_id: Callable[[], str]
@@ -114,8 +106,8 @@ class TerminalBot:
     """Returns whether anything is due."""
     tools_settle: Callable[[], Awaitable[None]]
     """Waits, for a limited time after the start, for the tool servers, so that the first question has their tools."""
-    deleted: set[str]
-    """The keys under which deletions from memory can be undone; some may have been."""
+    settle_deletions: Callable[[], Awaitable[None]]
+    """Erases what was deleted and can still be restored. Raises StoreError."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def __aenter__(self) -> Self:
@@ -125,16 +117,11 @@ class TerminalBot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            for key in self.deleted:
-                await self.memories.settle(key)
+            await self.settle_deletions()
         except StoreError as store_error:
             log.warning("what was deleted is erased at the next start: %s", store_error)
         finally:
             await self._stack.aclose()
-
-    @property
-    def questions(self) -> QuestionService:
-        return self.tools.questions
 
     @property
     def place(self) -> Place:
@@ -220,12 +207,6 @@ class TerminalBot:
 
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
-
-    async def awaits_decision(self) -> bool:
-        return bool((await self.tools.answer(Asker(self.person, self.place), "")).call)
-
-    def stop_forgetting(self) -> None:
-        self.forgetting.stop(self.person.id)
 
     @property
     def model_name(self) -> str:

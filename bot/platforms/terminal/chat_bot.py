@@ -15,7 +15,6 @@ from agent.messages import Depth
 from agent.stored_messages import StoredMessage, Thread
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.reply.surface import Surface
-from bot.tools.answers import AskedWindow, QuestionAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +33,9 @@ class UnfinishedTurn:
     """It is long work, which starts or continues now."""
 
 
-class ToolQuestions(Protocol):
-    """Questions that tools ask the user during a call, as `bot.tools.questions` carries them out."""
-
-    async def answer(self, person: str, words: str) -> QuestionAnswer | None: ...
-
-    async def window(self, person: str, words: str) -> AskedWindow: ...
-
-
 class ChatBot(Protocol):
     @property
     def commands(self) -> BoundCommands: ...
-
-    @property
-    def questions(self) -> ToolQuestions: ...
-
-    async def awaits_decision(self) -> bool:
-        """Return whether a call waits until the user allows or refuses it."""
-        ...
-
-    def stop_forgetting(self) -> None:
-        """Stop the user's searches for what to forget."""
-        ...
 
     @property
     def person(self) -> Person: ...

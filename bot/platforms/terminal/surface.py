@@ -3,10 +3,9 @@
 It has one reader, so each step leaves its trace there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, ReplyEnd
-from bot.memory.requests import undo_turn_words
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.window import Display
 
@@ -25,10 +24,15 @@ LIMITS = Limits(
 class TerminalSurface:
     """Joins the pages on the display to one text. A page is identified by its key, also after a restart."""
 
-    def __init__(self, display: Display, asks: Callable[[int], None] = lambda _: None) -> None:
-        """`asks` is called with the turn that waits for an answer of the user."""
+    def __init__(
+        self, display: Display, asks: Callable[[int], None], written_for: Callable[[ReplyAction, int], Awaitable[str]]
+    ) -> None:
+        """`asks` is called with the turn that waits for an answer of the user. `written_for` returns what the user
+        writes in place of a button below a turn's reply.
+        """
         self._display = display
         self._asks = asks
+        self._written_for = written_for
         self._pages: dict[str, str] = {}
         self._traced: set[str] = set()
 
@@ -53,9 +57,8 @@ class TerminalSurface:
         if ReplyAction.CONTINUE in look.offers:
             self._pages[platforms_texts.WRITE_CONTINUE] = f"\n{platforms_texts.WRITE_CONTINUE}"
         if ReplyAction.UNDO in look.offers:
-            self._pages[platforms_texts.WRITE_UNDO] = (
-                f"\n{platforms_texts.WRITE_UNDO.format(words=undo_turn_words(look.turn))}"
-            )
+            written = await self._written_for(ReplyAction.UNDO, look.turn)
+            self._pages[platforms_texts.WRITE_UNDO] = f"\n{platforms_texts.WRITE_UNDO.format(written=written)}"
         self._show()
 
     async def delete(self, page: PageRef) -> None:

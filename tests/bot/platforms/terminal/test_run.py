@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,18 +17,19 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.incoming import Attachment
 from agent.messages import Depth
+from bot.chat.commands.declaration import BoundCommand, CommandCall
 from bot.chat.exit_codes import Exit
-from bot.chat.reply.surface import Surface
+from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm
+from bot.chat.reply.surface import ReplyAction, Surface
 from bot.chat.texts import formatting
 from bot.forgetting import texts as forgetting_texts
 from bot.memory.commands import MAY_DECIDE
 from bot.platforms import texts as platforms_texts
-from bot.platforms.terminal.chat_bot import ToolQuestions
 from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import answer_as_json, ask_once, chat, question_of
 from bot.tools.answers import QuestionAnswer
+from bot.tools.commands import COMMAND, press_question, question_panel
 from tests.fakes.chatbot import TIME, FakeChatBot
-from tests.fakes.no_questions import NoQuestions
 from tests.patience import PATIENCE_S
 
 
@@ -71,10 +74,11 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "Yes", "/memory", "/threads")
     assert texts[1].startswith("I will forget everything that you told me")
-    assert texts[2].startswith(
+    assert texts[2] == "Write `yes` for “Forget”. Anything else means “Keep everything”."
+    assert texts[3].startswith(
         "Forgotten: 1 message, 1 fact. A search afterwards finds none of these texts where they stood"
     )
-    assert texts[3:] == [
+    assert texts[4:] == [
         "I know 0.",
         "There are no threads yet.",
     ]
@@ -135,7 +139,8 @@ async def test_usage_shows_what_the_questions_took() -> None:
 async def test_what_may_say_the_same_elsewhere_is_forgotten_with_all_alone(said: str, agreed: list[str]) -> None:
     bot = FakeChatBot(wider="thread+|name")
     texts = await conversation(bot, "one", "/forget thread", said)
-    assert "Write `yes` to forget, or `all` to forget those, too" in texts[1]
+    ways = "Write `yes` for “Forget” or `all` for “Forget those, too”. Anything else means “Keep everything”."
+    assert texts[2] == ways
     assert bot.agreed == agreed
 
 
@@ -179,9 +184,12 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
 async def test_a_command_in_place_of_a_yes_keeps_everything_and_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "/memory", "/quit", "yes")
-    assert texts[2:] == [platforms_texts.KEPT_EVERYTHING, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
+    assert texts[3:] == [forgetting_texts.FORGET_DECLINED, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
     assert len(bot.facts) == 1
-    assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], platforms_texts.KEPT_EVERYTHING]
+    assert await conversation(bot, "/forget everything", "/quit", "yes") == [
+        *texts[1:3],
+        forgetting_texts.FORGET_DECLINED,
+    ]
 
 
 async def test_a_command_in_place_of_what_to_forget_is_done() -> None:
@@ -423,25 +431,25 @@ async def test_a_closed_pipe_ends_the_chat_quietly() -> None:
     assert bot.asked == {"c1": ["one"]}
 
 
-class TwoQuestions(NoQuestions):
-    """Two questions are open at once. `fails`: the error of reading them."""
+class TwoQuestions:
+    """`/tools`, where two questions are open at once. `fails`: the error of reading them."""
 
     def __init__(self, fails: StoreError | None = None) -> None:
         self.open, self.declined, self.fails = ["1.a", "1.b"], list[str](), fails
         self.over = asyncio.Event()
 
-    async def answer(self, person: str, words: str) -> QuestionAnswer | None:  # noqa: ARG002 -- there is one
+    async def run(self, call: CommandCall) -> Panel:
         if self.fails is not None:
             self.over.set()
             raise self.fails
-        if words.startswith("decline "):
-            self.open.remove(name := words.removeprefix("decline "))
+        if call.words.startswith("decline "):
+            self.open.remove(name := call.words.removeprefix("decline "))
             self.declined.append(name)
-            return QuestionAnswer("Declined.")
+            return Panel("Declined.")
         if self.open:
-            return QuestionAnswer("Which one?", self.open[0])
+            return question_panel(QuestionAnswer("Which one?", self.open[0]), call.caller.window_fields)
         self.over.set()
-        return None
+        return Panel("Nobody waits for it.", refused=True)
 
 
 class Asking(FakeChatBot):
@@ -449,11 +457,13 @@ class Asking(FakeChatBot):
 
     def __init__(self, asked: TwoQuestions) -> None:
         super().__init__()
-        self.tools_ask = asked
+        self.asked_by_tools = asked
 
     @property
-    def questions(self) -> ToolQuestions:
-        return self.tools_ask
+    def tools(self) -> BoundCommand:
+        return BoundCommand(
+            COMMAND, self.asked_by_tools.run, presses={ReplyAction.ANSWER: partial(press_question, None)}
+        )
 
     async def ask(
         self,
@@ -464,7 +474,7 @@ class Asking(FakeChatBot):
         files: tuple[Attachment, ...] = (),
     ) -> Outcome:
         await surface.show_waiting(1)
-        await self.tools_ask.over.wait()
+        await self.asked_by_tools.over.wait()
         return await super().ask(text, conversation, surface, depth, files)
 
 
@@ -479,3 +489,58 @@ async def test_a_reply_goes_on_where_what_a_tool_asks_cannot_be_read() -> None:
     bot = Asking(TwoQuestions(StoreError("the disk is full.")))
     shown = await conversation(bot, "hello", ends=Exit.UNAVAILABLE, complaints=["the disk is full."])
     assert shown == ["You wrote: hello"]
+
+
+BOAT = PanelForm(
+    name="boat",
+    label="Answer",
+    title="A boat",
+    submit="Send",
+    fields=(FormField("name", "Name"), FormField("sail", "Sail", FieldKind.BOX, hint="With a sail")),
+    words=lambda filled: filled["name"],
+    mistakes=lambda filled: {"name": "No fish."} if filled["name"] == "cod" else {},
+)
+
+
+class Booking(FakeChatBot):
+    """`/tools` asks for a boat, by a form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = list[tuple[str, dict[str, str], bool]]()
+
+    @property
+    def tools(self) -> BoundCommand:
+        return BoundCommand(COMMAND, self.book)
+
+    async def book(self, call: CommandCall) -> Panel:
+        if not call.words:
+            buttons = (BOAT.button("book"), PanelAction("Decline", "no"), PanelAction("Cancel", "later"))
+            typed = (("y", "yes"), ("n", "no"), ("",))
+            actions = [replace(button, typed=words) for button, words in zip(buttons, typed, strict=True)]
+            return Panel("Which boat?", tuple(actions))
+        self.calls.append((call.words, dict(call.options), call.pressed))
+        return Panel("Done.")
+
+
+@pytest.mark.parametrize(
+    ("lines", "call"),
+    [
+        (["cod", "", "Mary", "y", "Yes"], ("book Mary", {"sail": "yes"}, False)),
+        (["Mary", "", "yes"], ("book Mary", {}, False)),
+        (["Mary", "", "no"], ("no", {}, True)),
+        (["Mary", "", "hm"], ("later", {}, True)),
+        (["cod", "cod", "cod", "cod", "cod"], ("later", {}, True)),
+    ],
+)
+async def test_a_form_of_a_panel_is_filled_in_before_what_to_do_with_it_is_asked(
+    lines: list[str], call: tuple[str, dict[str, str], bool]
+) -> None:
+    bot = Booking()
+    out, err = io.StringIO(), io.StringIO()
+    async with asyncio.timeout(PATIENCE_S):
+        await chat(bot, PipeWindow(typed(["/tools", *lines]), out, err), now)
+    assert bot.calls == [call]
+    assert "Which boat?" in out.getvalue()
+    assert ("No fish." in out.getvalue()) is ("cod" in lines)
+    assert ("hm" in str(bot.asked)) is ("hm" in lines)

@@ -31,9 +31,17 @@ class FakeDisplay:
         raise AssertionError("a surface does not end a reply")
 
 
+async def written_for(action: ReplyAction, turn: int) -> str:
+    return f"/{action} {turn}"
+
+
+def surface_on(display: FakeDisplay) -> TerminalSurface:
+    return TerminalSurface(display, lambda _: None, written_for)
+
+
 async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
     display = FakeDisplay()
-    surface: Surface = TerminalSurface(display)
+    surface: Surface = surface_on(display)
     first = await surface.post(PageKey(7, 0), PageContent("one"))
     await surface.edit(first, PageContent("one, two", final=True))
     second = await surface.post(PageKey(7, 1), PageContent("three"))
@@ -43,7 +51,7 @@ async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
 
 async def test_posting_the_same_key_again_makes_no_second_page() -> None:
     display = FakeDisplay()
-    surface = TerminalSurface(display)
+    surface = surface_on(display)
     assert await surface.post(PageKey(7, 0), PageContent("on")) == await surface.post(
         PageKey(7, 0), PageContent("one", final=True)
     )
@@ -52,25 +60,25 @@ async def test_posting_the_same_key_again_makes_no_second_page() -> None:
 
 async def test_a_page_of_an_earlier_process_is_shown_here_when_it_is_edited() -> None:
     display = FakeDisplay()
-    await TerminalSurface(display).edit(PageRef("7-0"), PageContent("one", final=True))
+    await surface_on(display).edit(PageRef("7-0"), PageContent("one", final=True))
     assert display.frames == ["one"]
 
 
 async def test_the_status_is_handed_on() -> None:
     display = FakeDisplay()
-    await TerminalSurface(display).status("Searching past threads…")
+    await surface_on(display).status("Searching past threads…")
     assert display.statuses == ["Searching past threads…"]
 
 
 def test_every_answer_fits_on_one_page() -> None:
-    limits = TerminalSurface(FakeDisplay()).limits
+    limits = surface_on(FakeDisplay()).limits
     assert limits.page_chars >= 1_000_000
     assert limits.edit_interval_s <= 0.1
 
 
 async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_buttons() -> None:
     display = FakeDisplay()
-    surface = TerminalSurface(display)
+    surface = surface_on(display)
     page = await surface.post(PageKey(7, 0), PageContent("one", final=True))
     assert display.frames == ["one"]
     await surface.edit(page, PageContent("one", final=True, offers=frozenset({ReplyAction.CONTINUE})))
@@ -79,7 +87,7 @@ async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_butt
 
 async def test_what_was_remembered_is_taken_back_by_a_command_since_there_are_no_buttons() -> None:
     display = FakeDisplay()
-    surface = TerminalSurface(display)
+    surface = surface_on(display)
     look = PageContent("one", final=True, offers=frozenset({ReplyAction.UNDO}), turn=7)
     await surface.post(PageKey(7, 0), look)
-    assert display.frames[-1] == f"one\n\n{platforms_texts.WRITE_UNDO.format(words='undo t:7')}"
+    assert display.frames[-1] == f"one\n\n{platforms_texts.WRITE_UNDO.format(written='/undo 7')}"
