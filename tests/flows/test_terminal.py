@@ -514,7 +514,7 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         assert "searched past threads: boat, " in terminal.until("found")
         assert "blue" in terminal.until("one.)")
         terminal.type("/forget everything\r")
-        terminal.until("yes to forget")
+        terminal.until("yes for “Forget”")
         terminal.type("yes\r")
         terminal.until("Forgotten: ")
         terminal.type("what did I say about my boat?\r")
