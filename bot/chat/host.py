@@ -4,15 +4,14 @@ Rules. `submit` returns only after the message is stored: acknowledge the platfo
 Every method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from agent.admission_terms import Authority
 from agent.incoming import Incoming
 from agent.memory.audience import Place
+from agent.ports.preferences import Preferences
 from agent.stored_messages import LastSeen
-from bot.chat.askers import Requester
+from bot.chat.access.admission import AdmissionControl
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
@@ -41,18 +40,6 @@ class ReceivedConversations(Protocol):
         ...
 
 
-class OwnerPreferences(Protocol):
-    """Every method raises StoreError."""
-
-    async def all_of(self, owner: str) -> Mapping[str, str]:
-        """Return what was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
-        ...
-
-    async def set(self, owner: str, name: str, value: str | None) -> None:
-        """Store a choice; None removes it."""
-        ...
-
-
 class DirectMessages(Protocol):
     """Conversations in a channel without threads. `channel`: the id of its first conversation, which is its own."""
 
@@ -68,30 +55,6 @@ class DirectMessages(Protocol):
 
     async def begin(self, channel: str, name: str) -> str:
         """Start a new conversation there, and return its id. `name`: unique, such as an interaction's id."""
-        ...
-
-
-class Admissions(Protocol):
-    """Access checks for actions other than submitted questions."""
-
-    def operates(self, person: str) -> bool:
-        """Return whether this person is one of the bot's operators."""
-        ...
-
-    def closed_to(self, who: Requester, authority: Authority) -> str | None:
-        """Return why none of their messages there are accepted, in a sentence for them; None if they are."""
-        ...
-
-    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
-        """Check and count an order such as "stop" before it is carried out. Raises Refused if they may not give orders
-        there, or gave too many.
-        """
-        ...
-
-    async def admit_posting(self, incoming: Incoming) -> None:
-        """Check a question that was asked by a command before it is posted for everyone. Raises Refused as `submit`
-        would, as far as that is known beforehand.
-        """
         ...
 
 
@@ -124,13 +87,13 @@ class Host(Protocol):
     @property
     def conversations(self) -> ReceivedConversations: ...
     @property
-    def preferences(self) -> OwnerPreferences: ...
+    def preferences(self) -> Preferences: ...
     @property
     def direct_messages(self) -> DirectMessages: ...
     @property
     def deduplication(self) -> Deduplicator: ...
     @property
-    def admission(self) -> Admissions: ...
+    def admission(self) -> AdmissionControl: ...
     @property
     def feedback(self) -> Feedback: ...
     @property

@@ -1,8 +1,8 @@
 """A host that records what the platforms pass to it, and answers nothing by itself."""
 
 import asyncio
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Self
@@ -12,6 +12,7 @@ from agent.errors import Refused, SettingsError
 from agent.incoming import Incoming
 from agent.memory.audience import Place
 from agent.memory.forgetting_plans import Gone, Receipt
+from agent.ports.preferences import Preferences
 from agent.ports.tools import Asker
 from agent.shown_replies import Answered, ReplyVerdict
 from agent.spending import SpendingAccount, Spent
@@ -21,8 +22,8 @@ from bot.budgets.commands import USAGE_COMMAND
 from bot.budgets.report import account_text
 from bot.channels import commands as channel
 from bot.channels import texts as channels_texts
-from bot.chat.access import acl
 from bot.chat.access.acl import AccessRules
+from bot.chat.access.admission import AdmissionControl, AdmissionRules
 from bot.chat.askers import Requester
 from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.commands import talking
@@ -31,7 +32,7 @@ from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
-from bot.chat.ports import ModelMenu, Suggestion
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, ModelMenu, Suggestion
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting import texts as forgetting_texts
@@ -53,6 +54,8 @@ from bot.tools.answers import ToolsAnswer
 from tests.fakes.clock import FakeClock
 from tests.fakes.hosts import connections_of
 from tests.fakes.store import StoreInMemory, store_in_memory
+
+OPEN = AccessRules(open_to=frozenset(Authority))
 
 
 @dataclass
@@ -99,20 +102,27 @@ class FakeHost:
     # The current conversation of a direct message, and the time of its last message.
     ongoing: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
     suggested: tuple[Suggestion, ...] = ()
-    chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    operators: set[str] = field(default_factory=set[str])
     operator_links: OperatorLinks | None = None
-    access: AccessRules = field(default_factory=lambda: AccessRules(open_to=frozenset(Authority)))
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
     deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     considered: list[QuestionToAll] = field(default_factory=list[QuestionToAll])
     muted_conversations: set[str] = field(default_factory=set[str])  # The conversations with an ambient answer
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     store: StoreInMemory = field(default_factory=store_in_memory)
+    operators: InitVar[Collection[str]] = ()
+    access: InitVar[AccessRules] = OPEN
+    admission: AdmissionControl = field(init=False)
+    preferences: Preferences = field(init=False)
     platforms: PlatformConnections = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, operators: Collection[str], access: AccessRules) -> None:
+        self.restrict(replace(access, operators=frozenset(operators)))
+        self.preferences = self.store.preferences
         self.platforms = connections_of(self.store, FakeClock())
+
+    def restrict(self, access: AccessRules) -> None:
+        """Answer only those whom these rules let in."""
+        self.admission = AdmissionControl(AdmissionRules(access), NO_CHANNEL_RULES, NO_BUDGETS, FakeClock())
 
     @property
     def conversations(self) -> Self:
@@ -145,7 +155,7 @@ class FakeHost:
         )
 
     def _schedules(self) -> ScheduleService:
-        return ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.operates)
+        return ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.admission.operates)
 
     @property
     def direct_messages(self) -> Self:
@@ -156,16 +166,8 @@ class FakeHost:
         return Deduplicator(self.store.preferences)
 
     @property
-    def admission(self) -> Self:
-        return self
-
-    @property
     def feedback(self) -> Self:
         return self
-
-    @property
-    def preferences(self) -> "FakePreferences":
-        return FakePreferences(self)
 
     async def submit(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)
@@ -287,7 +289,7 @@ class FakeHost:
         self.fail()
         person = call.caller.person.id
         self.asked_for_budget.append((person, call.caller.channel, call.words))
-        may_change = not call.words and person in self.operators
+        may_change = not call.words and self.admission.operates(person)
         return Panel("You have used nothing today.", (budget.CHANGE.button(),) if may_change else ())
 
     async def _tools(self, call: CommandCall) -> Panel:
@@ -298,7 +300,7 @@ class FakeHost:
         self.fail()
         asker = await call.caller.policy_asker()
         self.asked_for_policy.append((asker, call.words))
-        sets = not call.words and (asker.authority >= Authority.MANAGER or self.operates(asker.person.id))
+        sets = not call.words and (asker.authority >= Authority.MANAGER or self.admission.operates(asker.person.id))
         return Panel(self.policies, policy_actions(self.policies) if sets else ())
 
     async def _usage(self, call: CommandCall) -> Panel:
@@ -365,23 +367,10 @@ class FakeHost:
     async def suggest(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
         return self.suggested[:limit]
 
-    def closed_to(self, who: Requester, authority: Authority) -> str | None:
-        return acl.closed_to(self.access, who, authority)
-
-    async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- it has no rates
-        if (why := self.closed_to(who, authority)) is not None:
-            raise Refused(why)
-
-    async def admit_posting(self, incoming: Incoming) -> None:
-        await self.admit_order(Requester.wrote(incoming), incoming.authority)
-
-    def operates(self, person: str) -> bool:
-        return person in self.operators
-
     async def _operator(self, call: CommandCall) -> Panel:
-        if call.words == operator.REPORT and self.operates(call.caller.person.id):
+        if call.words == operator.REPORT and self.admission.operates(call.caller.person.id):
             return Panel("All is well.")
-        return await operator.show(OperatorService(self.operator_links, self.operates), call)
+        return await operator.show(OperatorService(self.operator_links, self.admission.operates), call)
 
     def _keep(self, incoming: Incoming, target: list[Incoming]) -> bool:
         self.fail()
@@ -408,29 +397,6 @@ def _same(one: Incoming, other: Incoming) -> bool:
         other.channel,
         other.message_id,
     )
-
-
-# Preferences that apps store at their start: `fail_next` is meant for a later user action.
-NOTED_AT_THE_START = frozenset({"slack:bots", "slack:workspaces"})
-
-
-@dataclass(frozen=True)
-class FakePreferences:
-    """Implements the port OwnerPreferences of a host."""
-
-    host: FakeHost
-
-    async def all_of(self, owner: str) -> Mapping[str, str]:
-        return self.host.chosen_for.get(owner, {})
-
-    async def set(self, owner: str, name: str, value: str | None) -> None:
-        if owner not in NOTED_AT_THE_START:
-            self.host.fail()
-        chosen = self.host.chosen_for.setdefault(owner, {})
-        if value is None:
-            chosen.pop(name, None)
-        else:
-            chosen[name] = value
 
 
 @dataclass(frozen=True)

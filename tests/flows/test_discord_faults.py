@@ -271,7 +271,7 @@ async def test_a_first_post_whose_answer_is_lost_is_found_again_by_its_nonce() -
 
 async def test_who_is_denied_stops_nothing_by_a_command_or_a_button_either() -> None:
     async with recording() as (fake, host):
-        host.access = AccessRules(deny=parse_entries(f"person:{BO}"), open_to=frozenset(Authority))
+        host.restrict(AccessRules(deny=parse_entries(f"person:{BO}"), open_to=frozenset(Authority)))
         await fake.command(BO, "stop")
         await fake.until(lambda: any("may not answer you" in seen(message) for message in by_the_bot(fake)))
         assert host.stopped == []

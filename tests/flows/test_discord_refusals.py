@@ -60,7 +60,7 @@ async def test_a_refused_mention_is_told_in_a_dm_and_shows_nothing_in_the_channe
 
 async def test_who_may_not_ask_stops_and_orders_nothing_and_is_told_so_once() -> None:
     async with recording() as (fake, host):
-        host.access = AccessRules(deny=parse_entries(f"person:{BO}"))
+        host.restrict(AccessRules(deny=parse_entries(f"person:{BO}")))
         why = host.admission.closed_to(Requester(f"discord:{BO}"), Authority.EMPLOYEE)
         asked = await fake.say(ANN, f"{ME} hello")
         await noticed(lambda: host.taken)

@@ -14,11 +14,12 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.settings_command import PRIVATE, REPLIES, YES
+from store.preferences import SqlPreferences
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, labels, parts, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost, FakePreferences
+from tests.fakes.host import FakeHost
 
 NOTHING_SPECIAL = str(1 << 10 | 1 << 16)  # A member who manages nothing: may view channels, and read what was said
 HERE, ALL_OVER = f"channel:{GENERAL}", f"team:{GUILD}"
@@ -71,7 +72,7 @@ async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
         panel = await opened(fake)
         pressed = await fake.press(BO, panel, memory_texts.STOP_LEARNING)
         await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
-        host.chosen_for[f"discord:{BO}"] = {PAUSE: PAUSED}
+        await host.preferences.set(f"discord:{BO}", PAUSE, PAUSED)
         panel = await opened(fake)
         assert "I learn nothing" in seen(panel)
         await fake.press(BO, panel, memory_texts.LEARN_AGAIN)
@@ -84,7 +85,7 @@ async def test_answers_to_commands_are_private_by_choice_unless_said_otherwise()
         panel = await opened(fake)
         await fake.press(BO, panel, "Show to me alone")
         await fake.until(lambda: "only you see them" in seen(panel))
-        assert host.chosen_for[f"discord:{BO}"] == {PRIVATE: YES}
+        assert host.store.chosen[f"discord:{BO}"] == {PRIVATE: YES}
         for question, options in {"one?": {}, "two?": {"private": False}}.items():
             asked = await fake.command(BO, "ask", question=question, **options)
             await fake.until(lambda asked=asked: asked.original)
@@ -100,17 +101,14 @@ async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places
 
 
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
-    class Lost(FakePreferences):
+    class Lost(SqlPreferences):
         async def all_of(self, owner: str) -> dict[str, str]:
             raise StoreUnavailable(owner)
 
-    class Away(FakeHost):
-        @property
-        def preferences(self) -> Lost:
-            return Lost(self)
-
+    host = FakeHost()
+    host.preferences = Lost(host.store.database)
     clock = FastClock(speed=1.0)
-    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, Away()):
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
         asked = await fake.command(BO, "ask", question="one?")
         await fake.until(lambda: asked.original)
         assert fake.world.messages[asked.original]["flags"] & EPHEMERAL
@@ -128,10 +126,10 @@ async def test_managers_choose_where_mentions_are_answered_in_a_channel_and_in_t
         await fake.until(lambda: chosen(panel, "channel") == ["place"])
         await fake.choose_in(BO, panel, "team", "chain")
         await fake.until(lambda: chosen(panel, "team") == ["chain"])
-        assert (host.chosen_for[HERE], host.chosen_for[ALL_OVER]) == ({REPLIES: "place"}, {REPLIES: "chain"})
+        assert (host.store.chosen[HERE], host.store.chosen[ALL_OVER]) == ({REPLIES: "place"}, {REPLIES: "chain"})
         await fake.choose_in(BO, panel, "team", "usual")
         await fake.until(lambda: chosen(panel, "team") == ["usual"])
-        assert host.chosen_for[ALL_OVER] == {}
+        assert ALL_OVER not in host.store.chosen
 
 
 async def test_somebody_says_where_their_clock_stands_and_from_then_on_their_questions_tell_it() -> None:
@@ -161,7 +159,7 @@ async def test_a_zone_is_found_by_its_city_while_it_is_typed_and_taken_by_it() -
         for words, kept in {"vienna": "Europe/Vienna", "Nowhere": "Europe/Vienna", "utc": "UTC"}.items():
             called = await fake.command(BO, "settings", zone=words)
             await fake.until(lambda called=called: called.original and seen(fake.world.messages[called.original]))
-            assert host.chosen_for[f"discord:{BO}"] == {ZONE: kept}
+            assert host.store.chosen[f"discord:{BO}"] == {ZONE: kept}
 
 
 async def test_what_means_a_day_asks_for_the_zone_where_none_is_known_and_is_then_read_in_it() -> None:
@@ -190,7 +188,7 @@ async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
         pressed = await fake.choose_in(BO, forged, "team", "chain")
         await fake.until(lambda: pressed.acknowledged)
         await opened(fake)
-        assert ALL_OVER not in host.chosen_for
+        assert ALL_OVER not in host.store.chosen
 
 
 async def test_a_role_that_the_operator_named_makes_a_manager() -> None:
@@ -214,7 +212,7 @@ async def test_nobody_else_uses_the_panel() -> None:
         panel = await opened(fake)
         await fake.press(ANN, panel, "Show to me alone")
         await fake.until(lambda: any(seen(message) == reply_texts.NOT_YOURS for message in by_the_bot(fake)))
-        assert host.chosen_for == {}
+        assert not {f"discord:{ANN}", f"discord:{BO}"} & host.store.chosen.keys()
 
 
 async def test_the_panel_works_after_a_restart() -> None:

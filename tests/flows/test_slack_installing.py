@@ -384,7 +384,7 @@ async def test_a_row_that_is_moved_to_another_workspace_opens_nothing(world: Ins
     host = FakeHost()
     async with world.process(host):
         await served(host)
-        await until(lambda: "slack:T0OTHER" in host.platforms.troubles)
+        await until(lambda: "slack:t0other" in host.platforms.troubles)
         assert "slack:T0OTHER" not in host.platforms.surfaces
 
 

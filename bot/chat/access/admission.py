@@ -222,13 +222,17 @@ class AdmissionControl:
         return await self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
 
     def operates(self, person: str) -> bool:
+        """Return whether this person is one of the bot's operators."""
         return self.rules.access.is_operator(person)
 
     def closed_to(self, who: Requester, authority: Authority) -> str | None:
+        """Return why none of their messages there are accepted, in a sentence for them; None if they are."""
         return acl.closed_to(self.rules.access, who, authority)
 
     async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
-        """Admit an order there, and count it. Raises Refused."""
+        """Check and count an order such as "stop" before it is carried out. Raises Refused if they may not give orders
+        there, or gave too many.
+        """
         why = self.closed_to(who, authority)
         if why is not None:
             raise Refused(why, was_shown=self._throttle.was_shown(who.person, "access"))

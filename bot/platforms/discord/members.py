@@ -13,9 +13,9 @@ from cachetools import TLRUCache
 from agent.admission_terms import Authority
 from agent.errors import CogencyError
 from agent.ports.clock import Clock
+from agent.ports.preferences import Preferences
 from bot.chat.backoff import Backoff, OncePerMinute
 from bot.chat.caches import MAX_ENTRIES, SingleFlight, until_too_old
-from bot.chat.host import OwnerPreferences
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import STRANGER, DiscordAuthor, ServerStanding
 from bot.platforms.discord.objects import standing_of
@@ -149,7 +149,7 @@ def refused_line(others: Sequence[discord.Guild], *, left: bool) -> str:
 ZONE: Final = "zone"  # A person's choice: the IANA name of their time zone, which Discord does not report
 
 
-async def zone_chosen(choices: OwnerPreferences, person: str) -> str:
+async def zone_chosen(choices: Preferences, person: str) -> str:
     """Return the time zone that a person (by their full id) chose; "" for none. Raises StoreError."""
     return (await choices.all_of(person)).get(ZONE, "")
 

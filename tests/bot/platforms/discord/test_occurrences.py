@@ -38,8 +38,8 @@ def closed(channel: str) -> Place:
 @asynccontextmanager
 async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeDiscord, FakeHost, SchedulePlatform], None]:
     clock, host = FastClock(speed=1.0), FakeHost()
-    host.access = AccessRules(allow=parse_entries(allow))
-    host.chosen_for[PERSON] = {ZONE: "Asia/Tokyo"}
+    host.restrict(AccessRules(allow=parse_entries(allow)))
+    await host.preferences.set(PERSON, ZONE, "Asia/Tokyo")
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.world.everyone_may = str(VIEW | 1 << 11 | 1 << 16 | 1 << 38)
         fake.world.roles_of[BO] = ["35"]

@@ -272,7 +272,7 @@ async def test_a_question_whose_post_fails_is_asked_once_all_the_same(slack: Fak
         await slack.command(ANN, GENERAL, "/ask", "why?")
         await slack.until(lambda: host.taken)
         await slack.settled()
-        await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
+        await slack.until(lambda: not host.store.chosen.get(f"asked:{TEAM}"))
     (root,) = slack.state.answers(GENERAL)
     assert [(taken.text, taken.message_id) for taken in host.taken] == [("why?", root.ts)]
 
@@ -286,12 +286,13 @@ async def test_a_question_that_was_forgotten_while_it_waited_is_neither_stored_a
         failing = slack.faults["chat.postMessage"]
         await slack.command(ANN, GENERAL, "/ask", "why?")
         await slack.until(lambda: not failing)
-        host.chosen_for.pop(f"{TEAM}:{ANN}")  # as forgetting everything does
-        await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
+        for name in host.store.chosen[f"{TEAM}:{ANN}"]:  # as forgetting everything does
+            await host.preferences.set(f"{TEAM}:{ANN}", name, None)
+        await slack.until(lambda: not host.store.chosen.get(f"asked:{TEAM}"))
         await slack.settled()
     assert not host.taken
     assert not slack.state.answers(GENERAL)
-    assert "why?" not in str(host.chosen_for)
+    assert "why?" not in str(host.store.chosen)
 
 
 @dataclass
@@ -304,14 +305,14 @@ class DyingHost(FakeHost):
 
 
 async def test_what_was_posted_before_the_process_died_is_found_and_answered_by_the_next(slack: FakeSlack) -> None:
-    dying, host = DyingHost(), FakeHost()
+    dying = DyingHost()
     async with serving(slack, dying):
         await slack.command(ANN, GENERAL, "/ask", "why?")
         await slack.until(lambda: slack.state.answers(GENERAL))
-    host.chosen_for, host.store = dying.chosen_for, dying.store
+    host = FakeHost(store=dying.store)
     async with serving(slack, host):
         await slack.until(lambda: host.taken)
-        await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
+        await slack.until(lambda: not host.store.chosen.get(f"asked:{TEAM}"))
     (root,) = slack.state.answers(GENERAL)
     assert [(taken.text, taken.message_id) for taken in host.taken] == [("why?", root.ts)]
 

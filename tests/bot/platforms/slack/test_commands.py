@@ -13,6 +13,7 @@ from bot.forgetting import texts as forgetting_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.platforms.slack.api import SlackRefused
 from bot.platforms.slack.question_views import ASK_SHORTCUT, FORGET_SHORTCUT, MEMORY_SHORTCUT
+from store.preferences import SqlPreferences
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -103,7 +104,14 @@ async def test_a_command_without_a_question_says_how_it_is_used(slack: FakeSlack
 
 
 async def test_a_question_that_could_not_be_stored_is_said_to_the_person(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=StoreError("The disk is full."))
+    class Full(SqlPreferences):
+        async def set(self, owner: str, name: str, value: str | None) -> None:
+            if owner == f"{TEAM}:{ANN}":
+                raise StoreError("The disk is full.")
+            await SqlPreferences.set(self, owner, name, value)
+
+    host = FakeHost()
+    host.preferences = Full(host.store.database)
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
     assert slack.state.ephemerals[0].text == "The disk is full."

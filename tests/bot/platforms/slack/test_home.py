@@ -178,7 +178,7 @@ async def test_a_correction_is_typed_into_a_window_and_its_outcome_shown_in_the_
 
 async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: FakeSlack, ann: HomeTab) -> None:
     host = FakeHost(LIST, {"resume": MemoryAnswer("I learn again.")})
-    host.chosen_for[PERSON] = {PAUSE: PAUSED}
+    await host.preferences.set(PERSON, PAUSE, PAUSED)
     async with serving(slack, host):
         await ann.opened()
         assert memory_texts.LEARNING_OFF in ann.text

@@ -7,7 +7,8 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.incoming import Incoming
-from bot.chat.access.acl import AccessRules, parse_entries, refusal
+from bot.chat.access.acl import AccessRules, closed_to, parse_entries
+from bot.chat.askers import Requester
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import GroupMembership, member_of, with_groups
 from tests.fakes.fast_clock import MovedClock
@@ -118,8 +119,9 @@ async def test_a_group_is_a_role_by_which_lists_let_in_and_keep_out(slack: FakeS
     slack.state.groups = {LEADS: {ANN}, CREW: {BOB}}
     (taken,) = await asked(slack, groups=frozenset({LEADS, CREW}), denied=frozenset({CREW}))
     assert taken.roles == {LEADS}
-    assert refusal(AccessRules(allow=parse_entries(f"role:{LEADS}")), taken) is None
-    assert refusal(AccessRules(allow=parse_entries(f"role:{CREW}")), taken) is not None
+    who = Requester.wrote(taken)
+    assert closed_to(AccessRules(allow=parse_entries(f"role:{LEADS}")), who, taken.authority) is None
+    assert closed_to(AccessRules(allow=parse_entries(f"role:{CREW}")), who, taken.authority) is not None
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -38,7 +38,7 @@ ALONE = Place(PersonAudience(PERSON), within_team=SOURCE)
 @asynccontextmanager
 async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeSlack, FakeHost, MovedClock, SchedulePlatform], None]:
     clock, host = MovedClock(speed=10.0), FakeHost()
-    host.access = AccessRules(allow=parse_entries(allow))
+    host.restrict(AccessRules(allow=parse_entries(allow)))
     async with FakeSlack(clock) as slack:
         slack.state.user("ann")
         slack.state.user("bob")
