@@ -41,7 +41,8 @@ TURNED: Final = compile_later(
         r"|brought forward|put (?:back|off)|swapped|dropped|got (?:pushed|moved|changed)|adopted|no more"
         r"|mo?ved (?:in|out)"
         r"|left|divorced|graduated|expired|started (?:using|taking|working|at|with"
-        r"|a new)|passaram a|pasaron a|pasó a|passou a"
+        r"|a new)|passaram a|passou a|pass(?:ou|aram) (?:para|ao)|transferi-me|d['’]ora in (?:poi|avanti)"
+        r"|turned (?:up|down)"
         rf"|since (?:last|this|yesterday|{_DAYS_AND_MONTHS})"
         # German
         r"|mittlerweile|neuerdings|nunmehr"
@@ -59,7 +60,7 @@ TURNED: Final = compile_later(
         # Spanish
         r"|al final|mejor|desde ahora|ya|retras(?:a|ó|ado|ada)|adelant(?:a|ó|ado|ada)|ampliad[oa]|reducid[oa]|dejado"
         r"|dej(?:é|amos|ó)|sustitu(?:ido|ida|yó|imos)|reemplaz(?:ado|ada|ó|amos)|ha pasado|han pasado"
-        r"|pas(?:a|ó) a|subió"
+        r"|pas(?:a|ó|aron) al?|subió"
         r"|subieron|bajó|se ha ido|se fue|(?:me )?mud(?:é|amos)|aplaz(?:ó|aron|amos)|aument(?:ó|aron)|disminuyó"
         r"|cambiaron|movieron|vendí|vendido|cambié|cambiamos|han hecho|ascendid[oa]|en realidad"
         r"|trasladad[oa]"
@@ -163,7 +164,9 @@ SUPPOSES: Final = compile_later(
         r"|wenn|falls|würde[nt]?|hätte[nt]?|wäre[nt]?|könnte[nt]?|bräuchte[nt]?|müsste[nt]?|sollte[nt]?"
         r"|dürfte[nt]?|vielleicht"
         r"|eventuell|möglicherweise|angenommen|überlege|überlegen|wahrscheinlich|vermutlich|ich (?:glaube|denke)"
-        r"|si|s['’]ils?|serai(?:s|t|ent)|aurai(?:s|t|ent)|faudrait|pourrai(?:s|t|ent)|devrai(?:s|t|ent)"
+        r"|si(?! (?:fa|fanno|farà|faranno|tiene|tengono|terrà|terranno|trova|trovano|chiama|chiamano|svolge"
+        r"|svolgono|occupa|occupano|usa|usano|riunisce|riuniscono|incontra|incontrano|allena|allenano|è|sono|chiude|apre)\b)"
+        r"|s['’]ils?|serai(?:s|t|ent)|aurai(?:s|t|ent)|faudrait|pourrai(?:s|t|ent)|devrai(?:s|t|ent)"
         r"|peut-être|supposons"
         r"|probablement|[a-zàâçéèêëîïôûù]{2,20}eri(?:ons|ez)|[a-zàâçéèêëîïôûù]{2,20}erai(?:s|t|ent)"
         r"|je (?:pense|crois)"
@@ -210,9 +213,10 @@ EXCEPT: Final = compile_later(
         r"|except|only|just (?:for|this)|apart from|other than|exceptionally|for once|temporarily|some(?:times)?"
         r"|außer|nur|ausnahmsweise|manchmal|einmalig|vorübergehend|bis auf|sauf|seulement|uniquement"
         r"|exceptionnellement"
-        r"|parfois|temporairement|excepto|salvo|s[oó]lo|solamente|excepcionalmente|a veces|exceto|apenas"
+        r"|parfois|temporairement|excepto|salvo|s[oó]lo(?!\W*$)|solamente|excepcionalmente|a veces|exceto|apenas"
         r"|somente|às vezes"
-        r"|tranne|eccetto|solo|soltanto|solamente|eccezionalmente|a volte|talvolta|temporaneamente|per una volta"
+        r"|tranne|eccetto|solo(?!\W*$)|soltanto|solamente|eccezionalmente|a volte|talvolta|temporaneamente"
+        r"|per una volta"
         r"|behalve|alleen|slechts|uitsluitend|bij uitzondering|soms|tijdelijk|eenmalig"
         r"|excepcionalmente|кроме|только|лишь|иногда|временно|за исключением",
         r"这次|这一次|今回|今年の夏|今度は|除了|只[有在是]|仅|偶尔|有时|临时|例外|だけ|のみ|以外|たまに|臨時",
@@ -220,7 +224,10 @@ EXCEPT: Final = compile_later(
 )
 # For whom, with what or at which time it holds.
 QUALIFIES: Final = compile_later(
-    r"\b(?:with|without|for|during|including|excluding|mit|ohne|für|während|inklusive|pour|avec|sans|pendant|con|sin"
+    # Behind a copula it is what is stated: "the keys are with Ben"
+    r"(?<!\bis )(?<!\bare )(?<!\bist )(?<!\bsind )(?<!\best )(?<!\bsont )(?<!\bestá )(?<!\bestán )(?<!\bè )"
+    r"(?<!\bsono )(?<!\bé )\b(?:with|without|for|during|including|excluding"
+    r"|mit|ohne|für|während|inklusive|pour|avec|sans|pendant|con|sin"
     r"|para"
     r"|durante|com|sem|per|senza|met|zonder|voor|tijdens|с|без|для)\s",
     re.IGNORECASE,
@@ -287,6 +294,14 @@ WHEN: Final = compile_later(
         r"上个?(?:月|周|星期)|昨天|去年|最近|刚[刚才]?|先月|先週|昨日",
     )
 )
+# The new value beside the old one: "closes earlier, at six"
+COMPARED: Final = compile_later(
+    _any_of(
+        r"earlier|later|sooner|früher|später|plus (?:tôt|tard)|más (?:tarde|temprano|pronto)|mais (?:cedo|tarde)"
+        r"|più (?:tardi|presto)|prima|vroeger|eerder|раньше|позже|позднее",
+        r"早く|遅く|早[点些]|晚[点些]",
+    )
+)
 # Words that only carry a sentence: "who makes the coffee is …".
 LIGHT: Final = frozenset(
     {"charge", "responsible", "handled", "zuständig", "verantwortlich", "chargé", "chargée", "encargado", "encargada"}
@@ -329,7 +344,7 @@ PLACING: Final = lexicon.words(
     "nas в во на op bij naar",
 )
 JAPANESE_PERSON: Final = compile_later(
-    r"^(?P<topic>[^、。]{1,20}は)(?:今は|現在)?[^\s、。はがのに]{1,8}(?:さん|氏|先生|様|君|くん|ちゃん)(?:です|だ|が担当)"
+    r"^(?P<topic>[^、。]{1,20}?は)(?:今は|現在は?)?[^\s、。はがのに]{1,8}(?:さん|氏|先生|様|君|くん|ちゃん)(?:です|だ|が担当)"
 )
 INFINITIVE: Final = compile_later(r"(?P<stem>[^\W\d_]{3,20})(?:[aei]r|[aei]re|ить|ать|ять|еть)")
 # Of a key: that somebody does it. "Project manager" of "Ann manages the project".

@@ -54,7 +54,7 @@ FRAMED_WORDS: Final = 3  # Of a name
 BARE_TOKENS: Final = 8  # A value with more is a sentence
 BARE_WORDS: Final = 5  # A value with more may name its subject
 # What is no content of a sentence
-_MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS)
+_MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS, cues.COMPARED)
 # A hyphen separates clauses only between blanks; conjunctions only where a new clause is likelier than a list.
 _CLAUSE: Final = compile_later(
     r"[,;:()–—，；、。]+|\s-\s|\b(?:and|but|so|und|aber|sondern|et|mais|donc|y|pero|sino|e|mas|и|но|а)\b"
@@ -62,6 +62,9 @@ _CLAUSE: Final = compile_later(
 _UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
 _FIRST_PERSON: Final = compile_later(r"\w{2,20}[aei]mos")  # A Spanish or Portuguese verb, which implies its subject
 _NAMED: Final = compile_later(r"(?:[OA]s?|La|Il) [A-Z]")  # "A Carla": a name with its article
+_ROLE_AND_NAME: Final = compile_later(
+    r"[А-ЯЁ]?[а-яё]{2,20}(?: [а-яё]{2,20})? [—–-] [А-ЯЁ][а-яё]{1,20}\W{0,2}$"
+)  # Russian
 _SAME_BEGINNING: Final = 4  # Letters that two forms of a word share at least
 _ENDING: Final = 3  # Letters by which they may differ: with more it is a compound ("garage", "garagedoor")
 _NAME_ENDINGS: Final = frozenset({"", "s", "es", "en", "in", "innen"})  # Of names and German nouns: "Chef", "Chefin"
@@ -385,12 +388,15 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         is_related = (
             unique
             or relocated
-            or (clash and not lost)
+            or (clash and all(_is_in(word, keys) for word in lost))
             or (same_verb and (mentions_old or shares))
             or _in_one_frame(old_text, new_text)
         )
     return _Comparison(
-        are_two_things=(bool(missing) and not holder) or other_person or of_others or places > 1,
+        are_two_things=(bool(missing) and not (holder or (clash and changed and _renamed(old_side, new_side, keys))))
+        or other_person
+        or of_others
+        or places > 1,
         is_narrower=of_less
         or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
@@ -427,6 +433,11 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
+
+
+def _renamed(older: _Sides, newer: _Sides, keys: Sequence[Token]) -> bool:
+    """Return whether it is named as by the older one or the key, only otherwise: "my dog Rex is 4", "Rex is 5"."""
+    return _all_in(newer.subject, (*older.predicate, *keys)) and not _count_in(newer.subject, older.subject)
 
 
 def _tells(word: Token) -> bool:
@@ -568,7 +579,12 @@ def _in_one_frame(older: str, newer: str) -> bool:
     differing = [words[start : len(words) - end] for words in (old, new)]
     is_short = all(0 < len(words) <= FRAMED_WORDS for words in differing)
     are_names = all(word[:1].isupper() for words in differing for word in words)
-    return start > 1 and is_short and are_names and old[start - 1].casefold() in cues.PLACING
+    if not (is_short and are_names):
+        return False
+    if _ROLE_AND_NAME.match(older) is not None:
+        return start == len(old) - 1 and end == 0
+    before = old[start - 1].casefold() if start > 1 else ""
+    return before in cues.PLACING or before in cues.LIGHT
 
 
 def _framed(text: str) -> list[str]:

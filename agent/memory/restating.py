@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 from agent.memory import cues
-from agent.memory.lexicon import folded
+from agent.memory.lexicon import NUMBER_WORDS, folded
 from agent.memory.statements import READ_CHARS
 from agent.patterns import compile_later
 
@@ -32,7 +32,7 @@ _CHANGED: Final = "|".join(
         (
             r"moved|changed|switched|pushed|shifted|bumped|raised|lowered|increased|reduced|extended|shortened|postponed"
             r"|delayed|rescheduled|updated|set|reset|brought|put|cut|renamed|upgraded|downgraded|transferred|relocated"
-            r"|migrated"
+            r"|migrated|turned|widened|expanded|shrunk|enlarged|dropped|slid|stretched"
         ),
         _forms(  # Spanish
             "cambi adelant retras aplaz traslad aument ampli actualiz modific ajust prorrog baj prolong program",
@@ -48,8 +48,9 @@ _CHANGED: Final = "|".join(
             "chang déplac décal avanc report repouss augment baiss prolong modifi actualis transfér raccourc fix",
             "ée?s? ie?s?",
         ),
+        r"agrandie?s?|élargie?s?|réduite?s?|étendue?s?|raccourcie?s?|remise?s?|portée?s?|ramenée?s?",
         _forms("spost cambi aument anticip posticip rinvi prorog aggiorn modific alz abbass rinomin", "at[oaie]"),
-        r"trasferit[oaie]|ridott[oaie]",
+        r"trasferit[oaie]|ridott[oaie]|portat[oaie]|estes[oaie]",
         r"verplaatst|verzet|gewijzigd|veranderd|verhoogd|verlaagd|uitgesteld|verlengd|vervroegd|opgeschoven|hernoemd",
         r"перен[её]с|перенесл[аи]",
         _forms(  # Russian
@@ -61,7 +62,8 @@ _CHANGED: Final = "|".join(
 )
 _PARTICIPLES: Final = (
     r"verschoben|verlegt|vorverlegt|vorgezogen|geändert|verlängert|verkürzt|erhöht|gesenkt|angehoben|gesetzt|umbenannt"
-    r"|umgestellt|gelegt|aktualisiert|angepasst|reduziert|aufgestockt|gekürzt|umgebucht"
+    r"|umgestellt|gelegt|aktualisiert|angepasst|reduziert|aufgestockt|gekürzt|umgebucht|geschoben|gezogen"
+    r"|vergrößert|verkleinert|verteilt|gebracht|gedreht"
     r"|verplaatst|verzet|gewijzigd|veranderd|verhoogd|verlaagd|uitgesteld|verlengd|vervroegd|opgeschoven"
 )
 # Who made it, where that says nothing about the thing. "Ann's team moved its retro" is about another one.
@@ -81,6 +83,21 @@ _TO: Final = (
 _MADE: Final = compile_later(
     rf"^\W{{0,3}}(?:(?:{_WHO})\b\s?)?(?:{_HAVE}\s){{0,2}}(?:{_CHANGED})\s{_OBJECT}"
     rf"(?:\s(?:from|von|de|desde|da|с|со)\s[^.,;]{{1,40}}?)?(?:\s(?:back|forward|up|down|over|out))?\s{_TO}\s(?P<value>.)"
+)
+# "We changed our supplier, it is X now."
+_IT_IS: Final = (
+    r"\s?[,;:–—-]\s?(?:(?:now|ahora|adesso|ora|agora|maintenant|теперь)\s)?"
+    r"(?:it['’]s|it is|c['’]est|es ist|das ist|es|è|é|это)(?:\s(?:now|jetzt|nun|ahora|adesso|ora|agora|maintenant))?"
+    r"\s(?P<value>[^\s])"
+)
+_GIVEN_UP: Final = (
+    compile_later(
+        rf"^\W{{0,3}}(?:(?:{_WHO})\b\s?)?(?:{_HAVE}\s){{0,2}}(?:{_CHANGED}|replaced|remplacée?s?)\s{_OBJECT}{_IT_IS}"
+    ),
+    compile_later(
+        rf"^\W{{0,3}}(?:wir|ich|we|ik) (?:haben?|hebben|heb) (?P<what>[^.,;]{{1,60}}?) (?:gewechselt|ersetzt|vervangen"
+        rf"|{_PARTICIPLES}){_IT_IS}"
+    ),
 )
 # German and Dutch have the participle at the end.
 _MADE_AT_END: Final = compile_later(
@@ -158,6 +175,14 @@ _SINCE: Final = (
 # "Since the rebuild": only where it is the end of the sentence, and never "from", which also names a place.
 _SINCE_EVENT: Final = compile_later(
     r"\s(?:ever )?(?:since|seit|depuis|sinds)(?: (?!\d)[^\W\d_]{1,20}){1,4}(?=\W*$)"
+    # Before the sentence: "since the refit the museum …", "seit der neuen Saison spiele ich …", "desde la mudanza, …"
+    r"|^\W{0,3}(?:since|seit|depuis|desde|dalla?|sinds)(?: [^\W\d_]{1,20}){1,4},"
+    r"|^\W{0,3}since (?:the|our|my|his|her|their) [^\W\d_]{1,20}(?= (?:the|our|my|we|i|they|he|she|it)\b)"
+    r"|^\W{0,3}(?:seit|sinds) (?:de[rm]?|het|unser\w{1,2}|mein\w{1,2}|onze|mijn) (?:[^\W\d_]{2,20}en )?"
+    r"[^\W\d_]{2,24}(?= )"
+    # Why it is so now: "… now that Ann left"
+    r"|\s(?:now that|jetzt,? (?:wo|da)|ahora que|maintenant que|ora che|adesso che|agora que"
+    r"|теперь, когда)\s[^.!?]{1,200}"
     r"|\s(?:desde|dalla|dal|dopo|after|nach|après|tras|após|после) (?:the |la |el |le |il |o |a |der |dem |l['’])?"
     r"(?:re(?:build|org|design|launch|name)|upgrade|migration|merger|move|switch|umbau|umzug|umstellung|umstieg"
     r"|wechsel|migración|mudanza|fusión|actualización|cambio|déménagement|fusion|passage|changement|mudança|migração"
@@ -181,9 +206,24 @@ _MADE_WHEN: Final = compile_later(
 )
 # A code of a word and a number: "tulip-44"
 _HYPHEN_IN_CODE: Final = compile_later(r"(?<=[^\W\d_])-(?=\d)")
+_NEW_JAPANESE: Final = compile_later(r"新しい(?=[^、。は]{1,10}は[^、。はがのに]{1,8}(?:さん|氏|先生|様)(?:です|だ))")
 _NEW_CHINESE: Final = compile_later(
     r"(?<=[的们是任])新(?=任?(?:经理|老板|上司|负责人|主管|校长|总裁|地址|住址|电话|邮箱|房东|班主任|密码|队长|组长|院长|主任|店长"
     r"|总监|医生|牙医|教练|号码|手机号|工位))任?"
+)
+
+
+# Times of the day in words
+_TWELVE: Final = compile_later(r"\b(?:noon|midday|midi|mediodía|mezzogiorno|meio-dia|полдень|twaalf uur)\b|正午")
+_MIDNIGHT: Final = compile_later(
+    r"\b(?:midnight|mitternacht|minuit|medianoche|mezzanotte|meia-noite|полночь|middernacht)\b"
+)
+_NUMBERS: Final = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+_HALF_PAST: Final = compile_later(
+    rf"\bhalf past (?P<past>{_NUMBERS}|\d{{1,2}})\b"
+    r"|\bhal[bf] (?P<to>eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|twee|drie|vijf|zes|zeven|negen"
+    r"|tien|twaalf)\b"
+    rf"|\b(?P<and>{_NUMBERS}|\d{{1,2}})(?: heures| h)? (?:et demie|y media|e mezza|e meia)\b"
 )
 
 
@@ -201,11 +241,14 @@ def restate(sentence: str, after: str = "") -> Restated:
     text = sentence[:READ_CHARS]
     is_dated = any(pattern.search(folded(after[:READ_CHARS])) is not None for pattern in _SINCE_PATTERNS)
     text, dated = (text, False) if is_dated else _replace(text, _SINCE_PATTERNS, " now ")
-    text, renewed = _replace(text, (_NEW_CHINESE,), "")
+    text, renewed = _replace(text, (_NEW_CHINESE, _NEW_JAPANESE), "")
     if (apart := _HAPPENS_APART.search(folded(text))) is not None:
         text = f"{text[: apart.start()]}is{text[slice(*apart.span('value'))]}{text[apart.end() :]}"
     text, _ = _replace(text, (_HAPPENS,), " is ")
     text, _ = _replace(text, (_HYPHEN_IN_CODE,), "")
+    text, _ = _replace(text, (_TWELVE,), "12:00")
+    text, _ = _replace(text, (_MIDNIGHT,), "0:00")
+    text = _half_hours(text)
     made = _made(text)
     return Restated(
         " ".join((made or text).split()),
@@ -225,9 +268,20 @@ def _replace(text: str, patterns: Iterable[re.Pattern[str]], replacement: str) -
     return text, found
 
 
+def _half_hours(text: str) -> str:
+    """Write "half past four" as 4:30. German and Dutch "halb fünf" is half an hour before five."""
+    parts, position = list[str](), 0
+    for match in _HALF_PAST.finditer(folded(text)):
+        hour = match["past"] or match["and"] or match["to"]
+        number = int((NUMBER_WORDS | {"eins": "1"}).get(hour, hour)) - (1 if match["to"] else 0)
+        parts += [text[position : match.start()], f"{number}:30"]
+        position = match.end()
+    return "".join([*parts, text[position:]])
+
+
 def _made(text: str) -> str | None:
     lowered = folded(text)
-    for pattern in (_MADE_AT_END, _MADE):
+    for pattern in (*_GIVEN_UP, _MADE_AT_END, _MADE):
         if (match := pattern.match(lowered)) is not None:
             value = text[slice(*match.span("value"))] if pattern is _MADE_AT_END else text[match.start("value") :]
             value, _ = _replace(value, (_MADE_WHEN,), "")

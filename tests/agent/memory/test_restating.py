@@ -44,6 +44,20 @@ def test_since_when_it_holds_says_that_it_is_new(sentence: str, state: str) -> N
     assert restate(sentence).changed
 
 
+@pytest.mark.parametrize(
+    ("words", "time_of_day"),
+    [
+        ("The talk is at half past four.", "The talk is at 4:30."),
+        ("Die Probe ist um halb fünf.", "Die Probe ist um 4:30."),
+        ("L'atelier est à dix heures et demie.", "L'atelier est à 10:30."),
+        ("La cena es a las nueve y media.", "La cena es a las 9:30."),
+        ("Le déjeuner est à midi.", "Le déjeuner est à 12:00."),
+    ],
+)
+def test_times_of_the_day_in_words_are_read_as_times(words: str, time_of_day: str) -> None:
+    assert restate(words).text == time_of_day
+
+
 def test_since_when_stays_where_the_older_one_says_it_too() -> None:
     newer = "The pass is valid from June."
     assert restate(newer, "The pass is valid from May.").text == newer
@@ -62,6 +76,13 @@ def test_what_belongs_to_others_is_not_taken_for_ones_own() -> None:
         ("fumar", "Eu fumo.", "Deixei de fumar em março."),
         ("projeto", "A Carla gere o projeto.", "Quem gere o projeto agora é o Rui."),
         ("コーチ", "コーチは林さんです。", "コーチは森さんに代わりました。"),
+        ("lager", "Unser Lieferant ist Metro.", "Wir haben den Lieferanten gewechselt, es ist jetzt Edeka."),
+        ("rival", "Our rival is Zephyr.", "Our rival is Altus now that Zephyr closed."),
+        ("age of Rex", "My dog is called Rex and is 4.", "Rex is 5 now."),
+        ("checkout", "Checkout is at 11:00.", "Checkout is now at noon."),
+        ("сайт", "Сайтом занимается Катя.", "Сайтом теперь занимается Денис."),
+        ("тренер", "Тренер — Петров.", "Тренер теперь Сидоров."),
+        ("编辑", "編集長は林さんです。", "編集長は今は森さんです。"),
         ("panel code", "The panel code is dune-12.", "We changed the panel code to wave-77."),
     ],
 )
