@@ -33,6 +33,7 @@ GLOSSARY: Final = ROOT / "docs" / "glossary.md"
 MAX_DEFINITION_CHARS: Final = 240  # A row is read at a glance
 
 MAX_README_LINES: Final = 120
+MAX_ANSWER_LINES: Final = 12
 
 DOTTED: Final = re.compile(r"(?<![\w./@:-])(?:agent|bot|store|benchmarks|tests)(?:\.[A-Za-z_]\w*)+")
 PATH: Final = re.compile(
@@ -99,6 +100,13 @@ def test_every_link_to_another_page_leads_somewhere(page: Path) -> None:
 
 def test_the_first_page_of_the_repository_is_read_at_one_go() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= MAX_README_LINES
+
+
+def test_each_task_is_answered_in_a_dozen_lines() -> None:
+    tasks = (ROOT / "docs" / "how-do-i.md").read_text(encoding="utf-8").split("\n### ")[1:]
+    assert len(tasks) >= 30
+    lengths = {task.partition("\n")[0]: len(task.partition("\n## ")[0].strip().splitlines()) - 2 for task in tasks}
+    assert {title: lines for title, lines in lengths.items() if lines > MAX_ANSWER_LINES} == {}
 
 
 @pytest.mark.parametrize(

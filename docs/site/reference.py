@@ -50,10 +50,9 @@ _MADE: Final = "*Made from the code by `make generated`.*"
 _COMMANDS: Final = f"""\
 # Commands
 
-What people write to the bot. In Slack the same words work behind a mention, as in `@cogency usage`; a
-`/help` Slack has itself, so there it is `@cogency help`. In Slack's direct messages and in the terminal a message
-that is nothing but a command needs no slash: `usage`, `forget everything`. What a command answers, only the person who
-used it sees. The terminal has `/deep`, `/fast`, `/file`, `/threads` and `/quit`, too. {_MADE}
+In Slack, the same words work after a mention: `@cogency usage`. Slack has a `/help` of its own, so use `@cogency help` there. In Slack's
+direct messages and in the terminal, a message that is only a command needs no slash: `usage`, `forget everything`. Only the person who
+used a command sees its answer. The terminal also has `/deep`, `/fast`, `/file`, `/threads` and `/quit`. {_MADE}
 """
 _SCOPES: Final = {
     CommandScope.EVERYWHERE: "Discord",
@@ -83,12 +82,11 @@ def _code(text: str) -> str:
 _SETTINGS: Final = f"""\
 # Settings
 
-All of them. They come from the environment, and from a file `.env` in the folder where `cogency` is started; the environment
-goes first. Nothing is required. [.env.example](../.env.example) has the same lines, to be copied. {_MADE}
+All settings. They come from environment variables, and from the config file `.env` in the folder where `cogency` is started. Environment
+variables override the file. No setting is required. Copy lines from [.env.example](../.env.example). {_MADE}
 
-A setting that is marked *secret* may stand in a file of its own, which its name with `_FILE` behind it names, as in
-`OPENAI_API_KEY_FILE=/run/secrets/openai`; or in the system's keychain, as in `OPENAI_API_KEY=keyring`. A list that holds
-braces is one line of JSON.
+A setting marked *secret* can be in a file of its own (`OPENAI_API_KEY_FILE=/run/secrets/openai`) or in the system's keychain
+(`OPENAI_API_KEY=keyring`). A value with braces is one line of JSON.
 """
 
 
@@ -121,38 +119,38 @@ installed lacks.
 
 ## Slack: scopes of the bot's token
 
-They come with the manifest that `cogency slack manifest` prints; `--features` leaves some out, with what needs them. *Always*:
-no feature can do without. *Optional*: an admin may untick it at the installation.
+They come with the manifest that `cogency slack manifest` prints; `--features` leaves out features with their scopes. *Always*:
+the bot needs the scope for every feature. *Optional*: an admin can untick it during the installation.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
-    "app_mentions:read": "To be told when somebody mentions it in a channel.",
+    "app_mentions:read": "To receive mentions in channels.",
     "assistant:write": "To suggest questions in direct messages, and to know what the asker looks at there.",
     "channels:history": "To follow its threads in public channels, with edits and deletions, to read a channel there "
-    "when a question needs it, and to hear open questions where `/channel ambient on` was chosen.",
-    "channels:read": "To know which public channels it is in, and who can read them: that decides what may be said there.",
+    "when a question needs it, and to receive open questions where `/channel ambient on` was chosen.",
+    "channels:read": "To know which public channels it is in, and who can read them: that decides what it can say there.",
     "chat:write": "To answer, to let the answer grow, and to delete its own messages.",
     "commands": "The slash commands, and the shortcuts in the menus of messages.",
     "files:read": "To read files that are attached to a question.",
-    "files:write": "To hand over as a file what is too long to read, and to delete that with its answer.",
+    "files:write": "To send long content as a file, and to delete it with its answer.",
     "groups:history": "The same as `channels:history`, in private channels that it was invited to.",
     "groups:read": "The same as `channels:read`, of private channels that it was invited to.",
     "im:history": "To read direct messages to it.",
     "im:read": "After an outage, to find direct messages of people who had not written to it before.",
-    "im:write": "To open direct messages with somebody who never wrote to it: a reminder, or words for them alone.",
+    "im:write": "To send direct messages to people who never wrote to it: reminders and private notices.",
     "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
     "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
-    "reactions:read": "To take 👍 and 👎 on its answers as feedback, and 🗑 as the wish to delete one.",
+    "reactions:read": "To receive 👍 and 👎 on its answers as feedback, and 🗑 to delete an answer.",
     "reactions:write": "To mark questions while it works on them, where `COGENCY_SLACK_MARKS` is on.",
     "search:read.files": "Slack's own search of files in public channels, when a question needs it.",
     "search:read.public": "Slack's own search of messages in public channels, when a question needs it.",
     "search:read.users": "Slack's own search of people, when a question needs it.",
     "usergroups:read": "To know who is in the user groups that the settings name, as managers or as roles.",
     "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest: that decides "
-    "who may ask, and what they may see.",
+    "who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
-Two other tokens have a scope of their own: the app-level token of Socket Mode `connections:write`, to open the connection; and
-the configuration token, which only `cogency doctor` uses, `app_configurations:read`, to compare the app with its manifest.
+Two other tokens have one scope each: Socket Mode's app-level token has `connections:write`, to open the connection. The configuration token
+has `app_configurations:read`; only `cogency doctor` uses it, to compare the app with its manifest.
 """
 _DISCORD: Final = """\
 ## Discord: intents
@@ -165,7 +163,7 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_reactions": "👍, 👎 or 🗑 on one of its answers in direct messages.",
     "guild_messages": "Mentions in channels and messages in its threads, with their edits and deletions: a question that "
     "waits follows them, and so does what was remembered.",
-    "guild_reactions": "👍, 👎 or 🗑 on one of its answers: what people think of it, or that it is to go.",
+    "guild_reactions": "👍, 👎 or 🗑 on one of its answers: feedback, or a request to delete it.",
     "guilds": "Channels, threads and roles: who can read a place decides what may be said there. With a deleted channel goes "
     "what was said in it, and some time after the bot was removed from a server what was said in that.",
     "message_content": "The text of messages in its threads that do not mention it, and of open questions where "
@@ -173,17 +171,17 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see where it is mentioned.",
-    "send_messages": "To answer in place, and to go on where a thread cannot be begun.",
-    "read_message_history": "To bring along the thread, the message that is replied to, and what is linked to.",
+    "send_messages": "To answer in the channel, also if a thread cannot be created.",
+    "read_message_history": "To read the thread, the message that a question replies to, and linked messages.",
     "create_public_threads": "To answer a mention in a thread of its message.",
     "send_messages_in_threads": "To answer there.",
-    "attach_files": "To hand over as a file what is too long to read in a message.",
+    "attach_files": "To send content that is too long for a message as a file.",
     "add_reactions": (
         "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it; without, the link does not ask for it."
     ),
 }
 _NEVER: Final = """\
-To delete its own answers it needs no permission. It never mentions anybody: every message says so to Discord.
+The bot needs no permission to delete its own answers. It never mentions anybody: every message says so to Discord.
 """
 
 
@@ -195,7 +193,7 @@ def permissions_page() -> str:
         feature = ", ".join(f"`{one}`" for one in sorted(slack.needing(scope))) or "always"
         also = " *Optional.*" if scope in optional else ""
         lines.append(f"| `{scope}` | {_SLACK_WHY[scope]}{also} | {feature} |")
-    lines += ["", _OTHER_TOKENS, "For whoever reviews the app, the calls and events that need each:", ""]
+    lines += ["", _OTHER_TOKENS, "For a review of the app, the calls and events that need each scope:", ""]
     lines += ["| Scope | Calls and events |", "|---|---|"]
     for scope in sorted(wanted):
         calls = [f"`{method}`" for method in slack.Method if scope in method.scopes]
@@ -256,36 +254,38 @@ _BY_AGE: Final = "until it is forgotten, deleted in the platform, or older than 
 _WITH_MESSAGE: Final = "as long as its message"
 _WITH_TURN: Final = "as long as its question and answer"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
-    "What was said": {
+    "Messages": {
         "person": Stored("who wrote to the bot: id, name, time zone", "until everything of them is forgotten"),
         "conversation": Stored("a thread or a direct message, and the summary of what was said in it", _WITH_MESSAGE),
         "participant": Stored("who wrote in which conversation", "as long as one of their messages there"),
         "message": Stored("each question and each answer: its words, when, where, and a link to it", _BY_AGE),
         "embedding": Stored("the vector of a message, where `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
     },
-    "What is remembered of people": {
+    "Memory": {
         "fact": Stored(
-            "what somebody asked to be remembered or stated, rules of `/policy`, and what these took the place of",
-            "until it is forgotten or deleted by `/memory`; at most 2,000 of a person in one place",
+            "what somebody stated or asked the bot to remember, rules of `/policy`, and what these replaced",
+            "until it is forgotten or deleted with `/memory`; at most 2,000 of a person in one place",
             but="rules of `/policy` belong to nobody, and stay until they are removed",
         ),
         "fact_term": Stored("words by which a fact is found", "as long as the fact"),
         "fact_ground": Stored("which fact rests on which", "as long as the fact"),
-        "profile": Stored("how much was learned of a person in one place", "until everything of them is forgotten"),
-        "profile_entry": Stored("what was learned of them", "until one of its messages is forgotten"),
-        "profile_source": Stored("from which messages it was learned", "as long as the entry"),
+        "profile": Stored(
+            "how much the bot learned about a person in one place", "until everything of them is forgotten"
+        ),
+        "profile_entry": Stored("what the bot learned about them", "until one of its messages is forgotten"),
+        "profile_source": Stored("the messages that it was learned from", "as long as the entry"),
         "working_item": Stored(
             "scratch values of a conversation",
             f"{WORKING_TIME.days * 24} hours at most, and no longer than its question",
         ),
         "preference": Stored(
             "what people chose with `/settings`, `/model`, `/memory` and `/knowledge`, and what managers chose for a channel "
-            "with `/channel`: instructions, who may ask, the last 30 changes without who made them",
+            "with `/channel`: instructions, who can ask, the last 30 changes without their authors",
             "until it is changed; what was chosen for a channel until the channel or the bot in it goes",
             but="a pause of learning, and what was taken out of sharing, stay; so does what was chosen for a channel",
         ),
     },
-    "Questions while they are answered, and after": {
+    "Questions and answers": {
         "turn": Stored(
             "each question's way: taken in, answered, by which process. What only the running answer needs goes at its end",
             _WITH_TURN,
@@ -299,19 +299,19 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as it runs"),
         "schedule": Stored(
-            "reminders, scheduled questions and long work",
+            "reminders, scheduled tasks and long work",
             f"until they are cancelled or over, and {SHOWN_FOR.days} days",
         ),
         "job": Stored("work that waits: learning, indexing, deleting", "until it is done"),
     },
-    "What places know": {
+    "Documents": {
         "place": Stored(
             "a channel or a person that has documents or shares: its id and a number", "always", Fate.STAYS, "no words"
         ),
         "document": Stored(
-            "a file or a page that was handed in by `/learn`: its name, link, who did, when",
+            "a file or a page that somebody added with `/learn`: its name, link, who added it, when",
             "until it is removed, or its place is gone",
-            but="those that a channel knows stay, without the name of who handed them in",
+            but="documents of a channel stay, without the name of the person who added them",
         ),
         "passage": Stored("its text, in pieces", "as long as the document"),
     },
@@ -359,7 +359,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "without person, place and arguments; in what operators did about them, a keyed hash in place of their id",
         ),
         "erased": Stored(
-            "keyed hashes of the ids of forgotten messages, so that none is taken in again, and of forgotten people",
+            "keyed hashes of the ids of forgotten messages, so that none is stored again, and of forgotten people",
             "always",
             Fate.STAYS,
             "no words",
@@ -370,11 +370,11 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
 _STORED: Final = f"""\
 # What is stored
 
-Every table of the database, what it holds, how long, and what becomes of it when somebody uses `/forget`. {_MADE}
-[Where the database lies](operating.md#where-data-is-stored-and-sent), and [how forgetting works](memory.md#forgetting).
+Every table of the database: what it holds, how long, and what `/forget` does to it. {_MADE}
+[Where the database is](operating.md#where-data-is-stored-and-sent); [how forgetting works](memory.md#forgetting).
 
-*Erased* means that the row is deleted, with SQLite also its bytes in the file, and that a search for it found nothing. With
-PostgreSQL the bytes go with the next vacuum.
+*Erased* means that the row is deleted (with SQLite, also its bytes in the file) and that a search for it found nothing. With PostgreSQL, the
+next vacuum removes the bytes.
 """
 
 
