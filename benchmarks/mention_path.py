@@ -27,6 +27,8 @@ from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 LEFT_OUT: Final = "agent/providers/"
 PLATFORMS: Final = "bot/platforms/"
 HELLO: Final = "Hello zanzibar"  # A word that no SQL statement has by chance
+# The beginning of what ends the answer: the command behind it depends on how the process was started.
+ANSWER: Final = NOTICE.partition("`")[0].lstrip("*(")
 PATIENCE_S: Final = 60.0
 QUIET_S: Final = 1.0  # The start is over when Slack has had no request for this time
 
@@ -97,7 +99,7 @@ async def _watched(slack: FakeSlack, folder: Path, result: Path) -> AsyncGenerat
         "SLACK_APP_TOKEN": APP_TOKEN,
         "SLACK_API_BASE_URL": slack.url,
     }
-    module = [sys.executable, "-m", "benchmarks.mention_tracer", HELLO, NOTICE[2:-2], str(result)]
+    module = [sys.executable, "-m", "benchmarks.mention_tracer", HELLO, ANSWER, str(result)]
     process = await asyncio.create_subprocess_exec(*module, cwd=folder, env=environment, stdout=PIPE)
     try:
         yield process
