@@ -133,13 +133,13 @@ async def test_its_person_is_told_how_long_it_waits_and_how_to_see_it_again() ->
     assert timedelta(minutes=9) == ANSWER_TIME
 
 
-async def test_the_button_of_a_question_shows_it_alone_and_says_when_it_is_over() -> None:
+async def test_the_button_of_a_question_shows_it_alone_and_says_when_nothing_waits() -> None:
     async with asking(form(a={"type": "string"})) as (service, _):
         shown, other = await service.answer("ann", "question 1"), await service.answer("ann", "question 2")
         assert shown is not None
         assert shown.name == "1.1-1"
         assert other is not None
-        assert (other.text, other.name) == (tool_texts.QUESTION_OVER, "")
+        assert (other.text, other.name) == (tool_texts.NOTHING_WAITS, "")
 
 
 async def test_nobody_else_is_told_that_there_is_a_question() -> None:
