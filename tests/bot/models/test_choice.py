@@ -26,6 +26,7 @@ from bot.models.choice import (
     read_models,
 )
 from bot.models.settings import ModelSettings
+from bot.settings.installation import typed_command
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CUT, DONE, ModelServer, Step, Wait, head, text, whole
@@ -189,7 +190,7 @@ async def test_without_anything_it_is_a_rehearsal_and_says_how_to_change_that() 
     choice = await choose_model(EMPTY, NOBODY)
     assert choice.line == (
         "Model: rehearsal — no model is configured, and no Ollama answers at http://localhost:11434/v1; "
-        "`cogency init` sets up a real one"
+        f"`{typed_command('init')}` sets up a real one"
     )
 
 
