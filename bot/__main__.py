@@ -17,9 +17,6 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command, and return its exit code."""
-    if not arguments:
-        parser().print_help(sys.stderr)
-        return Exit.ARGUMENTS
     options = vars(parser().parse_args(arguments))
     command = options.pop("command")
     if None in (sys.stdin, sys.stdout):

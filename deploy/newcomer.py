@@ -167,7 +167,7 @@ def uvx(walk: Walk, here: Path) -> None:
     command = [uv, "tool", "run", "--isolated", "--python", PYTHON, "--from", wheel, "cogency"]
     for what in ("uvx cogency ask hello", "the same again"):
         with walk.step(what):
-            _answers(run(*command, "ask", "hello", cwd=here, env=bare(here)))
+            _answers(run(*command, "ask", "hello", cwd=here, env=bare(here, COGENCY_MODEL="rehearsal")))
     with walk.step("uvx cogency --version"):
         said = run(*command, "--version", cwd=here, env=bare(here))
         assert said.strip() == f"cogency {wheel.name.split('-')[1]}", said
@@ -181,7 +181,7 @@ def pipx(walk: Walk, here: Path) -> None:
     with walk.step("pipx install"):
         run(here / "tools/bin/pipx", "install", "--python", PYTHON, wheel, cwd=here, env=bare(here))
     with walk.step("cogency ask hello"):
-        _answers(run(here / ".local/bin/cogency", "ask", "hello", cwd=here, env=bare(here)))
+        _answers(run(here / ".local/bin/cogency", "ask", "hello", cwd=here, env=bare(here, COGENCY_MODEL="rehearsal")))
 
 
 def _answers(said: str) -> None:
@@ -232,7 +232,11 @@ async def set_up(walk: Walk, folder: Path, command: Sequence[object], environ: M
                 await asyncio.to_thread(terminal.ended)
             assert BOT_TOKEN not in terminal.shown, "What is secret was shown."
             assert "Traceback" not in terminal.shown, terminal.shown
-    assert (folder / ".env").stat().st_mode & 0o777 == 0o600, "Others can read .env."
+    assert _mode_of_settings(environ) == 0o600, "Others can read .env."
+
+
+def _mode_of_settings(environ: Mapping[str, str]) -> int:
+    return Path(environ["HOME"], ".config/cogency/.env").stat().st_mode & 0o777
 
 
 QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {

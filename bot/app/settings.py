@@ -142,10 +142,12 @@ def load_settings(
     data_folder: Path | None = None,
     *,
     keychain: Keychain = system_keychain,
+    is_own_file: bool = False,
     has_static_embeddings: Callable[[], bool] = static_embeddings.is_installed,
 ) -> Settings:
     """Read the settings. `data_folder` holds the default database (None: the user's own folder).
 
+    `is_own_file`: `dotenv` did not come with a folder (`SettingsFile`), so it is trusted as the environment is.
     `has_static_embeddings`: whether the model inside the program is installed, which is the default then.
 
     Raises SettingsError with one sentence for the first problem found.
@@ -168,6 +170,8 @@ def load_settings(
         shown=shown_settings(declared, values, written),
         misspelt=tuple(misspelt_names(declared, written)),
     )
+    if is_own_file:
+        return settings
     # The database's folder holds the list of plug-ins, which run code.
     by_list = (DATABASE_URL,) if settings.plugin_list.exists() else ()
     refuse_foreign_code(declared, values, written, dotenv, by_list)

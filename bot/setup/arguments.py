@@ -63,8 +63,10 @@ class Subcommand(StrEnum):
 def parser() -> argparse.ArgumentParser:
     """Return a parser whose result has a `command`; all other values are the arguments of that command."""
     root = _Parser(prog="cogency", description=setup_texts.PROGRAM, epilog=setup_texts.SETTINGS_FROM)
+    root.set_defaults(command=Subcommand.CHAT)
+    _add_config(root, None)
     root.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
-    commands = _Commands(root)
+    commands = _Commands(root, required=False)
     init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
     init.add_argument("--yes", action="store_true", help="ask nothing")
     commands.add(Subcommand.SETTINGS, "list all settings, each with what it does", setup_texts.SETTINGS_SAYS)
@@ -117,8 +119,8 @@ class _Version(argparse.Action):
 class _Commands:
     """Adds commands to a parser."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    def __init__(self, parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+        self._subparsers = parser.add_subparsers(required=required, metavar="COMMAND")
 
     def add(self, command: Subcommand, summary: str, details: str = "") -> argparse.ArgumentParser:
         parser = self.group(command.value, summary, details)
@@ -127,9 +129,16 @@ class _Commands:
 
     def group(self, name: str, summary: str, details: str = "") -> argparse.ArgumentParser:
         description = f"{summary[:1].upper()}{summary[1:]}. {details}".strip()
-        return self._subparsers.add_parser(
+        parser = self._subparsers.add_parser(
             name, help=summary, description=description, epilog=setup_texts.SETTINGS_FROM
         )
+        _add_config(parser, argparse.SUPPRESS)
+        return parser
+
+
+def _add_config(parser: argparse.ArgumentParser, default: str | None) -> None:
+    """It may stand before the command or after it. `default`: SUPPRESS keeps what stood before it."""
+    parser.add_argument("--config", type=Path, metavar="FILE", default=default, help=setup_texts.CONFIG_SAYS)
 
 
 def _add_ask(commands: _Commands) -> None:

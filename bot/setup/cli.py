@@ -6,6 +6,7 @@ The modules that a command needs are imported when it runs.
 import asyncio
 import gc
 import getpass
+import logging
 import os
 import signal
 import sys
@@ -14,15 +15,15 @@ from contextlib import aclosing, nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
-from agent.errors import CogencyError, ProviderError
+from agent.errors import CogencyError, ProviderError, SettingsError
 from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.spending import By
-from bot.app.settings import Settings, all_settings, load_settings, moved_addresses
+from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, setting_names
 from bot.chat.connections import PlatformUnavailable
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
@@ -31,7 +32,10 @@ from bot.chat.output import OutputError, complain, printable_json, write_out
 from bot.operators.settings import OperatorAct
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
+from bot.settings import texts as settings_texts
 from bot.settings.example import example_file
+from bot.settings.files import SettingsFile, find_settings_file, settings_home
+from bot.settings.installation import typed_command
 from bot.setup import texts as setup_texts
 from bot.setup.arguments import Subcommand
 from bot.setup.progress import progress, waiting
@@ -39,6 +43,8 @@ from bot.setup.shared_modules import shared_modules
 
 if TYPE_CHECKING:
     from bot.app.subject_requests import Order
+
+log = logging.getLogger(__name__)
 
 Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
@@ -49,15 +55,23 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         if command is Subcommand.SETTINGS:  # before they are read: the list helps where one of them is wrong
             write_out(sys.stdout, example_file(all_settings()))
             return Exit.OK
-        settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the only place that reads the environment
+        config = cast("Path | None", options["config"])
+        file = find_settings_file(config, Path(".env"), settings_home(), setting_names())
+        if config is not None and not file.is_read and command is not Subcommand.INIT:
+            raise SettingsError(settings_texts.CONFIG_MISSING.format(file=config))
+        settings = load_settings(os.environ, file.path, is_own_file=file.is_own)  # noqa: TID251 -- the only place that reads the environment
         level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
         log_to(sys.stderr, settings.chat.log_level or level, settings.secrets(), settings.chat.log_form)
         if command in STARTS:
             for sentence in moved_addresses(settings):
                 complain(f"cogency: {sentence}")
             for name, meant in settings.misspelt:
-                complain(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?")
-        return asyncio.run(_with_frozen_imports(DO[command](settings, **options)))
+                complain(f"cogency: {file.path} sets {name}, which nothing here reads: did you mean {meant}?")
+        if command in SAYS_FILE and file.is_read and not options.get("as_json") and sys.stderr.isatty():
+            complain(f"cogency: {setup_texts.SETTINGS_READ.format(file=file.path)}")
+        rest = {name: value for name, value in options.items() if name != "config"}
+        work = DO[command](settings, file, **rest) if command in TAKES_FILE else DO[command](settings, **rest)
+        return asyncio.run(_with_frozen_imports(work))
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
@@ -91,10 +105,10 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
             return exit_code(error)
 
 
-async def _init(_: Settings, *, yes: bool) -> Exit:
+async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
     from bot.setup.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    dotenv, environ = Path(".env"), os.environ  # noqa: TID251 -- the only place that reads the environment
+    dotenv, environ = file.path, os.environ  # noqa: TID251 -- the only place that reads the environment
     if yes:
         findings, names = await set_up_from(environ, dotenv)
         write_out(sys.stdout, finding_lines(findings))
@@ -118,7 +132,7 @@ async def _init(_: Settings, *, yes: bool) -> Exit:
         return Exit.ARGUMENTS
     finally:
         signal.signal(signal.SIGINT, previous_handler)
-    return await _run(load_settings(environ, dotenv)) if starts else Exit.OK
+    return await _run(load_settings(environ, dotenv, is_own_file=file.is_own), file) if starts else Exit.OK
 
 
 async def _chat(settings: Settings) -> Exit:
@@ -140,6 +154,7 @@ async def _chat(settings: Settings) -> Exit:
 
 async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
     from bot.app.platforms import open_terminal  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.models.choice import choose_model  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.platforms.terminal.run import (  # noqa: PLC0415 -- a settings error is reported before it loads
         answer_as_json,
         ask_once,
@@ -152,6 +167,10 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
     except ValueError as error:
         complain(f"cogency ask: {error}")
         return Exit.ARGUMENTS
+    # A script would take the rehearsal's answer for one: only an explicit COGENCY_MODEL=rehearsal gives it.
+    if settings.models.model is None and (await choose_model(settings.models)).endpoint is None:
+        complain(f"cogency ask: {setup_texts.ASK_WITHOUT_MODEL.format(init=typed_command('init'))}")
+        return Exit.SETTINGS
     person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
     async with open_terminal(settings, person, tools_wait_s=TOOLS_WAIT_S, stays=False) as bot:
         if not as_json:
@@ -196,10 +215,12 @@ async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Si
             raise
 
 
-async def _run(settings: Settings) -> Exit:
+async def _run(settings: Settings, file: SettingsFile) -> Exit:
     from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- a settings error is reported before it loads
 
     log_to(sys.stderr, settings.chat.log_level or LogLevel.INFO, settings.secrets(), settings.chat.log_form)
+    if file.is_read:  # the log has it as every other line of it, JSON or text
+        log.info(setup_texts.SETTINGS_READ.format(file=file.path.absolute()))
     if warning := shared_modules(sys.path):
         complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
     await _until_ended(serve_platforms(settings))
@@ -257,11 +278,11 @@ async def _check_model(settings: Settings) -> Exit:
     return Exit.OK if any(map(check.is_usable, verdicts.values())) else Exit.FAILED
 
 
-async def _doctor(settings: Settings, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
+async def _doctor(settings: Settings, file: SettingsFile, *, ask_model: bool, fix: bool, as_json: bool) -> Exit:
     from bot.setup.operator import examine  # noqa: PLC0415 -- a settings error is reported before it loads
 
     with waiting() as tell:
-        findings = await examine(settings, ask_model=ask_model, dotenv=Path(".env"), fix=fix, tell=tell)
+        findings = await examine(settings, ask_model=ask_model, dotenv=file.path, fix=fix, tell=tell)
     rows: list[Json] = [
         {"level": item.level.value, "where": item.where, "what": item.what, "remedy": item.remedy} for item in findings
     ]
@@ -605,3 +626,9 @@ DO: Mapping[Subcommand, Do] = {
 
 # Commands that send something to models and platforms.
 STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})
+TAKES_FILE = frozenset({Subcommand.INIT, Subcommand.DOCTOR, Subcommand.RUN})
+# Those whose result depends on the settings; a person at a terminal sees from which file they come. `run` logs it.
+SAYS_FILE = frozenset(Subcommand) - {
+    *(Subcommand.CHAT, Subcommand.PLAY, Subcommand.RUN, Subcommand.INIT),
+    *(Subcommand.SETTINGS, Subcommand.MANIFEST, Subcommand.INVITE),
+}

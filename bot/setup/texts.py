@@ -44,8 +44,14 @@ RESTORE_SAYS = (
 )
 COPY_SAYS = "From SQLite to PostgreSQL, or back. Stop the bot first; what is copied from stays as it is."
 SETTINGS_FROM = (
-    "Settings come from the environment, and from a file .env in the folder where the command is started: `cogency "
-    "settings` lists them all, README.md shows the first steps."
+    "Settings come from the environment, and from one file: the one that --config names, else .env in the current "
+    "folder, else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists them all."
+)
+CONFIG_SAYS = "the file with settings, in place of .env"
+SETTINGS_READ = "Settings: {file}"
+ASK_WITHOUT_MODEL = (
+    "No model is configured. Set COGENCY_MODEL or a vendor's key, or run `{init}`. COGENCY_MODEL=rehearsal answers "
+    "without a model."
 )
 SETTINGS_SAYS = "Copy the lines that you need into a file .env, and uncomment them."
 PASTE_MANIFEST = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."

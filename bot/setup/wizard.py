@@ -284,6 +284,7 @@ def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:
 def write(dotenv: Path, changes: Mapping[str, str]) -> None:
     """Change these settings in the file, atomically and readable by its owner alone. Raises SettingsError."""
     try:
+        dotenv.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         before = dotenv.read_text(encoding="utf-8-sig") if dotenv.exists() else ""
         part = dotenv.with_name(f"{dotenv.name}.part")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

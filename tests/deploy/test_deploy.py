@@ -168,7 +168,15 @@ def test_the_wheel_is_whole_without_the_repository(tmp_path: Path) -> None:
     start = f"import sys; sys.path.insert(0, {str(site)!r}); from bot.__main__ import main; sys.exit(main())"
 
     def started(*arguments: str) -> str:
-        done = ran(python, "-P", "-c", start, *arguments, cwd=tmp_path, env={"HOME": str(tmp_path)})
+        done = ran(
+            python,
+            "-P",
+            "-c",
+            start,
+            *arguments,
+            cwd=tmp_path,
+            env={"HOME": str(tmp_path), "COGENCY_MODEL": "rehearsal"},
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

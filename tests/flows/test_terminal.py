@@ -47,7 +47,9 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def cogency(folder: Path, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    return command(folder, environment(folder, **settings), *arguments, typed=typed)
+    """Run one command. `ask` needs a model that is named."""
+    named = {"COGENCY_MODEL": "rehearsal", **settings} if arguments[:1] == ("ask",) else settings
+    return command(folder, environment(folder, **named), *arguments, typed=typed)
 
 
 def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -484,18 +486,56 @@ def test_a_start_and_the_doctor_say_which_name_in_the_file_is_nearly_a_setting(t
     assert f"warning  Settings: {told}. Did you mean OPENAI_API_KEY?" in cogency(tmp_path, "doctor").stdout
 
 
-def test_without_a_command_the_commands_are_listed(tmp_path: Path) -> None:
-    ran = cogency(tmp_path)
-    assert (ran.returncode, ran.stdout) == (Exit.ARGUMENTS, "")
-    assert "chat in the terminal, or through pipes" in ran.stderr
+def test_without_a_command_it_chats(tmp_path: Path) -> None:
+    ran = cogency(tmp_path, typed="remember that my boat is blue\n")
+    assert (ran.returncode, "my boat is blue" in ran.stdout) == (Exit.OK, True)
+
+
+def test_a_question_without_a_model_gets_no_answer_that_a_script_could_take_for_one(tmp_path: Path) -> None:
+    ran = command(tmp_path, environment(tmp_path), "ask", "why?", typed="")
+    assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
+    assert ran.stderr.startswith("cogency ask: No model is configured. Set COGENCY_MODEL or a vendor's key, or run `")
+    as_json = command(tmp_path, environment(tmp_path), "ask", "--json", "why?", typed="")
+    assert (as_json.returncode, as_json.stdout) == (Exit.SETTINGS, "")
+
+
+def test_settings_at_home_are_found_from_every_folder_and_a_named_file_goes_before_them(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home" / ".config" / "cogency", tmp_path / "elsewhere"
+    for each in (home, folder):
+        each.mkdir(parents=True)
+    (home / ".env").write_text("COGENCY_MODEL=rehearsal\n")
+    (home / ".env").chmod(0o600)
+    settings = {**environment(folder), "HOME": str(tmp_path / "home")}
+    assert "You wrote" in command(folder, settings, "ask", "hello", typed="").stdout
+    named = tmp_path / "env"
+    for arguments in (("--config", str(named), "ask", "hello"), ("ask", "--config", str(named), "hello")):
+        missing = command(folder, settings, *arguments, typed="")
+        assert (missing.returncode, "--config names " in missing.stderr) == (Exit.SETTINGS, True)
+    named.write_text("COGENCY_BACKLOG=many\n")
+    named.chmod(0o600)
+    for arguments in (("--config", str(named), "ask", "hello"), ("backup", "--config", str(named), "file")):
+        wrong = command(folder, settings, *arguments, typed="")
+        assert (wrong.returncode, "COGENCY_BACKLOG" in wrong.stderr) == (Exit.SETTINGS, True)
+
+
+def test_at_a_terminal_the_file_with_the_settings_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text("COGENCY_MODEL=rehearsal\n")
+    (tmp_path / "env").chmod(0o600)
+    program = f"from bot.__main__ import run; raise SystemExit(run(['ask', '--config', '{tmp_path}/env', 'hello']))"
+    with FakeTerminal(program, 200, 24, **environment(tmp_path)) as terminal:
+        terminal.until("You wrote")
+        assert terminal.ended() == Exit.OK
+        assert terminal.shown.count(f"cogency: Settings: {tmp_path}/env") == 1
+    piped = cogency(tmp_path, "ask", "--config", str(tmp_path / "env"), "hello")
+    assert (piped.returncode, piped.stderr) == (Exit.OK, "")
 
 
 def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
-    assert ".env in the folder where the command is started" in described
-    assert "README.md" in described
+    assert "else .env in the current folder, else .env in your configuration folder" in described
+    assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Write /help" in cogency(tmp_path, "chat", "--help").stdout
 
 

@@ -67,7 +67,9 @@ def on_the_page() -> Iterator[Snippet]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Empty, but for the programs that a user has."""
+    """Empty, but for the programs that a user has, and the model that the page names."""
+    assert "with\n`COGENCY_MODEL=rehearsal` in its `.env`" in PAGE
+    (tmp_path / ".env").write_text("COGENCY_MODEL=rehearsal\n")
     (tmp_path / "bin").mkdir()
     for name, arguments in PROGRAMS.items():
         program = tmp_path / "bin" / name

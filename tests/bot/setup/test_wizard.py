@@ -50,8 +50,10 @@ def test_the_file_is_for_its_owner_alone_and_a_commented_line_makes_room(tmp_pat
     write(dotenv, {"COGENCY_MODEL": "rehearsal"})
     assert dotenv.read_text() == "## Models\nCOGENCY_MODEL=rehearsal\n# COGENCY_LANGUAGE=Japanese\n"
     assert dotenv.stat().st_mode & 0o777 == 0o600
+    write(tmp_path / "config" / "cogency" / ".env", {"COGENCY_MODEL": "rehearsal"})
+    assert (tmp_path / "config" / "cogency").stat().st_mode & 0o777 == 0o700
     with pytest.raises(SettingsError, match="cannot be written"):
-        write(tmp_path / "none" / ".env", {})
+        write(dotenv / "no folder" / ".env", {})
 
 
 class Person:
