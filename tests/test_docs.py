@@ -20,8 +20,10 @@ from agent.toolbox.registry import UNASKED, Registry
 from benchmarks.house_code import ROOT
 from bot.channels import rule, rules
 from bot.channels.rule import ChannelRule
+from bot.channels.service import ChangePlace, UnclearPlace, read_value, usage
 from bot.chat.commands.declaration import AnyCommand, Command, CommandCall
 from bot.chat.panels import Panel
+from bot.chat.reply import markdown
 from bot.schedules import reports
 from bot.schedules.reports import ReportRule
 from tests.fakes.caller import FakeCaller
@@ -178,11 +180,24 @@ def test_the_rule_of_a_scheduled_question_that_contributing_shows_decides_what_i
 
 
 def test_the_rule_of_a_channel_that_contributing_shows_is_read_shown_and_has_effects() -> None:
-    tone: ChannelRule = example(5, rule, rules)["TONE"]
-    assert [tone.read(words) for words in (*tone.words, "rude")] == ["formal", "casual", "", None]
-    assert set(tone.words) >= set(tone.examples)
-    (answers,) = (effect for effect in tone.effects if isinstance(effect, rule.OnAnswer))
-    assert [answers.text(value, "Yes.") for value in ("formal", "casual")] == ["Yes.", "Hey! Yes."]
+    length: ChannelRule = example(5, rule, rules, markdown)["LENGTH"]
+    assert [read_value(length, words) for words in (*length.words, "short")] == [
+        ChangePlace(length, "300"),
+        ChangePlace(length, "1000"),
+        ChangePlace(length, ""),
+        UnclearPlace(usage()),
+    ]
+    assert set(length.words) >= set(length.examples)
+    (answers,) = (effect for effect in length.effects if isinstance(effect, rule.OnAnswer))
+    assert answers.text("300", "Yes.") == "Yes."
+    assert 280 < len(answers.text("300", "Yes. " * 100)) <= 300
+
+
+def test_the_page_about_access_has_a_row_for_each_rule_of_a_channel() -> None:
+    page = (ROOT / "docs" / "access.md").read_text(encoding="utf-8")
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    missing = [one.name for one in rules.CHANNEL_RULES if not any(f"`{one.name}" in cell for cell in cells)]
+    assert missing == [], "rules without a row in the table of docs/access.md"
 
 
 def test_the_glossary_has_each_term_once_in_one_sentence_with_what_carries_it() -> None:

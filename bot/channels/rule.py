@@ -62,7 +62,8 @@ class OnPrompt:
 class OnAnswer:
     """Returns the answer as it is shown and stored: what a model wrote, without the sources and notes below it.
 
-    It is also applied while the answer grows: of a longer text the result begins with the same words, or is the same.
+    It is also applied while the answer grows: the result of a longer text begins with the result of a shorter one, as
+    what was shown stays. `bot.chat.reply.markdown.cut_markdown` limits a length that way.
     """
 
     text: Callable[[str, str], str]
@@ -129,7 +130,8 @@ class ChannelRule:
     """How it is written, in the hint below the rules: "`knowledge` (`on`, `off`)"."""
     read: Callable[[str], str | None]
     """Returns the value of the words behind its name, as it is stored; None if they are no value. Raises Refused with a
-    sentence if it is clear what is wrong. The words are not empty."""
+    sentence if it is clear what is wrong. The words are not empty. Words such as "usual" and "off" (`is_usual`) stand
+    for the operator's setting wherever this does not read them."""
     words: tuple[str, ...] = ()
     """Suggested while a person types, without its name; capitals stand for something to write."""
     examples: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -167,4 +169,6 @@ def plain(words: str) -> str:
     return words.casefold().rstrip(".!")
 
 
-_USUAL: Final = frozenset({"", "all", "any", "auto", "default", "everybody", "everyone", "none", "reset", "usual"})
+_USUAL: Final = frozenset(
+    {"", "all", "any", "auto", "default", "everybody", "everyone", "none", "off", "reset", "usual"}
+)

@@ -14,7 +14,7 @@ from agent.ports.preferences import Preferences
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.tools import Asker
 from bot.channels import texts as channels_texts
-from bot.channels.rule import ChannelRule, RuleContext
+from bot.channels.rule import ChannelRule, RuleContext, is_usual
 from bot.channels.rules import CHANNEL_RULES, rule_named
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.place_rules import PLACE, PlaceRules, place_owner
@@ -74,16 +74,19 @@ def read_place_request(words: str) -> PlaceRequest:
         case "undo" if not rest or (len(rest) < MAX_NUMBER_DIGITS and rest.isascii() and rest.isdecimal()):
             return UndoChange(int(rest) if rest else None)
         case _ if rule is not None and rest:
-            return _read_value(rule, rest)
+            return read_value(rule, rest)
         case _:
             return UnclearPlace(usage())
 
 
-def _read_value(rule: ChannelRule, words: str) -> ChangePlace | UnclearPlace:
+def read_value(rule: ChannelRule, words: str) -> ChangePlace | UnclearPlace:
+    """Return what the words behind a rule's name ask for. Words that it does not read may stand for the usual value."""
     try:
         value = rule.read(words)
     except Refused as refused:
-        return UnclearPlace(str(refused))
+        return ChangePlace(rule, "") if is_usual(words) else UnclearPlace(str(refused))
+    if value is None and is_usual(words):
+        return ChangePlace(rule, "")
     return UnclearPlace(usage()) if value is None else ChangePlace(rule, value)
 
 

@@ -35,7 +35,9 @@ class Report:
     quoted: tuple[Quoted, ...] = ()
     """What the model reads beside the question: data, and no instructions."""
     posts: Callable[[str], bool] | None = None
-    """Returns whether a complete answer is posted; it is held back until then. None: it is shown as it grows."""
+    """Returns whether a complete answer is posted, given without the sources below it; it is held back until then.
+    None: it is shown as it grows.
+    """
 
 
 NO_REPORT: Final = Report()

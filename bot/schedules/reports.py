@@ -15,6 +15,7 @@ from agent import texts
 from agent.incoming import Incoming, Quoted
 from agent.schedules.port import Schedules
 from bot.chat.kinds import Report
+from bot.chat.texts import replies
 
 LAST: Final = "what you answered the last time, and was posted"
 
@@ -36,8 +37,9 @@ class ReportRule:
     reads_last: bool = False
     """The model reads the last answer, too."""
     posts: Callable[[str, str], bool] | None = None
-    """Returns whether an answer is posted, given it and the last one, "" for none; it is not shown before that is
-    known. None: always, except for an answer that there is nothing to report.
+    """Returns whether an answer is posted, given it and the last one that was, "" for none. Both are what the model
+    wrote, without the sources that are listed below. The answer is not shown before that is known. None: always, except
+    for an answer that there is nothing to report.
     """
 
 
@@ -97,4 +99,5 @@ class ScheduleReporter:
         posts, is_read = rule.posts, rule.reads_last or rule.posts is not None
         last = await self.schedules.last_answer(question.schedule) if is_read and question.schedule is not None else ""
         quoted = (Quoted(LAST, "", last, by_bot=True),) if last and rule.reads_last else ()
-        return Report(rule.instruction, quoted, posts=None if posts is None else lambda answer: posts(answer, last))
+        before = replies.without_sources(last)
+        return Report(rule.instruction, quoted, posts=None if posts is None else lambda answer: posts(answer, before))

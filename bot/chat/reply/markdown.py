@@ -16,6 +16,7 @@ Where dialects of Markdown differ, we follow what models write and chat platform
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 import regex
 
@@ -279,6 +280,31 @@ def close_markdown(text: str) -> ClosedMarkdown:
     if closed.kept <= tail.block and closed.kept < len(text):
         return close_markdown(text[: closed.kept])  # the text held back had ended a fence
     return closed
+
+
+CUT_ROOM: Final = 16  # For what closes open markup: a fence in a list or a quote is closed by about ten characters
+
+
+def cut_markdown(text: str, max_chars: int) -> str:
+    """Return the text, cut off to at most `max_chars`, at least 20, with "…" and what closes its open markup.
+
+    It may be applied while the text grows: nothing that was returned of a shorter text is taken back. Therefore a text
+    is already cut if it has not CUT_ROOM characters less than `max_chars`.
+    """
+    kept = max_chars - CUT_ROOM - 2
+    if len(text) <= kept:
+        return text
+    body = text[:kept]
+    last_line = body.rpartition("\n")[2]
+    # Behind the marker of a fence, "…" would be a part of that line.
+    shown = f"{body}\n…" if "```" in last_line or "~~~" in last_line else f"{body}…"
+    closed = close_markdown(f"{shown}\n")
+    # Where a part is held back, such as a broken link, that part stays here, and only emphasis before it is closed.
+    is_whole = closed.kept >= len(shown)
+    if not closed.added or not (is_whole or {*closed.added} <= {*"*_~"}):
+        return shown
+    cut = f"{shown}\n"[: max(closed.kept, len(shown))] + closed.added
+    return cut if len(cut) <= max_chars else shown
 
 
 def _tail(text: str) -> _OpenTail:

@@ -1,6 +1,8 @@
 """What people read while they are answered: notices, refusals, failures, threads, models. Pure."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from agent.admission_terms import Authority, Whose
 from agent.citations import Cited
@@ -171,6 +173,16 @@ def sources_text(cited: Cited) -> str:
     return "\n".join([head, *map(_source, cited.sources)]) if cited.sources else ""
 
 
+def without_sources(answer: str) -> str:
+    """Return an answer without what `sources_text` has put below it."""
+    for head in (SOURCES, SOURCES_READ):
+        text, found, listed = answer.rpartition(f"{head}\n")
+        if found and (not text or text.endswith("\n")) and all(_SOURCE.match(line) for line in listed.splitlines()):
+            return text.rstrip("\n")
+    return answer
+
+
+_SOURCE: Final = re.compile(r"- \[\d{1,9}\] ")
 SOURCE_TITLE_CHARS = 120  # One line on a usual screen, two on a phone
 
 

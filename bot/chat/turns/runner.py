@@ -365,7 +365,9 @@ def _is_reported(closing: Closing, report: Report) -> bool:
     """Whether a reply that may be silent is shown. A failure is."""
     if says_nothing(closing):
         return False
-    return report.posts is None or closing.outcome is not Outcome.ANSWERED or report.posts(closing.reply)
+    if report.posts is None or closing.outcome is not Outcome.ANSWERED:
+        return True
+    return report.posts(reply_texts.without_sources(closing.reply))
 
 
 def says_nothing(closing: Closing) -> bool:

@@ -12,6 +12,7 @@ from agent.memory.audience import Place, TeamAudience
 from agent.ports.tools import Asker
 from bot.channels import rules
 from bot.channels import texts as channels_texts
+from bot.channels.rule import ChannelRule, switch_value
 from bot.channels.service import (
     ChangePlace,
     PlaceService,
@@ -20,9 +21,10 @@ from bot.channels.service import (
     UndoChange,
     is_place_request,
     read_place_request,
+    read_value,
 )
 from bot.chat.access.acl import AccessRules, parse_entries, parse_model_access
-from bot.chat.access.place_rules import place_owner
+from bot.chat.access.place_rules import OFF, place_owner
 from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
 from bot.memory.pauses import LearningPauses
@@ -74,6 +76,27 @@ PUBLIC = Place(TeamAudience("slack:T1"))
 def test_what_is_asked_is_read_from_its_words(words: str, request_: object) -> None:
     read = read_place_request(words)
     assert read == request_ if request_ is not None else isinstance(read, UnclearPlace)
+
+
+@pytest.mark.parametrize("rule", rules.CHANNEL_RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("words", ["off", "Off."])
+def test_off_ends_what_was_chosen_unless_the_rule_gives_it_a_meaning(rule: ChannelRule, words: str) -> None:
+    meant = OFF if rule.read is switch_value else ""
+    assert read_place_request(f"{rule.name} {words}") == ChangePlace(rule, meant)
+
+
+def test_off_is_read_for_a_rule_that_does_not_know_the_word() -> None:
+    def read(words: str) -> str | None:
+        if not words.isdecimal():
+            raise Refused("A number, please.")
+        return words
+
+    rule = ChannelRule(name="size", title="Size", usual="any", usage="`size`", read=read)
+    assert [read_value(rule, words) for words in ("5", "off", "big")] == [
+        ChangePlace(rule, "5"),
+        ChangePlace(rule, ""),
+        UnclearPlace("A number, please."),
+    ]
 
 
 def test_talk_about_a_channel_orders_nothing() -> None:

@@ -1,10 +1,19 @@
 """The rule of a scheduled question decides whether its answer is posted, with the last one at hand."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import pytest
+
 from agent.errors import ProviderRefused
+from agent.messages import JsonObject, Reference
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.schedules.definitions import ScheduleKind
 from bot.chat.reply.surface import ReplyEnd
 from bot.schedules.reports import LAST, ReportRule, rule_asked, rule_named
 from tests.bot.schedules.test_scheduler import HOUR, World
+from tests.fakes.long_work import call
 
 DAY = 24 * HOUR
 LONGER = ReportRule(
@@ -36,6 +45,39 @@ async def test_an_answer_is_posted_if_its_rule_says_so_of_it_and_the_last_that_w
     assert [LAST in one for one in asked] == [False, True, True, True]
     assert "Three." in asked[3].partition(LAST)[2]
     assert all("(Say more.)" in one for one in asked)
+
+
+@dataclass(frozen=True, slots=True)
+class PageTool:
+    """Reads a page, whose title is another one each day."""
+
+    days: Iterator[int] = field(default_factory=count)
+    name: str = "page"
+    description: str = "Read the page."
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 5.0
+    schema: JsonObject = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:  # noqa: ARG002 -- it has no arguments
+        number = context.numbers.number("http://a.example")
+        assert number is not None
+        return ToolOutput("It is up.", references=(Reference(number, "http://a.example", f"Day {next(self.days)}"),))
+
+
+@pytest.mark.parametrize("head", ["**Sources**", "**Read for this answer**"])
+async def test_a_rule_compares_what_was_written_without_the_sources_below(head: str) -> None:
+    compared = set[tuple[str, str]]()
+
+    def posts(answer: str, last: str) -> bool:
+        compared.add((answer, last))
+        return True
+
+    answer = "It is up [1]." if head == "**Sources**" else "It is up."
+    world = World([call("page"), answer] * 2, rules=[replace(LONGER, posts=posts)], tools=[PageTool()])
+    first, second = await days(world, 2, "longer")
+    assert f"{head}\n- [1] [Day 0]" in first
+    assert f"{head}\n- [1] [Day 1]" in second
+    assert compared == {(answer, ""), (answer, answer)}
 
 
 async def test_a_failure_is_posted_whatever_the_rule_says_and_is_no_last_answer() -> None:

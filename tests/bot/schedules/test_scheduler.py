@@ -15,6 +15,7 @@ from agent.errors import CogencyError
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
 from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.ports.tools import Tool
 from agent.progress import Progress, RoundStep
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.schedules.definitions import (
@@ -107,12 +108,13 @@ class World:
     closed: str | None = None
     looks: list[str] = field(default_factory=list[str])
     rules: Sequence[ReportRule] = REPORT_RULES
+    tools: Sequence[Tool] = ()
 
     def __post_init__(self) -> None:
         self.place, self.model = Place(self.clock), ScriptedProvider(self.script)
         kinds = schedule_kinds(ScheduleReporter(self.store.schedules, self.rules))
         runner = replace(
-            runner_on(self.store, self.model, self.clock, RecallTool(self.store.memories)),
+            runner_on(self.store, self.model, self.clock, RecallTool(self.store.memories), *self.tools),
             features=[Feature(name="schedules", kinds=kinds)],
         )
         self.turns = TurnWorker(

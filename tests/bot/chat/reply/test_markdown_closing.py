@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.chat.reply.markdown import HELD_CHARS, close_markdown
+from bot.chat.reply.markdown import HELD_CHARS, close_markdown, cut_markdown
 from tests.examples import examples
 from tests.fakes.answers import answer_of, answers, scribbles
 from tests.fakes.reader import fences_are_balanced
@@ -165,3 +165,29 @@ def test_no_text_at_all_is_shown_with_an_open_fence(text: str) -> None:
 def test_a_bracket_that_never_becomes_a_link_is_shown_in_the_end() -> None:
     text = "[" + "word " * 300
     assert healed(text).startswith("[word")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It is blue.", "It is blue."),
+        ("x" * 22, "x" * 22),
+        ("x" * 23, "x" * 22 + "…"),
+        ("It is **very blue and green**", "It is **very blue and …**"),
+        ("It is `very blue and green`", "It is `very blue and g…`"),
+        ("```py\nx = 1\ny = 22222222\n```", "```py\nx = 1\ny = 222222…\n```"),
+        ("It is very blue:\n```py\nx = 1\n```", "It is very blue:\n```py\n…\n```"),
+        ("```\nx = 1\ny = 2222\n```\nIt is", "```\nx = 1\ny = 2222\n```\n…"),
+        ("It is [at the harbour](http://a.example)", "It is [at the harbour]…"),
+    ],
+)
+def test_a_text_is_cut_with_its_open_markup_closed(text: str, shown: str) -> None:
+    assert cut_markdown(text, 40) == shown
+
+
+@given(answers, st.integers(40, 600))
+@settings(max_examples=examples(300))
+def test_a_cut_text_keeps_its_limit_and_leaves_no_fence_open(text: str, limit: int) -> None:
+    cut = cut_markdown(text, limit)
+    assert len(cut) <= limit
+    assert fences_are_balanced(cut, ANY_LIMIT)
