@@ -33,6 +33,7 @@ from store import model_calls, row_mapping, sharing, summaries, tool_calls, work
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls
+from store.json_lists import ids_in_parameter
 from store.memory import fact_store, learning_marks, participants
 from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
@@ -80,6 +81,10 @@ _ANY_WAITING: Final = sa.select(turn.c.id).where(turn.c.state == WAITING, turn.c
 _SHARED_PLACE: Final = sa.select(message.c.place).where(
     message.c.id == sa.bindparam("question"), sharing.shares(sa.bindparam("shared"), message.c.person)
 )
+_EXISTING: Final = {
+    table: sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(ids_in_parameter("ids")))
+    for table in (message, fact)
+}
 _RELEASE: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
@@ -430,5 +435,4 @@ def _context_exists(connection: sa.Connection, closing: Closing) -> bool:
 def _all_exist(connection: sa.Connection, table: sa.Table, ids: frozenset[int]) -> bool:
     if not ids:
         return True
-    counted = sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(ids))
-    return connection.execute(counted).scalar_one() == len(ids)
+    return connection.execute(_EXISTING[table], {"ids": sorted(ids)}).scalar_one() == len(ids)
