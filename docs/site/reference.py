@@ -413,22 +413,21 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-What a person sees of a message, the bot reads, as far as it has words. This page says what it reads of each part, and what
-it does not. {_MADE}
+The bot reads the text of everything that a person sees in a message. This page lists what it reads of each part, and what not. {_MADE}
 
 ## Where messages are read
 
 - **A question**: the message itself, what it forwards, replies to and links to, and the thread in which a conversation with
   the bot begins.
-- **A thread with the bot**: people's messages as they arrive, with their edits. What other apps wrote there, such as an alert
-  that is resolved, is read again with each question, as it is then.
+- **A thread with the bot**: people's messages as they arrive, with their edits. With each question the bot reads
+  again what other apps wrote there, such as an alert that was resolved.
 - **A channel's history**, when a question needs it; Slack's search; and the message that *Ask about this message* is about.
 
-What a person forwards, and what apps post, are quotes: others' words, never orders to the bot and never facts about the
-sender. (Only an app on your list of allowed bots may ask questions.) In a thread of several people a forwarded message is stored line by line as a quotation, and is forgotten with its
-message. What came with a question is stored only until it is answered.
+Forwarded messages and posts of apps are quotes: never orders to the bot, and never facts about the sender. (Only apps in
+`COGENCY_ALLOWED_BOTS` can ask questions.) In a thread of several people, a forwarded message is stored as a quotation, and forgotten with
+its message. What came with a question is stored only until the bot has answered.
 
-A part that cannot be read is named in one line, so that the answer can say so: "{UNREADABLE}".
+If the bot cannot read a part, one line says so, so that the answer can mention it: "{UNREADABLE}".
 Of one message the bot reads at most {MAX_CHARS:,} characters, of a table {MAX_CELLS:,} cells, and {MAX_DEPTH} levels of parts in parts; a line
 says what was left out.
 """
@@ -444,7 +443,7 @@ _SLACK_READS: Final = """\
 | Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; that there is a picture, not the picture |
 | Emails sent to a channel | subject, sender and text |
 | Files | [their content](files.md) |
-| Previews of links (unfurls) | nothing: Slack makes them for whoever posted the link. The bot follows links to messages that the asker can read |
+| Previews of links (unfurls) | nothing: Slack creates them for the person who posted the link. The bot follows links to messages that the asker can read |
 | Slack's notices ("joined the channel"), deleted messages | nothing |
 """
 
