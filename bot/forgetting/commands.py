@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
-from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
+from bot.chat.commands.declaration import CommandEntry, HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import FieldKind, FormField, Panel, PanelAction, PanelForm
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.answers import ForgetAnswer, ForgetProgress, ForgetQuestions
@@ -148,6 +148,13 @@ FORGET_COMMAND = declaration.Command(
     suggests={"what": _forget_words},
     forms=(SOMETHING_ELSE,),
     stop=STOP,
+    means_thread=True,
+    entry=CommandEntry(
+        id="cogency_forget_thread",
+        label=forgetting_texts.FORGET_THREAD,
+        summary=forgetting_texts.FORGET_THREAD_WHAT,
+        words="thread",
+    ),
     arguments=(
         declaration.Argument("what", "thread, everything, 2 hours, since Monday, or about and a word"),
         declaration.Argument("scope", "Which kind of thing that is", choices=SCOPES),

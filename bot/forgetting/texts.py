@@ -10,6 +10,8 @@ from bot.chat.texts.formatting import counted, literal, shortened
 
 FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 FORGET_DECLINED = "Nothing was forgotten."
+FORGET_THREAD = "Forget this thread"
+FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and what came of it."
 EDITED_MEANWHILE = (
     "*You edited your question after I had begun. This answers the earlier words; press Regenerate for the new ones.*"
 )

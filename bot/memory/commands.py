@@ -6,7 +6,7 @@ from typing import Final
 
 from agent.memory.forgetting_plans import PAUSE, PAUSED
 from bot.chat.commands import declaration
-from bot.chat.commands.declaration import HomeContent, HomeSection, HomeVisit
+from bot.chat.commands.declaration import CommandEntry, HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import (
     FieldKind,
     Filled,
@@ -157,6 +157,7 @@ COMMAND = declaration.Command(
     suggests={"words": _words_offered},
     prefills={CORRECT.name: _words_now},
     presses={ReplyAction.UNDO: _press_undo},
+    entry=CommandEntry(id="cogency_memory", label=memory_texts.MEMORY_ENTRY, summary=memory_texts.MEMORY_ENTRY_WHAT),
     home=HomeSection(title=memory_texts.HOME_MEMORY, show=_home, news=_home_news),
     setting=_setting,
     forms=(CORRECT,),

@@ -8,6 +8,8 @@ from bot.chat.texts.formatting import counted
 from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED
 
 # What was remembered
+MEMORY_ENTRY = "What you remember"
+MEMORY_ENTRY_WHAT = "See what the bot remembers about you; nobody else does."
 HOME_MEMORY = "What I remember about you"
 LEARNING_ON = "I may learn from what you write to me."
 LEARNING_OFF = (

@@ -116,10 +116,6 @@ PROMPTS = (
 )
 ASK_ANYWHERE_WHAT = "Ask something from anywhere in Slack."
 ASK_ABOUT_MESSAGE_WHAT = "Ask something about a message; only you see the answer."
-FORGET_THREAD = "Forget this thread"
-FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and what came of it."
-MEMORY_SHORTCUT = "What you remember"
-MEMORY_SHORTCUT_WHAT = "See what the bot remembers about you; nobody else does."
 
 # Menus of a message
 

@@ -272,6 +272,10 @@ class Command(Generic[ServiceT]):
     """The button of its panels that stops a run which takes long; where there are no buttons, Ctrl-C presses it."""
     open_to_all: bool = False
     """Whether people whom the bot does not answer may use it, too, without a limit."""
+    means_thread: bool = False
+    """Whether its words may mean the conversation in which it is used ("this thread")."""
+    entry: "CommandEntry | None" = None
+    """Its entry in a message's menu, where platforms let entries run commands."""
     rolling: bool = False
     """Whether it needs a rolling conversation: platforms whose messages each begin a conversation do not offer it."""
     scope: CommandScope = CommandScope.EVERYWHERE
@@ -320,6 +324,18 @@ class Command(Generic[ServiceT]):
 
 
 AnyCommand: TypeAlias = Command[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandEntry:
+    """An entry in a message's menu that runs a command with these words; "this thread" is the message's. `id` is stored
+    by the platform, so it stays.
+    """
+
+    id: str
+    label: str
+    summary: str
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,10 @@ from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from bot.chat.askers import Requester
 from bot.chat.caches import RecentKeys
-from bot.chat.commands.declaration import AnyCommand, BoundCommand, CommandCall, ShowPanel
+from bot.chat.commands.declaration import AnyCommand, BoundCommand, CommandCall, CommandEntry, ShowPanel
 from bot.chat.host import Host
 from bot.chat.panels import Filled, Panel, PanelAction, PanelFile, PanelForm
 from bot.chat.texts import replies as reply_texts
-from bot.forgetting.commands import FORGET_COMMAND
-from bot.memory import commands as memory
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackRefused, fields, text
@@ -138,7 +136,7 @@ class PersonalCommands:
             await self.admit(body)
         to, words = inbound.of_command(body), text(body, "text")
         words = inbound.budget_ids(words, self.me) if command.mentions else words
-        thread = await self.direct.outside_threads(to.channel) if command.name == "forget" else ()
+        thread = await self.direct.outside_threads(to.channel) if command.means_thread else ()
         await self.run(command, to, words, thread)
 
     async def run(
@@ -263,14 +261,15 @@ class PersonalCommands:
         lookups = self.people, self.places, self.membership, self.direct
         return SlackCaller(self.me, self.api, *lookups, to, frozenset(thread))
 
-    async def memory_shortcut(self, body: JsonObject) -> None:
-        await self.run(memory.COMMAND, inbound.of_click(body), "")
-
-    async def forget_shortcut(self, body: JsonObject) -> None:
-        to = inbound.of_click(body)
-        message = fields(body, "message")
-        thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
-        await self.run(FORGET_COMMAND, to, "thread", thread)
+    async def run_entry(self, command: AnyCommand, entry: CommandEntry, body: JsonObject) -> None:
+        """Carry out a command that was chosen in the menu of a message."""
+        if not command.open_to_all:
+            await self.admit(body)
+        to, thread = inbound.of_click(body), tuple[str, ...]()
+        if command.means_thread:
+            message = fields(body, "message")
+            thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
+        await self.run(command, to, entry.words, thread)
 
     async def report_failure(self, body: JsonObject, error: CogencyError) -> None:
         """Show an error to the user who sent `body`: a click, a command or a window."""

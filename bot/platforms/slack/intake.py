@@ -298,7 +298,7 @@ class SlackIntake:
         try:
             match order:
                 case CommandMeant(command, words):
-                    thread = await self.personal_commands.direct.thread_of(message) if command.name == "forget" else ()
+                    thread = await self.personal_commands.direct.thread_of(message) if command.means_thread else ()
                     link = inbound.permalink(self.me, message.channel, message.ts, message.thread_ts) or ""
                     await self.personal_commands.run(command, to, words, thread, (message.files, link))
                 case AskPrivately(words):

@@ -18,8 +18,8 @@ from bot.chat.commands.talking import SUMMARISE
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.http_events import EVENTS_PATH, events_path
 from bot.platforms.slack.options import EVERYTHING, SlackFeature, events, optional_scopes, scopes
-from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT, ASK_SHORTCUT, FORGET_SHORTCUT, MEMORY_SHORTCUT
-from bot.platforms.slack.slash_commands import SLASH_COMMANDS
+from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT, ASK_SHORTCUT
+from bot.platforms.slack.slash_commands import ENTRIES, SLASH_COMMANDS
 
 NAME: Final = "Cogency"
 NAME_CHARS: Final = 35  # Slack's limit for an app's name
@@ -31,13 +31,7 @@ SHORTCUTS: Final = (
         ASK_SHORTCUT,
         platforms_texts.ASK_ABOUT_MESSAGE_WHAT,
     ),
-    (
-        platforms_texts.FORGET_THREAD,
-        "message",
-        FORGET_SHORTCUT,
-        platforms_texts.FORGET_THREAD_WHAT,
-    ),
-    (platforms_texts.MEMORY_SHORTCUT, "message", MEMORY_SHORTCUT, platforms_texts.MEMORY_SHORTCUT_WHAT),
+    *((entry.label, "message", entry.id, entry.summary) for entry, _ in ENTRIES),
     (SUMMARISE.thread.label, "message", SUMMARISE.id, SUMMARISE.summary),
 )
 HEADING: Final = """\

@@ -16,8 +16,6 @@ from bot.platforms.slack.api import flag, items, number, text
 from bot.platforms.slack.inbound import ReplyTo, attachment, decode_reply_to
 
 ASK_SHORTCUT = "cogency_ask"
-FORGET_SHORTCUT = "cogency_forget_thread"
-MEMORY_SHORTCUT = "cogency_memory"
 ASK_VIEW = "cogency_ask_view"
 ANYWHERE_SHORTCUT = "cogency_ask_anywhere"
 ANYWHERE_VIEW = "cogency_ask_anywhere_view"

@@ -83,7 +83,7 @@ from bot.platforms.slack.places import Places, SlackMembership
 from bot.platforms.slack.reply_buttons import ACTION
 from bot.platforms.slack.revocation import is_revoked, wait_until_revoked
 from bot.platforms.slack.search_slack import search_tools
-from bot.platforms.slack.slash_commands import COMMANDS, SLASH_COMMANDS
+from bot.platforms.slack.slash_commands import COMMANDS, ENTRIES, SLASH_COMMANDS
 from bot.platforms.slack.sockets import Delivery, Sockets
 from bot.platforms.slack.surface import SlackSurfaces, SurfaceParts, delete_page, undo_kept
 from bot.platforms.slack.surroundings import Threads
@@ -403,8 +403,6 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     shortcuts = {
         question_views.ANYWHERE_SHORTCUT: personal_commands.asking.open_anywhere,
         question_views.ASK_SHORTCUT: personal_commands.asking.open_about,
-        question_views.MEMORY_SHORTCUT: personal_commands.memory_shortcut,
-        question_views.FORGET_SHORTCUT: personal_commands.forget_shortcut,
     }
     for command in SLASH_COMMANDS:
         is_question = command.name == "ask"
@@ -415,10 +413,10 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
         )
         registry.command(f"/{personal_commands.me.prefix}{command.name}")(handle)
     for name, handle in shortcuts.items():
-        is_forgetting = name == question_views.FORGET_SHORTCUT
-        registry.shortcut(name)(
-            _ack_first(personal_commands, handle if is_forgetting else _admitted(personal_commands, handle))
-        )
+        registry.shortcut(name)(_ack_first(personal_commands, _admitted(personal_commands, handle)))
+    for entry, command in ENTRIES:
+        run_entry = partial(personal_commands.run_entry, command, entry)
+        registry.shortcut(entry.id)(_ack_first(personal_commands, run_entry))
     registry.shortcut(SUMMARISE.id)(
         _ack_when_stored(personal_commands, partial(personal_commands.asking.ask_by_entry, SUMMARISE))
     )

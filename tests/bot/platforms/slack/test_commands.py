@@ -12,7 +12,7 @@ from bot.chat.reply.surface import PageContent, PageKey
 from bot.forgetting import texts as forgetting_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.platforms.slack.api import SlackRefused
-from bot.platforms.slack.question_views import ASK_SHORTCUT, FORGET_SHORTCUT, MEMORY_SHORTCUT
+from bot.platforms.slack.question_views import ASK_SHORTCUT
 from store.preferences import SqlPreferences
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -160,7 +160,7 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         elif way == "direct message":
             await slack.say(ANN, DM, "Memory!")
         else:
-            await slack.shortcut(ANN, MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
+            await slack.shortcut(ANN, "cogency_memory", slack.state.write(BOB, GENERAL, "hello"))
         await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     (ephemeral,) = slack.state.ephemerals
@@ -261,7 +261,7 @@ async def test_what_was_said_before_threads_were_conversations_is_the_thread_bes
         elif way == "message":
             await slack.say(ANN, DM, "forget this thread")
         else:
-            await slack.shortcut(ANN, FORGET_SHORTCUT, old)
+            await slack.shortcut(ANN, "cogency_forget_thread", old)
         assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}"}
 
 
@@ -288,7 +288,7 @@ async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: Fa
     host = FakeHost()
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, "hello")
-        await slack.shortcut(ANN, FORGET_SHORTCUT, message)
+        await slack.shortcut(ANN, "cogency_forget_thread", message)
         await slack.until(lambda: slack.state.ephemerals)
         await slack.click(ANN, slack.state.ephemerals[0], "Forget")
         await slack.until(lambda: host.forgotten)

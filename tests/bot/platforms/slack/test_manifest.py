@@ -170,7 +170,7 @@ def test_commands_and_shortcuts_are_those_that_the_code_handles() -> None:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and target.id.endswith("_SHORTCUT")
     }
-    entries = {SUMMARISE.id}
+    entries = {SUMMARISE.id, *(command.entry.id for command in SLASH_COMMANDS if command.entry is not None)}
     assert {shortcut["callback_id"] for shortcut in made["features"]["shortcuts"]} == set(constants.values()) | entries
     assert set(constants) <= handled
 
