@@ -302,6 +302,13 @@ COMPARED: Final = compile_later(
         r"早く|遅く|早[点些]|晚[点些]",
     )
 )
+# Beside a new one it is another thing: "the old bridge", "the new bridge"
+OLD: Final = compile_later(
+    _any_of(
+        r"old|alte[nrms]?|viej[oa]s?|vieux|vieille|vecchi[oa]|velh[oa]s?|oude|стар(?:ый|ая|ое|ые|ого|ой)",
+        "古い|旧|老[的桥楼]",
+    )
+)
 # Words that only carry a sentence: "who makes the coffee is …".
 LIGHT: Final = frozenset(
     {"charge", "responsible", "handled", "zuständig", "verantwortlich", "chargé", "chargée", "encargado", "encargada"}

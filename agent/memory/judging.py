@@ -396,7 +396,8 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         are_two_things=(bool(missing) and not (holder or (clash and changed and _renamed(old_side, new_side, keys))))
         or other_person
         or of_others
-        or places > 1,
+        or places > 1
+        or (not old.has_subject and _leaves_out(old_words, clause)),
         is_narrower=of_less
         or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
@@ -424,6 +425,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         is_one_of_a_kind=is_one_place
         and bool(clash or unique or (old.placed and new.placed) or (old.resides and new.resides)),
         names_another=other_person
+        or (whole.new and _has_any(old_text, (cues.OLD,)))
         or of_others
         or of_another
         or any(_owns(word, old_text) and not _is_in(word, new_words) for word in old_side.subject)
@@ -433,6 +435,24 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
+
+
+def _leaves_out(older: Sequence[Token], newer: Sequence[Token]) -> bool:
+    """Return whether the newer one lacks a word of the older one between two that both have: which thing is meant."""
+    aligned = [(said, instead) for said, instead in _aligned(older, newer)]
+    return any(
+        said
+        and not instead
+        and all(not word.kind and _tells(word) for word in said)
+        and _is_between(said, older, newer)
+        for said, instead in aligned
+    )
+
+
+def _is_between(words: Sequence[Token], older: Sequence[Token], newer: Sequence[Token]) -> bool:
+    start = older.index(words[0])
+    before, after = older[:start], older[start + len(words) :]
+    return bool(before and after) and _is_in(before[-1], newer) and not after[0].kind and _is_in(after[0], newer)
 
 
 def _renamed(older: _Sides, newer: _Sides, keys: Sequence[Token]) -> bool:

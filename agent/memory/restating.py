@@ -18,7 +18,7 @@ from typing import Final
 
 from agent.memory import cues
 from agent.memory.lexicon import NUMBER_WORDS, folded
-from agent.memory.statements import READ_CHARS
+from agent.memory.statements import READ_CHARS, content_tokens
 from agent.patterns import compile_later
 
 
@@ -83,6 +83,18 @@ _TO: Final = (
 _MADE: Final = compile_later(
     rf"^\W{{0,3}}(?:(?:{_WHO})\b\s?)?(?:{_HAVE}\s){{0,2}}(?:{_CHANGED})\s{_OBJECT}"
     rf"(?:\s(?:from|von|de|desde|da|с|со)\s[^.,;]{{1,40}}?)?(?:\s(?:back|forward|up|down|over|out))?\s{_TO}\s(?P<value>.)"
+)
+# Whatever the verb is: if the older sentence is about what is acted on, and it ends up at a value, it was changed.
+_ACTED: Final = compile_later(
+    rf"^\W{{0,3}}(?:(?:{_WHO})\b\s?|(?P<agent>(?:the|la|le|el|il|o|a|l['’])\s?[^\W\d_]{{2,20}}\s))(?:{_HAVE}\s){{0,2}}"
+    rf"[^\W\d_]{{3,20}}\s{_OBJECT}"
+    rf"(?:\s(?:back|forward|up|down|over|out))?\s{_TO}\s(?P<value>.)"
+)
+_DEFINITE: Final = compile_later(rf"(?:{_THE})\s")
+_ACTED_AT_END: Final = compile_later(
+    r"^\W{0,3}(?:wir|sie|man|ich|we|wij|ze|ik) (?:haben?|hat|hebben|heb) (?P<what>[^.,;]{1,60}?)"
+    r" (?P<value>(?:auf|nach|bis|zum?|in|ins|um|ab|naar|tot|op) [^.,;]{1,60}?)"
+    r" (?P<verb>[^\W\d_]{4,24})(?=\W*$)"
 )
 # "We changed our supplier, it is X now."
 _IT_IS: Final = (
@@ -178,7 +190,7 @@ _SINCE_EVENT: Final = compile_later(
     # Before the sentence: "since the refit the museum …", "seit der neuen Saison spiele ich …", "desde la mudanza, …"
     r"|^\W{0,3}(?:since|seit|depuis|desde|dalla?|sinds)(?: [^\W\d_]{1,20}){1,4},"
     r"|^\W{0,3}since (?:the|our|my|his|her|their) [^\W\d_]{1,20}(?= (?:the|our|my|we|i|they|he|she|it)\b)"
-    r"|^\W{0,3}(?:seit|sinds) (?:de[rm]?|het|unser\w{1,2}|mein\w{1,2}|onze|mijn) (?:[^\W\d_]{2,20}en )?"
+    r"|(?<!\w)(?:seit|sinds) (?:de[rm]?|het|unser\w{1,2}|mein\w{1,2}|onze|mijn) (?:[^\W\d_]{2,20}en )?"
     r"[^\W\d_]{2,24}(?= )"
     # Why it is so now: "… now that Ann left"
     r"|\s(?:now that|jetzt,? (?:wo|da)|ahora que|maintenant que|ora che|adesso che|agora que"
@@ -193,8 +205,17 @@ _SINCE_TIME: Final = compile_later(
     r"|geleden))\b)?(?![\w-])(?!\s(?:to|until|till|through|bis|à|au|a|al|até|hasta|tot|по|до)\s),?"
 )
 _SINCE_SIGNS: Final = compile_later(
-    r"(?:从|自)(?:[上这本下今去]个?[月周年季]度?|[今去]年[春夏秋冬]天?|[春夏秋冬]天|周[一二三四五六日]|\d{1,2}月份?|昨天|今天)(?:起|开始)?，?"
+    r"(?:从|自)(?:[上这本下今去]个?[月周年季]度?|[今去]年[春夏秋冬]天?|[春夏秋冬]天|周[一二三四五六日]|[\d一二三四五六七八九十]{1,3}月份?|昨天|今天)(?:起|开始)?，?"
     r"|(?:先月|先週|今月|今週|昨年|去年|今年|来月|来週|[春夏秋冬]|\d{1,2}月|昨日|[月火水木金土日]曜日?)(?:から|より|以降は?)、?"
+)
+# "Now" may stand anywhere; the comparison of two frames needs it nowhere.
+_NOW: Final = compile_later(
+    r"\s(?:now|nowadays|jetzt|nun|inzwischen|mittlerweile|neuerdings|désormais|maintenant|dorénavant|à présent|ahora"
+    r"|actualmente|agora|atualmente|adesso|ormai|attualmente|теперь|nu)(?=\s[^\W_])"
+)
+# A thing is where it lies: "the tent ended up in the cellar"
+_LIES: Final = compile_later(
+    r"\b(?:ended up|wound up|(?:is|are) (?:kept|stored|parked))(?=\s(?:in|at|on|under|behind|beside|next to)\s)"
 )
 _SINCE_PATTERNS: Final = (_SINCE_TIME, _SINCE_EVENT, _SINCE_SIGNS)
 _HAPPENS_APART: Final = compile_later(
@@ -244,12 +265,12 @@ def restate(sentence: str, after: str = "") -> Restated:
     text, renewed = _replace(text, (_NEW_CHINESE, _NEW_JAPANESE), "")
     if (apart := _HAPPENS_APART.search(folded(text))) is not None:
         text = f"{text[: apart.start()]}is{text[slice(*apart.span('value'))]}{text[apart.end() :]}"
-    text, _ = _replace(text, (_HAPPENS,), " is ")
+    text, _ = _replace(text, (_HAPPENS, _LIES), " is ")
     text, _ = _replace(text, (_HYPHEN_IN_CODE,), "")
     text, _ = _replace(text, (_TWELVE,), "12:00")
     text, _ = _replace(text, (_MIDNIGHT,), "0:00")
     text = _half_hours(text)
-    made = _made(text)
+    made = _made(text) or _acted(text, after)
     return Restated(
         " ".join((made or text).split()),
         dated or renewed or (made is not None and not any(pattern.match(folded(text)) for pattern in _CLEFT)),
@@ -266,6 +287,21 @@ def _replace(text: str, patterns: Iterable[re.Pattern[str]], replacement: str) -
         if parts:
             text, found = "".join([*parts, text[position:]]), True
     return text, found
+
+
+def _acted(text: str, after: str) -> str | None:
+    for pattern in (_ACTED_AT_END, _ACTED):
+        match = pattern.match(folded(text))
+        if match is None:
+            continue
+        value = text[slice(*match.span("value"))] if pattern is _ACTED_AT_END else text[match.start("value") :]
+        what = content_tokens(text[slice(*match.span("what"))])
+        known = {token.word for token in content_tokens(after)}
+        is_value = any(token.kind for token in content_tokens(value))
+        is_agent = pattern is _ACTED_AT_END or match["agent"] is None or _DEFINITE.match(match["what"]) is not None
+        if is_value and is_agent and what and all(token.word in known for token in what):
+            return f"{text[slice(*match.span('what'))]} is now {value}"
+    return None
 
 
 def _half_hours(text: str) -> str:
