@@ -20,6 +20,8 @@ CURRENT: Final = "conversation"
 
 @dataclass(frozen=True, slots=True)
 class RollingConversations:
+    """`channel`: the id of its first conversation, which is its own."""
+
     conversations: Conversations
     preferences: Preferences
 
@@ -28,7 +30,9 @@ class RollingConversations:
         return (await self.preferences.all_of(_owner(channel))).get(CURRENT, channel)
 
     async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
-        """Return the conversation of a message written at this time: a new one after `idle`. Raises StoreError."""
+        """Return the conversation of a message written at this time. After a silence of `idle` it is a new one, named
+        after `message` (its id). Raises StoreError.
+        """
         current = await self.current(channel)
         last = await self.conversations.last_said(current)
         if last is None or time - last <= idle:
@@ -36,7 +40,10 @@ class RollingConversations:
         return await self.begin(channel, message)
 
     async def begin(self, channel: str, name: str) -> str:
-        """Begin a new conversation, and return its id. Raises StoreError."""
+        """Begin a new conversation, and return its id. `name`: unique, such as an interaction's id.
+
+        Raises StoreError.
+        """
         conversation = f"{channel}:{name}"
         await self.preferences.set(_owner(channel), CURRENT, conversation)
         return conversation

@@ -4,58 +4,20 @@ Rules. `submit` returns only after the message is stored: acknowledge the platfo
 Every method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.incoming import Incoming
 from agent.memory.audience import Place
+from agent.ports.conversations import Conversations
 from agent.ports.preferences import Preferences
-from agent.stored_messages import LastSeen
 from bot.chat.access.admission import AdmissionControl
 from bot.chat.commands.declaration import BoundCommands
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
+from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import Feedback
 from bot.chat.message_events import MessageEvents
 from bot.chat.ports import RunningTurns, Suggestions
-
-
-class ReceivedConversations(Protocol):
-    """What was received from a platform. Every method raises StoreError."""
-
-    async def participants(self, conversation: str) -> frozenset[str] | None:
-        """Return the ids of the people who wrote in this conversation; None if the bot does not know it."""
-        ...
-
-    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
-        """Return a platform's conversations in which a message was written since then, the latest first."""
-        ...
-
-    async def watermark(self, source: str) -> datetime | None:
-        """Return the time up to which every message of a platform was received; None if none was stored."""
-        ...
-
-    async def set_watermark(self, source: str, time: datetime) -> None:
-        """Store that time."""
-        ...
-
-
-class DirectMessages(Protocol):
-    """Conversations in a channel without threads. `channel`: the id of its first conversation, which is its own."""
-
-    async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
-        """Return the conversation of a message written at this time. After a silence of `idle` it is a new one, named
-        after `message` (its id).
-        """
-        ...
-
-    async def current(self, channel: str) -> str:
-        """Return the current conversation there."""
-        ...
-
-    async def begin(self, channel: str, name: str) -> str:
-        """Start a new conversation there, and return its id. `name`: unique, such as an interaction's id."""
-        ...
 
 
 class Messages(Protocol):
@@ -85,11 +47,11 @@ class Host(Protocol):
     @property
     def platforms(self) -> PlatformConnections: ...
     @property
-    def conversations(self) -> ReceivedConversations: ...
+    def conversations(self) -> Conversations: ...
     @property
     def preferences(self) -> Preferences: ...
     @property
-    def direct_messages(self) -> DirectMessages: ...
+    def direct_messages(self) -> RollingConversations: ...
     @property
     def deduplication(self) -> Deduplicator: ...
     @property

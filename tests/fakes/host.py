@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import InitVar, dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Self
 
@@ -16,7 +16,7 @@ from agent.ports.preferences import Preferences
 from agent.ports.tools import Asker
 from agent.shown_replies import Answered, ReplyVerdict
 from agent.spending import SpendingAccount, Spent
-from agent.stored_messages import LastSeen
+from agent.turn_records import Accepted
 from bot.budgets import commands as budget
 from bot.budgets.commands import USAGE_COMMAND
 from bot.budgets.report import account_text
@@ -30,6 +30,7 @@ from bot.chat.commands import talking
 from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall, by_name
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
+from bot.chat.direct_messages import RollingConversations
 from bot.chat.message_events import MessageEvents, QuestionToAll
 from bot.chat.panels import Filled, Panel
 from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, ModelMenu, Suggestion
@@ -51,11 +52,26 @@ from bot.schedules import commands as remind
 from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
 from bot.tools.answers import ToolsAnswer
+from store.conversations import SqlConversations
+from store.databases.database import Database
 from tests.fakes.clock import FakeClock
 from tests.fakes.hosts import connections_of
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 OPEN = AccessRules(open_to=frozenset(Authority))
+
+
+class WatchedConversations(SqlConversations):
+    """Each change of a watermark after the first sets `noted`."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.noted = asyncio.Event()
+
+    async def set_watermark(self, source: str, time: datetime) -> None:
+        if await self.watermark(source) is not None:
+            self.noted.set()
+        await SqlConversations.set_watermark(self, source, time)
 
 
 @dataclass
@@ -92,15 +108,10 @@ class FakeHost:
     withdrawn: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     models_allowed: tuple[str, ...] = ("usual:model", "other:model")
     chosen: dict[str, str] = field(default_factory=dict[str, str])
-    # The watermark of each platform; each change after the first sets `noted`.
-    heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    noted: asyncio.Event = field(default_factory=asyncio.Event)
     replies: list[Answered] = field(default_factory=list[Answered])  # Those that have ended
     verdicts: dict[tuple[int, str], ReplyVerdict] = field(default_factory=dict[tuple[int, str], ReplyVerdict])
     deleted_replies: list[int] = field(default_factory=list[int])
     taken_back: list[int] = field(default_factory=list[int])
-    # The current conversation of a direct message, and the time of its last message.
-    ongoing: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
     suggested: tuple[Suggestion, ...] = ()
     operator_links: OperatorLinks | None = None
     asked_for_models: list[Requester] = field(default_factory=list[Requester])
@@ -112,21 +123,21 @@ class FakeHost:
     operators: InitVar[Collection[str]] = ()
     access: InitVar[AccessRules] = OPEN
     admission: AdmissionControl = field(init=False)
+    conversations: WatchedConversations = field(init=False)
     preferences: Preferences = field(init=False)
+    direct_messages: RollingConversations = field(init=False)
     platforms: PlatformConnections = field(init=False)
 
     def __post_init__(self, operators: Collection[str], access: AccessRules) -> None:
         self.restrict(replace(access, operators=frozenset(operators)))
+        self.conversations = WatchedConversations(self.store.database)
         self.preferences = self.store.preferences
+        self.direct_messages = RollingConversations(self.conversations, self.preferences)
         self.platforms = connections_of(self.store, FakeClock())
 
     def restrict(self, access: AccessRules) -> None:
         """Answer only those whom these rules let in."""
         self.admission = AdmissionControl(AdmissionRules(access), NO_CHANNEL_RULES, NO_BUDGETS, FakeClock())
-
-    @property
-    def conversations(self) -> Self:
-        return self
 
     @property
     def turns(self) -> Self:
@@ -158,10 +169,6 @@ class FakeHost:
         return ScheduleService(self.store.schedules, self.store.preferences, FakeClock(), self.admission.operates)
 
     @property
-    def direct_messages(self) -> Self:
-        return self
-
-    @property
     def deduplication(self) -> Deduplicator:
         return Deduplicator(self.store.preferences)
 
@@ -170,30 +177,12 @@ class FakeHost:
         return self
 
     async def submit(self, incoming: Incoming) -> bool:
-        return self._keep(incoming, self.taken)
+        self.fail()
+        return self._keep(incoming, await self.store.ledger.accept(incoming), self.taken)
 
     async def record_context_message(self, incoming: Incoming) -> None:
-        self._keep(incoming, self.overheard)
-
-    async def participants(self, conversation: str) -> frozenset[str] | None:
-        people = {message.person.id for message in self.taken + self.overheard if message.conversation == conversation}
-        return frozenset(people) or None
-
-    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
-        stored = [
-            message for message in self.taken + self.overheard if message.source == source and message.time >= since
-        ]
-        latest = sorted(stored, key=lambda message: message.time)
-        found = {one.conversation: LastSeen(one.conversation, one.channel, one.message_id, one.time) for one in latest}
-        return sorted(found.values(), key=lambda one: one.time, reverse=True)[:limit]
-
-    async def watermark(self, source: str) -> datetime | None:
-        return self.heard.get(source)
-
-    async def set_watermark(self, source: str, time: datetime) -> None:
-        if source in self.heard:
-            self.noted.set()
-        self.heard[source] = time
+        self.fail()
+        self._keep(incoming, await self.store.ledger.record_context_message(incoming), self.overheard)
 
     @property
     def commands(self) -> BoundCommands:
@@ -350,20 +339,6 @@ class FakeHost:
         self.deleted_replies.append(turn)
         return True
 
-    async def conversation_of(self, channel: str, message: str, time: datetime, idle: timedelta) -> str:
-        current, last = self.ongoing.get(channel, (channel, None))
-        if last is not None and time - last > idle:
-            current = f"{channel}:{message}"
-        self.ongoing[channel] = (current, time)
-        return current
-
-    async def current(self, channel: str) -> str:
-        return self.ongoing.get(channel, (channel, None))[0]
-
-    async def begin(self, channel: str, name: str) -> str:
-        self.ongoing[channel] = (f"{channel}:{name}", None)
-        return self.ongoing[channel][0]
-
     async def suggest(self, viewer: Asker, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one answer for all
         return self.suggested[:limit]
 
@@ -372,12 +347,10 @@ class FakeHost:
             return Panel("All is well.")
         return await operator.show(OperatorService(self.operator_links, self.admission.operates), call)
 
-    def _keep(self, incoming: Incoming, target: list[Incoming]) -> bool:
-        self.fail()
-        new = not any(_same(incoming, other) for other in self.taken + self.overheard)
-        (target if new else self.again).append(incoming)
+    def _keep(self, incoming: Incoming, accepted: Accepted, target: list[Incoming]) -> bool:
+        (self.again if accepted.duplicate else target).append(incoming)
         self.arrived.set()
-        return new
+        return not accepted.duplicate
 
     def holds(self, message_id: str) -> bool:
         """Return whether it may store this message: of repeated and private questions, only those that it accepted."""
@@ -389,14 +362,6 @@ class FakeHost:
         failure, self.fail_next = self.fail_next, None
         if failure is not None:
             raise failure
-
-
-def _same(one: Incoming, other: Incoming) -> bool:
-    """Return whether both are one message: the two keys of the ledger."""
-    return (one.source, one.event_id) == (other.source, other.event_id) or (one.channel, one.message_id) == (
-        other.channel,
-        other.message_id,
-    )
 
 
 @dataclass(frozen=True)

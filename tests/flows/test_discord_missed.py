@@ -39,7 +39,7 @@ async def away(host: FakeHost) -> AsyncGenerator[FakeDiscord, None]:
             await taken(host, 2)
             fake.world.start_thread(GENERAL, asked["id"], "the boat")
             await all_heard(host)
-        host.noted.clear()
+        host.conversations.noted.clear()
         yield fake
 
 
@@ -53,7 +53,7 @@ async def taken(host: FakeHost, count: int) -> None:
 async def all_heard(host: FakeHost) -> None:
     """Until the time is kept anew: everything that was missed has been looked at."""
     async with asyncio.timeout(PATIENCE_S):
-        await host.noted.wait()
+        await host.conversations.noted.wait()
 
 
 def texts(host: FakeHost) -> list[str]:
@@ -225,7 +225,7 @@ async def test_of_too_many_missed_messages_the_newest_are_taken_in() -> None:
 async def test_what_is_too_old_is_not_answered_out_of_the_blue() -> None:
     host = FakeHost()
     async with running_discord(clock := FastClock(speed=1.0)) as fake:
-        host.heard[SOURCE] = clock.now() - timedelta(days=9)
+        await host.conversations.set_watermark(SOURCE, clock.now() - timedelta(days=9))
         old = fake.world.message(GENERAL, ANN, f"{ASK}last week?")
         old["id"] = str(int(old["id"]) - (int(timedelta(days=2).total_seconds() * 1000) << 22))
         fake.world.message(GENERAL, ANN, f"{ASK}today?")
@@ -357,7 +357,7 @@ async def test_a_connection_that_was_lost_for_good_is_caught_up_alone() -> None:
             fake.world.message("60", ANN, f"{ASK}are you there?")
             fake.world.message(GENERAL, ANN, f"{ASK}never told")
             await taken(host, 1)
-            host.noted.clear()
+            host.conversations.noted.clear()
             await all_heard(host)
             read = {call.path for call in fake.calls if call.method == "GET" and call.path.endswith("/messages")}
     assert [each.text for each in host.taken] == ["are you there?"]
@@ -375,14 +375,14 @@ async def test_nothing_counts_as_heard_while_one_connection_is_lost() -> None:
             fake.refuse_sockets = True
             fake.drop(second)
             await fake.until(lambda: fake.refused)
-            heard = host.heard[SOURCE]
+            heard = await host.conversations.watermark(SOURCE)
             await fake.say(ANN, f"{ASK}hello harbour")
             await taken(host, 1)
-            host.noted.clear()
+            host.conversations.noted.clear()
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(1.0):  # more than the half minute after which the time would be kept
-                    await host.noted.wait()
-            assert host.heard[SOURCE] == heard
+                    await host.conversations.noted.wait()
+            assert await host.conversations.watermark(SOURCE) == heard
 
 
 async def test_without_the_message_content_intent_mentions_and_direct_messages_are_taken_in() -> None:

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from bot.chat.watermark import KEEP_S, Bounds, Watermark
 from tests.fakes.clock import NOON, FakeClock
-from tests.fakes.host import FakeHost
+from tests.fakes.host import FakeHost, WatchedConversations
 
 BOUNDS = Bounds()
 
@@ -51,10 +51,10 @@ async def test_the_time_stands_still_without_a_connection_and_until_what_was_mis
     await begun.note()
     begun.connected, begun.behind = True, True
     await begun.note()
-    assert host.heard == {"test": began}
+    assert await host.conversations.watermark("test") == began
     begun.behind = False
     await begun.note()
-    assert host.heard == {"test": clock.now()}
+    assert await host.conversations.watermark("test") == clock.now()
 
 
 async def test_what_the_first_process_missed_by_dying_at_once_the_next_one_looks_for() -> None:
@@ -65,14 +65,15 @@ async def test_what_the_first_process_missed_by_dying_at_once_the_next_one_looks
     assert (await listening(host, clock)).since() == began - BOUNDS.overlap
 
 
-class Broken(FakeHost):
-    async def set_watermark(self, source: str, time: object) -> None:  # noqa: ARG002 -- it fails for any time
+class Broken(WatchedConversations):
+    async def set_watermark(self, source: str, time: datetime) -> None:  # noqa: ARG002 -- it fails for any time
         raise StoreError("The disk is full.")
 
 
 async def test_a_time_that_cannot_be_kept_stops_nothing() -> None:
-    clock = FakeClock()
-    begun = await listening(Broken(), clock)
+    host, clock = FakeHost(), FakeClock()
+    host.conversations = Broken(host.store.database)
+    begun = await listening(host, clock)
     await begun.note()
     await clock.advance(2 * KEEP_S)
     await begun.note()
@@ -98,7 +99,7 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
     assert told == ["away"]
     assert clock.now() == NOON + timedelta(seconds=1 + 2 + 4 + 8 + 16)
     await begun.note()
-    assert host.heard == {"test": clock.now()}
+    assert await host.conversations.watermark("test") == clock.now()
 
 
 async def test_one_failure_is_told_to_nobody() -> None:

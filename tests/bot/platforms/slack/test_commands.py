@@ -15,6 +15,7 @@ from bot.platforms.slack.api import SlackRefused
 from bot.platforms.slack.question_views import ASK_SHORTCUT
 from store.preferences import SqlPreferences
 from tests.fakes.host import FakeHost
+from tests.fakes.incoming import said
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
@@ -253,9 +254,9 @@ async def test_what_was_said_before_threads_were_conversations_is_the_thread_bes
 ) -> None:
     host = FakeHost()
     old = slack.state.write(ANN, DM, "which colour has the boat?")
+    stored = said(old.text, person=PERSON, conversation=f"{TEAM}:{DM}")
+    await host.submit(replace(stored, source=TEAM, channel=DM, message_id=old.ts, time=slack.clock.now()))
     async with serving(slack, host):
-        await slack.acked(await slack.command(ANN, DM, "/ask", "and its sails?"))
-        host.taken[0] = replace(host.taken[0], conversation=f"{TEAM}:{DM}", message_id=old.ts)
         if way == "command":
             await slack.command(ANN, DM, "/forget", "thread")
         elif way == "message":

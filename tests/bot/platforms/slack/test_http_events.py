@@ -195,8 +195,8 @@ async def test_there_is_nothing_to_get_but_health(slack: FakeSlack, path: str, s
 
 
 async def test_two_processes_behind_a_balancer_take_turns_and_know_the_same(slack: FakeSlack) -> None:
-    one, two = FakeHost(), FakeHost()
-    two.taken, two.overheard = one.taken, one.overheard
+    one = FakeHost()
+    two = FakeHost(store=one.store, taken=one.taken, overheard=one.overheard)
     async with serving(slack, one), serving(slack, two):
         for number in range(4):
             await slack.say("U0ANN", "D0ANN", f"{number}?")

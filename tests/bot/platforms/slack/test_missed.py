@@ -36,14 +36,14 @@ async def talked(slack: FakeSlack, host: FakeHost) -> FakeMessage:
         await slack.say(ANN, DM, "good morning")
         await slack.settled()
         await all_heard(host)
-    host.noted.clear()
+    host.conversations.noted.clear()
     return asked
 
 
 async def all_heard(host: FakeHost) -> None:
     """Wait until the watermark moves: the bot has caught up."""
     async with asyncio.timeout(PATIENCE_S):
-        await host.noted.wait()
+        await host.conversations.noted.wait()
 
 
 @asynccontextmanager
@@ -226,7 +226,7 @@ async def test_many_threads_of_direct_messages_do_not_hide_a_new_question_there(
             await slack.say(ANN, DM, f"question {number}")
         await slack.settled()
         await all_heard(host)
-    host.noted.clear()
+    host.conversations.noted.clear()
     slack.state.write(ANN, DM, "and what is this?")
     async with serving(slack, host):
         await slack.until(lambda: host.taken[-1].text == "and what is this?")

@@ -106,8 +106,8 @@ async def test_a_message_in_a_shared_channel_is_kept_to_that_channel(slack: Fake
 
 
 async def test_a_redelivered_event_is_taken_once_over_two_sockets_and_after_a_restart(slack: FakeSlack) -> None:
-    host, other = FakeHost(), FakeHost()
-    other.taken = host.taken
+    host = FakeHost()
+    other = FakeHost(store=host.store, taken=host.taken)
     async with serving(slack, host), serving(slack, other):
         message = slack.state.write(ANN, DM, "hello")
         (event,) = slack.events_of(message)
