@@ -38,6 +38,7 @@ class Subcommand(StrEnum):
     RUN = "run"
     INIT = "init"
     SETTINGS = "settings"
+    COMPLETION = "completion"
     MIGRATE = "migrate"
     BACKUP = "backup"
     RESTORE = "restore"
@@ -84,6 +85,8 @@ def parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_budget(commands)
     _add_operator(commands)
+    completion = commands.add(Subcommand.COMPLETION, "print a shell's completion script", setup_texts.COMPLETION_SAYS)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="your shell")
     _add_people(_Commands(commands.group("person", "see, export or erase what is kept of one person")), "person")
     _add_people(_Commands(commands.group("place", "the same for a channel, a server or a workspace")), "place")
     _add_plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))

@@ -37,7 +37,7 @@ from bot.settings.example import example_file
 from bot.settings.files import SettingsFile, find_settings_file, settings_home
 from bot.settings.installation import typed_command
 from bot.setup import texts as setup_texts
-from bot.setup.arguments import Subcommand
+from bot.setup.arguments import Subcommand, parser
 from bot.setup.progress import progress, waiting
 from bot.setup.shared_modules import shared_modules
 
@@ -54,6 +54,9 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
     try:
         if command is Subcommand.SETTINGS:  # before they are read: the list helps where one of them is wrong
             write_out(sys.stdout, example_file(all_settings()))
+            return Exit.OK
+        if command is Subcommand.COMPLETION:
+            write_out(sys.stdout, _completion(str(options["shell"])))
             return Exit.OK
         config = cast("Path | None", options["config"])
         file = find_settings_file(config, Path(".env"), settings_home(), setting_names())
@@ -82,6 +85,13 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe
         return Exit.OK
+
+
+def _completion(shell: str) -> str:
+    """Return the script with which a shell completes commands and options."""
+    import shtab  # noqa: PLC0415 -- only this command needs it
+
+    return f"{shtab.complete(parser(), shell)}\n"
 
 
 async def _with_frozen_imports(work: Coroutine[object, None, Exit]) -> Exit:
@@ -630,5 +640,5 @@ TAKES_FILE = frozenset({Subcommand.INIT, Subcommand.DOCTOR, Subcommand.RUN})
 # Those whose result depends on the settings; a person at a terminal sees from which file they come. `run` logs it.
 SAYS_FILE = frozenset(Subcommand) - {
     *(Subcommand.CHAT, Subcommand.PLAY, Subcommand.RUN, Subcommand.INIT),
-    *(Subcommand.SETTINGS, Subcommand.MANIFEST, Subcommand.INVITE),
+    *(Subcommand.SETTINGS, Subcommand.COMPLETION, Subcommand.MANIFEST, Subcommand.INVITE),
 }

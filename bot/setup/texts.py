@@ -47,6 +47,10 @@ SETTINGS_FROM = (
     "Settings come from the environment, and from one file: the one that --config names, else .env in the current "
     "folder, else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists them all."
 )
+COMPLETION_SAYS = (
+    'For bash, put eval "$(cogency completion bash)" into ~/.bashrc. For zsh, write it to a file _cogency in a folder '
+    "of $fpath. For fish, write it to ~/.config/fish/completions/cogency.fish."
+)
 CONFIG_SAYS = "the file with settings, in place of .env"
 SETTINGS_READ = "Settings: {file}"
 ASK_WITHOUT_MODEL = (

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -484,6 +485,21 @@ def test_a_start_and_the_doctor_say_which_name_in_the_file_is_nearly_a_setting(t
     ran = cogency(tmp_path, "chat")
     assert ran.stderr.splitlines()[0] == f"cogency: {told}: did you mean OPENAI_API_KEY?"
     assert f"warning  Settings: {told}. Did you mean OPENAI_API_KEY?" in cogency(tmp_path, "doctor").stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_a_script_that_completes_every_command(shell: str, tmp_path: Path) -> None:
+    ran = cogency(tmp_path, "completion", shell, COGENCY_BACKLOG="many")  # a wrong setting is no reason to fail
+    assert (ran.returncode, ran.stderr) == (Exit.OK, "")
+    assert {"backup", "doctor", "plugins", "manifest", "--config"} <= {*re.findall(r"[\w-]+", ran.stdout)}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="this machine has no bash")
+def test_bash_completes_a_command_of_which_the_first_letters_are_written(tmp_path: Path) -> None:
+    script = cogency(tmp_path, "completion", "bash").stdout
+    asked = f"{script}\nCOMP_WORDS=(cogency bac); COMP_CWORD=1; _shtab_cogency; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run([shutil.which("bash") or "", "-c", asked], capture_output=True, text=True, check=True)  # noqa: S603 -- ours
+    assert done.stdout == "backup\n"
 
 
 def test_without_a_command_it_chats(tmp_path: Path) -> None:
