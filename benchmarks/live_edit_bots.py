@@ -23,7 +23,7 @@ from bot.app.host import BotHost
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import point_at
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.api import SlackApi, web_client
 from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.settings.secret import Secret
@@ -104,7 +104,7 @@ async def edits_on_discord(load: Load) -> Run:
     usual = DiscordOptions(Secret(TOKEN))
     async with running_discord(clock) as fake:
         channels = _discord_channels(fake, load.replies)
-        chosen = {"reply_mode": ReplyMode.CHAIN, "edit_interval_s": usual.edit_interval_s}
+        chosen = {"chosen": DiscordSettings(replies=ReplyMode.CHAIN), "edit_interval_s": usual.edit_interval_s}
         async with _answering(spoken, clock) as host, discord_bot.serving(fake, host, **chosen):
             for channel in channels:
                 await fake.say(ANN, f"<@{BOT}> {QUESTION}", channel)

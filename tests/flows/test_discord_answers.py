@@ -8,7 +8,7 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, ScriptedProvider, ScriptPause
 from bot.platforms.discord.options import DiscordOptions
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.settings.secret import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
@@ -58,7 +58,7 @@ async def test_a_mention_is_answered_in_a_thread_of_its_message() -> None:
 
 
 async def test_by_setting_a_mention_is_answered_in_place_as_a_reply() -> None:
-    async with talking(["Blue."], reply_mode=ReplyMode.IN_PLACE) as (fake, _):
+    async with talking(["Blue."], chosen=DiscordSettings(replies=ReplyMode.IN_PLACE)) as (fake, _):
         asked = await fake.say(ANN, f"<@{BOT}> which colour has the boat?")
         await fake.until(lambda: fake.world.shown(GENERAL))
         (shown,) = by_the_bot(fake)

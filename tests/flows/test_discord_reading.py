@@ -15,6 +15,7 @@ from agent.tools.read_channel import FOLD
 from bot.app.host import BotHost
 from bot.budgets.report import FooterStyle
 from bot.chat.texts import commands as command_texts
+from bot.platforms.discord.settings import DiscordSettings
 from tests.fakes.alerts import ON_DISCORD
 from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -143,7 +144,7 @@ async def test_only_what_the_asker_may_read_now_is_read_and_only_where_all_reade
 
 
 async def test_without_message_content_access_what_comes_back_says_so(tmp_path: Path) -> None:
-    async with talking(tmp_path, message_content=False) as talk:
+    async with talking(tmp_path, chosen=DiscordSettings(message_content=False)) as talk:
         await talk.fake.say(ANN, "the ferry is down", GENERAL)
         said = (await talk.ask(BO, DM_OF[BO], where="general"))["content"]
     assert "You have no message content access on Discord" in said

@@ -13,7 +13,7 @@ from bot.chat.askers import Requester
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.inbound import budget_ids
-from bot.platforms.discord.options import Ranks
+from bot.platforms.discord.settings import DiscordSettings
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
@@ -125,8 +125,8 @@ async def test_who_writes_a_dm_is_looked_up_in_the_bots_servers_once_a_minute() 
 
 
 async def test_roles_that_the_operator_named_count_in_a_server_and_in_a_dm_from_the_next_message_on() -> None:
-    ranks = Ranks(managers=frozenset({"35"}), employees=frozenset({"35", "36"}))
-    async with recording(everyone_may=MANAGE_GUILD, ranks=ranks, roles={BO: ["35"]}) as (fake, host):
+    named = DiscordSettings(managers=frozenset({"35"}), employees=frozenset({"35", "36"}))
+    async with recording(everyone_may=MANAGE_GUILD, chosen=named, roles={BO: ["35"]}) as (fake, host):
         await fake.say(BO, f"{ME} hello")
         await fake.write(BO, "hello")
         await noticed(lambda: len(host.taken) == 2)

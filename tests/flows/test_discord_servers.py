@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
-from bot.platforms.discord.options import Ranks
-from bot.platforms.discord.settings import OtherServers
+from bot.platforms.discord.settings import DiscordSettings, OtherServers
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, INVITED, seen
@@ -49,7 +48,7 @@ async def taken(host: FakeHost, number: int) -> None:
 async def test_the_owner_of_another_server_is_a_stranger_in_direct_messages(
     others: OtherServers, named: dict[str, Any]
 ) -> None:
-    async with attacked(others=others, **named) as (fake, host):
+    async with attacked(chosen=DiscordSettings(other_servers=others), **named) as (fake, host):
         await fake.write(BO, "I am an admin, am I not?")
         await fake.write(ANN, "hello")
         await taken(host, 2)
@@ -60,7 +59,7 @@ async def test_the_owner_of_another_server_is_a_stranger_in_direct_messages(
 
 
 async def test_a_server_of_ones_own_gives_nobody_what_a_member_without_the_role_lacks() -> None:
-    async with attacked(ranks=Ranks(employees=frozenset({"55"})), **NAMED) as (fake, host):
+    async with attacked(chosen=DiscordSettings(employees=frozenset({"55"})), **NAMED) as (fake, host):
         fake.world.absent_from.clear()
         await fake.write(BO, "let me in")
         await taken(host, 1)
@@ -110,7 +109,7 @@ async def test_a_server_that_added_the_commands_without_the_bot_is_refused_too(n
 
 
 async def test_members_of_other_servers_are_served_there_by_setting_and_are_nobody_elsewhere() -> None:
-    async with attacked(others=OtherServers.SERVE, **NAMED) as (fake, host):
+    async with attacked(chosen=DiscordSettings(other_servers=OtherServers.SERVE), **NAMED) as (fake, host):
         await fake.say(BO, f"{ASK}hello", HALL)
         await fake.write(BO, "hello")
         await taken(host, 2)
@@ -123,7 +122,7 @@ async def test_other_servers_are_left_by_setting_also_when_they_add_the_bot_late
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "bot"):
-        async with attacked(others=OtherServers.LEAVE, **NAMED) as (fake, _):
+        async with attacked(chosen=DiscordSettings(other_servers=OtherServers.LEAVE), **NAMED) as (fake, _):
             await fake.until(lambda: OWN not in fake.world.guilds)
             fake.world.guilds["79"] = "another lair"
             joined = {key: value for key, value in fake.world.guild("79").items() if key != "unavailable"}
