@@ -167,9 +167,8 @@ def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
     if at.tzinfo is None:
         return "The time needs its distance from UTC."
     if at <= now:
-        return (
-            f"That time is over: it is {now.astimezone(zone_of(zone or 'UTC')):%A %d %B %Y, %H:%M} {zone or 'UTC'} now."
-        )
+        local = now.astimezone(zone_of(zone or "UTC"))
+        return f"That time has passed: it is {local:%A %d %B %Y, %H:%M} {zone or 'UTC'} now."
     return "That time is too far ahead: take one within five years." if at > now + MAX_AHEAD else ""
 
 

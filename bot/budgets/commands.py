@@ -53,7 +53,7 @@ CHANGE = PanelForm(
             "whose",
             "Whose budget",
             FieldKind.CHOICE,
-            choices={"person": "A person", "channel": "A channel", "everyone": "Everybody together"},
+            choices={"person": "A person", "channel": "A channel", "everyone": "Everyone together"},
         ),
         FormField("person", "The person", FieldKind.PERSON, optional=True),
         FormField("channel", "The channel", FieldKind.CHANNEL, optional=True),

@@ -13,7 +13,7 @@ FORGET_DECLINED = "Nothing was forgotten."
 FORGET_THREAD = "Forget this thread"
 FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and what came of it."
 EDITED_MEANWHILE = (
-    "*You edited your question after I had begun. This answers the earlier words; press Regenerate for the new ones.*"
+    "*You edited your question after I started. This answers the earlier version; press Regenerate for the new one.*"
 )
 # What a person knows by name, in the order of a receipt, in singular and plural.
 _KINDS = {
@@ -27,8 +27,8 @@ _KINDS = {
 }
 # As previews and receipts count those in which something falls.
 THREADS = "conversations"
-HOME_FORGET = "Forget what I told you"
-FORGET_SECTION = "You see what it is, and how much, before anything is erased."
+HOME_FORGET = "Forget what you told me"
+FORGET_SECTION = "You see what will be erased before anything is erased."
 
 
 def amounts(counts: Mapping[str, int]) -> str:
@@ -42,7 +42,7 @@ def amounts(counts: Mapping[str, int]) -> str:
 
 
 # As much as the search for proof shows: what somebody says elsewhere in words of their own is another text.
-FOUND_NOTHING = "A search afterwards finds none of these texts where they stood"
+FOUND_NOTHING = "A search afterwards found none of these texts where they were"
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -52,7 +52,7 @@ def receipt_text(receipt: Receipt) -> str:
     done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
-        done = f"{done} {stays} elsewhere may say the same in other words: not forgotten."
+        done = f"{done} {stays} elsewhere may say the same in other words. I did not forget them."
     if receipt.documents:
         done = f"{done} {_documents_stay(receipt.documents)}."
     if receipt.replies:
@@ -77,43 +77,44 @@ def _them(messages: int) -> str:
 def _proof(receipt: Receipt) -> str:
     if receipt.found_again:
         again = counted(receipt.found_again, "entry", "entries")
-        return f"**A search afterwards still finds {again}.** Please tell my operator."
+        return f"**A search afterwards still found {again}.** Tell my operator."
     if receipt.bytes_gone:
         return f"{FOUND_NOTHING}, and their bytes are gone from the database files."
     if receipt.kept_by_server:
         return (
-            f"{FOUND_NOTHING}. The database server's files and backups are kept by whoever runs it: "
-            "old bytes stay there until its next vacuum, and until the backups run out."
+            f"{FOUND_NOTHING}. Old bytes may remain in the database server's files until its next vacuum, and in "
+            "backups until they expire."
         )
-    return f"{FOUND_NOTHING}; old bytes may stay in the database files until the next clean-up."
+    return f"{FOUND_NOTHING}. Old bytes may remain in the database files until the next cleanup."
 
 
 # How each wish is written, and what it does.
 FORGET_HELP: Mapping[str, str] = {
-    "/forget thread": "forget this thread: what you said in it, and what came of it",
+    "/forget thread": "forget this thread: what you said in it and what came from it",
     "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
-    "/forget about Apollo": "forget what you said, and what I know, about something",
-    "/forget everything": "forget all that you told me",
+    "/forget about Apollo": "forget what you said and what I know about something",
+    "/forget everything": "forget everything that you told me",
 }
 FORGET_WAYS = "`everything`, `2 hours`, `since Monday` or `about` and a word"
-NO_THREAD = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
-FORGET_UNCLEAR = "I did not understand “{said}”: write {ways}."
-ABOUT_TOO_LONG = "Say in at most {limit} characters what it is about."
-ABOUT_WHAT = "Say what it is about, as in `/forget about Apollo`."
+NO_THREAD = "There is no thread here. Write `/forget 2 hours`, `/forget about …` or `/forget everything`."
+FORGET_UNCLEAR = "I could not read “{said}”. Write {ways}."
+ABOUT_TOO_LONG = "Describe the topic in up to {limit} characters."
+ABOUT_WHAT = "Name a topic, as in `/forget about Apollo`."
 ABOUT_TOO_SHORT = (
-    "Name a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean): shorter ones stand in "
+    "Use a word of at least {limit} letters ({limit_cjk} in Chinese, Japanese or Korean). Shorter words appear in "
     "nearly everything."
 )
-OTHERS = "said to others, so not shown here"
-FORGET_CHANGED = "This has changed in the meantime; nothing is erased yet."
-FORGETTING = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
-FORGET_STOPPED = "I have stopped looking; nothing was forgotten."
-NOTHING_SOUGHT = "I am not looking for anything to forget here now."
-ERASING = "Erasing it, which takes a while. I say here when it is done."
-FORGET_UNREADABLE = "I no longer understand this button: please write `/forget` again."
+OTHERS = "not shown here, because you said it to others"
+FORGET_CHANGED = "This changed in the meantime. Nothing is erased yet."
+FORGETTING = "I am still working on your earlier request to forget. Wait until it is done, then ask again."
+FORGET_STOPPED = "I stopped looking. Nothing was forgotten."
+NOTHING_SOUGHT = "I am not looking for anything to forget here right now."
+ERASING = "Erasing. This can take a while; I will post here when it is done."
+FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
-    "I keep nothing that you wrote, and know nothing about you. Shall I forget what you chose, too, such as your model?"
+    "I store nothing that you wrote and know nothing about you. Do you also want me to forget your choices, such as "
+    "your model?"
 )
 
 
@@ -130,11 +131,11 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
         lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
     if preview.repetitions.count:
         told = counted(preview.repetitions.count, "answer", "answers")
-        lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
+        lines += ["", f"{told} of mine elsewhere used what you said there, and will be erased too:"]
         lines += _listed(preview.repetitions.lines, preview.repetitions.count)
     if preview.related.count:
         may = counted(preview.related.count, "message", "messages")
-        lines += ["", f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:"]
+        lines += ["", f"{may} elsewhere may say the same in other words. I keep them unless you choose otherwise:"]
         lines += _listed(preview.related.lines, preview.related.count)
     return "\n".join([*lines, *documents_left(preview.documents)])
 
@@ -169,9 +170,9 @@ def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> st
     """There is nothing that it could erase."""
     match wish:
         case AboutTopic(_, words):
-            return f"Nothing that you said, and nothing that I know about you, speaks of “{literal(words)}”."
+            return f"Nothing that you said, and nothing that I know about you, mentions “{literal(words)}”."
         case OneThread():
-            return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
+            return "I store nothing from this thread: nothing that you said in it, and nothing that I learned from it."
         case During(_, period):
             return f"I have nothing that you said {_span(period, zone)}."
         case _:
@@ -181,13 +182,13 @@ def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> st
 def _what(wish: Wish, zone: tzinfo) -> str:
     match wish:
         case OneThread():
-            return "this thread: what you said in it, the answers to that, and what I remembered from it"
+            return "this thread: what you said in it, the answers to it, and what I remembered from it"
         case Everything():
-            return "everything that you told me: all threads, and all that I remember about you"
+            return "everything that you told me: all threads, and everything I remember about you"
         case During(_, period):
             return f"what you said {_span(period, zone)}, everywhere"
         case AboutTopic(_, words):
-            return f"what speaks of “{literal(words)}”: what you said, the answers to that, and what I know"
+            return f"what mentions “{literal(words)}”: what you said, the answers to it, and what I know"
         case _:
             assert_never(wish)
 

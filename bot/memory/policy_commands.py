@@ -13,7 +13,7 @@ from bot.memory import texts as memory_texts
 NO_COLON = "Please write it without a colon."
 NUMBER = "Please write the number that stands before it in the list."
 # Suggested while a person types; the capitals are to be replaced.
-POLICY_WORDS = ("list", "history", "set NAME: WHAT HOLDS", "remove 1")
+POLICY_WORDS = ("list", "history", "set NAME: POLICY", "remove 1")
 
 
 async def show_policy(service: policies.PolicyService, call: declaration.CommandCall) -> Panel:
@@ -65,7 +65,7 @@ SET_POLICY = PanelForm(
             optional=True,
             max_chars=policies.MAX_NAME_CHARS,
         ),
-        FormField("text", "What holds", FieldKind.LINES, max_chars=policies.MAX_CHARS),
+        FormField("text", "Policy", FieldKind.LINES, max_chars=policies.MAX_CHARS),
         FormField(
             "place",
             "Only in this private channel",
@@ -98,7 +98,7 @@ POLICY_COMMAND = declaration.Command(
     run=show_policy,
     home=HomeSection(title=memory_texts.HOME_POLICIES, show=_home, long=True),
     suggests={"words": _policy_words},
-    arguments=(declaration.Argument("words", "list, history, set NAME: WHAT HOLDS, or remove 3"),),
+    arguments=(declaration.Argument("words", "list, history, set NAME: POLICY, or remove 3"),),
     scope=declaration.CommandScope.SERVERS,
     forms=(SET_POLICY, REMOVE_POLICY),
     phrases=("show policy", "policies", "show policies"),

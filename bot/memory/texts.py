@@ -1,4 +1,4 @@
-"""What people read about what is remembered, learned, forgotten and laid down for all. Pure."""
+"""What people read about memory, learning and policies. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,63 +11,61 @@ from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED
 MEMORY_ENTRY = "What you remember"
 MEMORY_ENTRY_WHAT = "See what the bot remembers about you; nobody else does."
 HOME_MEMORY = "What I remember about you"
-LEARNING_ON = "I may learn from what you write to me."
-LEARNING_OFF = (
-    "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
-)
-EXPORT_BUTTON = "Send me all of it as a file"
-LEARNS_NOTHING = "I learn nothing from what you say."
+LEARNING_ON = "I learn from what you write to me."
+LEARNING_OFF = "I do not learn from what you write to me, now or later. What I already remember stays."
+EXPORT_BUTTON = "Export as a file"
+LEARNS_NOTHING = "I do not learn from what you say."
 LEARNS_FROM_YOU = "I learn from what you say."
 LEARNING_NOW = "**Learning**: {learning}"
 STOP_LEARNING = "Stop learning"
-LEARN_AGAIN = "Learn again"
-HOME_POLICIES = "What holds for everybody"
+LEARN_AGAIN = "Resume learning"
+HOME_POLICIES = "Policies for everyone"
 
 
 def withheld_text(count: int) -> str:
-    """What is told to the asker alone about what a search found for them elsewhere."""
+    """What only the asker sees about what a search found for them elsewhere."""
     more = counted(count, "more result", "more results")
     verb = "is" if count == 1 else "are"
     return f"{more} from your direct messages or private channels {verb} not shown here: ask me in a direct message."
 
 
 LEARNS = (
-    "*I keep what you write to me, and learn from it what helps me to help you. `/memory` shows what I know, "
-    "`/memory pause` stops the learning, `/forget` erases it.*"
+    "*I store what you write to me and learn from it. To see what I know, use `/memory`; to stop learning, "
+    "`/memory pause`; to erase it, `/forget`.*"
 )
-KEEPS = "*I keep what you write to me. `/memory` shows what I know of you, `/forget` erases it.*"
+KEEPS = "*I store what you write to me. To see what I know about you, use `/memory`; to erase it, `/forget`.*"
 KEPT = f"{REMEMBERED}{{facts}}*"
 LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
 KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
 MAY_BE_OUTDATED = " (possibly outdated by entry {number})"
 REPLACED = " (replaced: {before})"
-INSTEAD = "{fact} (instead of: {before})"
+INSTEAD = "{fact} (replaced: {before})"
 MORE_FACTS = "{facts}; and {many} more"
-TAKEN_BACK = "Taken back: {facts}. I will not learn it again from that message."
-HOLDS_AGAIN = "{done} This holds again: {before}."
-NOTHING_KEPT = "Nothing that I remembered then is left to be taken back."
+TAKEN_BACK = "Undone: {facts}. I will not learn it again from that message."
+HOLDS_AGAIN = "{done} This is valid again: {before}."
+NOTHING_KEPT = "There is nothing left to undo."
 
 
 # What is remembered: `/memory`
 
 # How each request is written, and what it does.
 MEMORY_HELP: Mapping[str, str] = {
-    "/memory": "see what I remember about you, and where it came from",
+    "/memory": "see what I remember about you and where it came from",
     "/memory show 3": "see all of entry 3",
-    "/memory delete 3": "erase entry 3; I do not learn it again from the same message",
-    "/memory undo": "bring back what you deleted last, within a minute",
-    "/memory correct 3 NEW WORDS": "put your own words in its place",
-    "/memory everywhere 3": "use it in all my replies to you, wherever it was said",
-    "/memory here 3": "use it only where it was said, again",
-    "/memory export": "get everything that I know about you, as JSON",
+    "/memory delete 3": "delete entry 3; I do not learn it again from the same message",
+    "/memory undo": "restore what you deleted last, within a minute",
+    "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
+    "/memory everywhere 3": "use entry 3 in all my replies to you",
+    "/memory here 3": "use entry 3 only where you said it",
+    "/memory export": "export everything I know about you as JSON",
     "/memory pause": "stop learning from what you say",
-    "/memory pause here": "the same in this channel only; “for everybody” behind it is for those who manage it",
-    "/memory resume": "learn again; also “resume here”",
-    "/memory share off": "take what you told me in public channels out of what I share there; “share on” puts it back",
+    "/memory pause here": "stop in this channel only; channel managers can add “for everybody”",
+    "/memory resume": "start learning again; also “resume here”",
+    "/memory share off": "stop sharing what you told me in public channels; “share on” shares it again",
 }
 MEMORY_USAGE = (
-    "After `/memory` you may write `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, "
-    "`export`, `pause`, `resume`, `share off` or `help`; alone it shows the list."
+    "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, "
+    "`here 3`, `export`, `pause`, `resume`, `share off` or `help`."
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
@@ -77,8 +75,8 @@ MEMORY_FORMS: Mapping[str, str] = {
     "show": MEMORY_USAGE,
     "page": "Write `/memory page 2` for the second page of the list.",
     "delete": _ENTRY_FORM.format(word="delete"),
-    "undo": "Write `/memory undo` to bring back what you deleted last, or add its number.",
-    "correct": "Write the entry's number and what holds instead, as in `/memory correct 3 I prefer tea`.",
+    "undo": "Write `/memory undo` to restore what you deleted last, or add its number.",
+    "correct": "Write the entry's number and the new text, as in `/memory correct 3 I prefer tea`.",
     "everywhere": _ENTRY_FORM.format(word="everywhere"),
     "here": _ENTRY_FORM.format(word="here"),
     "export": MEMORY_USAGE,
@@ -87,22 +85,22 @@ MEMORY_FORMS: Mapping[str, str] = {
     "share": "Write `/memory share off` or `/memory share on`.",
     "help": MEMORY_USAGE,
 }
-MEMORY_HEADING = "This is what I remember about you:"
-NOTHING_REMEMBERED = "I remember nothing about you yet. Write “remember that …” and I will."
-NO_ENTRY = "There is no such entry any more; `/memory` shows the list."
-NO_NUMBER = "There is no entry {number} in your list; `/memory` shows it."
-PAGE_OF = "Page {page} of {pages}; `/memory page {another}` shows another."
+MEMORY_HEADING = "What I remember about you:"
+NOTHING_REMEMBERED = "I do not remember anything about you yet. To add something, write “remember that …”."
+NO_ENTRY = "That entry no longer exists. To see the list, use `/memory`."
+NO_NUMBER = "Your list has no entry {number}. To see the list, use `/memory`."
+PAGE_OF = "Page {page} of {pages}. For another page, use `/memory page {another}`."
 # What the entries of a profile are called.
 FIELDS: Mapping[ProfileField, str] = {
     ProfileField.COMMUNICATION_STYLE: "How you like answers",
     ProfileField.GOALS: "Goal",
     ProfileField.PREFERENCES: "Preference",
     ProfileField.PROJECTS: "Project",
-    ProfileField.EXPERTISE_AREAS: "You know well",
+    ProfileField.EXPERTISE_AREAS: "Expertise",
     ProfileField.CONSTRAINTS: "Limit",
     ProfileField.INTERESTS: "Interest",
-    ProfileField.SUCCESS_PATTERNS: "What helped you",
-    ProfileField.FAILURE_PATTERNS: "What did not help you",
+    ProfileField.SUCCESS_PATTERNS: "What works for you",
+    ProfileField.FAILURE_PATTERNS: "What does not work for you",
 }
 # Behind what does not hold everywhere.
 ASSUMED: Mapping[Scope, str] = {
@@ -112,85 +110,85 @@ ASSUMED: Mapping[Scope, str] = {
     Scope.TASK: " (for one question)",
 }
 DELETED = (
-    "Deleted {said}. `/memory undo` brings it back within a minute; then it is erased. I will not learn it again from "
-    "the same message, which stays until you `/forget` it."
+    "Deleted {said}. You can restore it with `/memory undo` within a minute; then it is erased. I will not learn it "
+    "again from the same message. To erase the message itself, use `/forget`."
 )
-BACK = "It is back: {said}."
-NOT_BACK = "There is nothing to bring back: what was deleted is erased after a minute."
-ELSEWHERE = "what you deleted, where it was said"
+BACK = "Restored: {said}."
+NOT_BACK = "There is nothing to restore. Deleted entries are erased after a minute."
+ELSEWHERE = "the entry, where you said it"
 LATER = "Old bytes may stay in the database files until the next clean-up."
 STILL_FOUND = "**A search afterwards still finds it.** Please tell my operator."
-CORRECTED = "Corrected: your own words stand there now, instead of {said}."
-BETWEEN_US = "You said them to me alone, so I use them where only you read, unless you choose “use everywhere”."
+CORRECTED = "Corrected: your own words now replace {said}."
+BETWEEN_US = (
+    "You wrote them to me alone, so I use them only where nobody else reads, unless you choose “use everywhere”."
+)
 USED_EVERYWHERE = (
-    "From now on I use it in all replies to you, and in nobody else's. Everyone who reads such a reply may read it."
+    "From now on I use it in all my replies to you, and in nobody else's. Everyone who sees such a reply can read it."
 )
-USED_HERE = "From now on I use it only where it was said."
+USED_HERE = "From now on I use it only where you said it."
 NOT_YOUR_WORDS = "That did not come from your own words alone, so I can use it only where it was said."
-SAME = "It says exactly that already."
-NO_SECRETS = "This looks like a password, a key or a card number: I never keep such things, so nothing was changed."
-ENTRY_TOO_LONG = "That is longer than an entry may be ({most} characters), so nothing was changed."
-BOUND = "Somebody with greater authority has set that, so nothing was changed."
+SAME = "The entry already says exactly that."
+NO_SECRETS = "This looks like a password, a key or a card number. I never store those, so nothing changed."
+ENTRY_TOO_LONG = "An entry can have up to {most} characters, so nothing changed."
+BOUND = "Someone with more authority set that, so nothing changed."
 MEMORY_FULL = (
-    "That is as much as I keep for one place ({most} facts): for what is new, the oldest goes that was replaced, or "
-    "that no answer has drawn on for longest."
+    "This place has reached the limit of {most} facts. For each new fact I drop the oldest replaced one, or the one "
+    "that no answer has used for the longest time."
 )
-LEARNING = "I was learning something at that moment, so nothing was changed; please try again."
-EXPORTED = "This is everything that I know about you."
-NOT_THE_MANAGER = (
-    "Only those who manage this channel may decide that for everybody; `/memory pause here` is for you alone."
-)
+LEARNING = "I was just learning something, so nothing changed. Try again."
+EXPORTED = "This is everything I know about you."
+NOT_THE_MANAGER = "Only channel managers can decide that for everybody. For yourself, use `/memory pause here`."
 
 
 def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
-    """Learning was paused, or goes on."""
-    whom = "anybody says" if for_everybody else "you say"
+    """Learning was paused or resumed."""
+    whom = "anyone says" if for_everybody else "you say"
     where = " in this channel" if here else ""
     if not on:
-        return f"I learn again from what {whom}{where}."
-    asked = "somebody asks" if for_everybody else "you ask"
+        return f"I am learning again from what {whom}{where}."
+    asked = "someone asks" if for_everybody else "you ask"
     back = resume_hint(here=here, for_everybody=for_everybody)
     return (
-        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned, unless {asked} me "
-        f"to remember it; {back} What is remembered already stays; `/memory` shows it."
+        f"I stopped learning from what {whom}{where}. I never learn what is said in the meantime, unless {asked} me to "
+        f"remember it. {back} What I already remember stays; to see it, use `/memory`."
     )
 
 
-OWN_NOT_SHARED = "Done: I share nothing of what you tell me in public channels, whoever switches that on."
-OWN_SHARED = "Done: I share what you tell me in public channels, where that is switched on."
-OWN_KEPT_BACK = "I share nothing of what you tell me in public channels; `/memory share on` changes that."
+OWN_NOT_SHARED = "Done. I do not share what you tell me in public channels, even where sharing is on."
+OWN_SHARED = "Done. I share what you tell me in public channels where sharing is on."
+OWN_KEPT_BACK = "I do not share what you tell me in public channels. To change that, use `/memory share on`."
 
 
 def paused_text(*, here: bool, for_everybody: bool) -> str:
-    """Learning is paused still."""
+    """Learning is still paused."""
     where = f"{' in this channel' if here else ''}{' for everybody' if for_everybody else ''}"
-    return f"Learning is paused{where}; {resume_hint(here=here, for_everybody=for_everybody)}"
+    return f"Learning is paused{where}. {resume_hint(here=here, for_everybody=for_everybody)}"
 
 
 def resume_hint(*, here: bool, for_everybody: bool) -> str:
     where = f"{' here' if here else ''}{' for everybody' if for_everybody else ''}"
-    return f"`/memory resume{where}` goes on."
+    return f"To resume, use `/memory resume{where}`."
 
 
-LISTS_AT_ONCE = "Your list was made in several places at once; please ask for it again."
-GO_ON_WITH = ("Go on: {what}", "Let us go on with this: “{what}”. Where did we stop, and what is next?")
+LISTS_AT_ONCE = "Your list was opened in several places at once. Open it again."
+GO_ON_WITH = ("Continue: {what}", "Let's continue with this: “{what}”. Where did we stop, and what is next?")
 GOAL = ("Next step: {what}", "What is a good next step towards this goal of mine: {what}?")
-PROJECT = ("About {what}", "What do you know about my project {what}, and what is open there?")
+PROJECT = ("About {what}", "What do you know about my project {what}, and what is still open?")
 
 # What holds for everybody: `/policy`
 
 POLICY_USAGE = (
-    "Write `list`, `history`, `set NAME: WHAT HOLDS`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
+    "Write `list`, `history`, `set NAME: POLICY`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
 )
-POLICY_TOO_LONG = "Please write at most {limit} characters, and {name_limit} before the colon."
-NO_POLICY = "Nothing is set for everybody here. A manager can write `/policy set budget: at most 5,000 EUR a month`."
-POLICY_HEADING = "This holds for everybody here:"
-POLICY_HISTORY = "This was set for everybody here, the latest last:"
-NO_POLICY_NUMBER = "There is no policy {number} here that can be removed; `/policy` shows what holds."
-POLICIES_FULL = "There are {limit} already; please remove one first."
+POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before the colon."
+NO_POLICY = "There are no policies here. A manager can add one: `/policy set budget: at most 5,000 EUR a month`."
+POLICY_HEADING = "Policies for everyone here:"
+POLICY_HISTORY = "Policies that were set here, the latest last:"
+NO_POLICY_NUMBER = "There is no policy {number} here to remove. To see the policies, use `/policy`."
+POLICIES_FULL = "There are already {limit} policies. Remove one first."
 POLICY_SET = "Set."
-POLICY_REPLACED = "Set. Instead of: {replaced}."
-POLICY_REMOVED = "Removed; `/policy history` still shows it."
+POLICY_REPLACED = "Set. It replaces: {replaced}."
+POLICY_REMOVED = "Removed. `/policy history` still lists it."
 
 
 # Help
@@ -198,4 +196,4 @@ POLICY_REMOVED = "Removed; `/policy history` still shows it."
 
 # Work in the background
 
-JOB_UNREADABLE = "What the model wrote about a conversation cannot be read; trying again later."
+JOB_UNREADABLE = "The model's notes on a conversation cannot be read; trying again later."

@@ -12,14 +12,14 @@ def chosen_model(words: str) -> str:
 
 
 MODEL_CHOSEN = "you chose it"
-MODEL_AS_USUAL = "it is the usual one"
+MODEL_AS_USUAL = "it is the default"
 REHEARSAL_AS_USUAL = "it is the offline rehearsal model, which needs no key and uses no tokens"
 MODEL_FOR_PERSON = "chosen for you by my operator"
 MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
-MODEL_FOR_PLACE = "chosen for this channel by who manages it"
+MODEL_FOR_PLACE = "chosen for this channel by a manager"
 
 
-MODEL_NOT_OPEN = "That model is not open to you: choose one of {names}."
+MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."

@@ -575,5 +575,5 @@ SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it agai
 
 
 STILL_WAITS = "It waits for a day; `/tools` shows it."
-DECIDE_BUTTON = "Allow or refuse…"
+DECIDE_BUTTON = "Approve or deny…"
 SLACK_NO_ANSWER = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"

@@ -1,5 +1,5 @@
-"""What people read about tools: what there is for them, calls that wait for their word, the operators' table, and their
-accounts at servers, in the platform and on the pages of a sign-in.
+"""What people read about tools: what they can use, calls that wait for approval, the operators' table, and their
+accounts at servers, on the platform and on the pages of a sign-in.
 """
 
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from bot.chat.texts.formatting import literal, shortened
 # Tools, and the calls that wait for their asker
 
 TOOLS_MEANT = "Did you mean `/tools {words}`?"
-TOOLS_USAGE = "Write `/tools` alone: it shows what waits for you, and what I can use for you here."
-TOOLS_HERE = "What I can use when you ask me here:"
-NO_TOOLS_HERE = "There is nothing that I can use when you ask me here."
-TOOLS_REFUSED = "Not for you here, because an operator has decided so:"
+TOOLS_USAGE = "Use `/tools` to see what needs your approval and which tools I can use for you here."
+TOOLS_HERE = "Tools I can use when you ask me here:"
+NO_TOOLS_HERE = "I have no tools to use when you ask me here."
+TOOLS_REFUSED = "Blocked for you here by an operator:"
 REFUSED_BY = ", by the row `{row}`"
-SERVERS_AWAY = "Servers whose tools I cannot use at this moment:"
-SERVER_STARTS = "it is still being connected; please ask again in a minute."
-SERVER_AWAY = "it has not been reached for {time}. I try it again by myself, within ten minutes."
-AWAY_HOW = "My log and `cogency doctor` say why."
+SERVERS_AWAY = "Servers whose tools are not available right now:"
+SERVER_STARTS = "still connecting. Ask again in a minute."
+SERVER_AWAY = "not reachable for {time}. I retry automatically within ten minutes."
+AWAY_HOW = "For the reason, see my log or run `cogency doctor`."
 MORE_TOOLS = "- and {tools}"
 TOOL_ANSWERS = {
     "yes": "runs when it is needed",
@@ -26,43 +26,41 @@ TOOL_ANSWERS = {
 ASKED_EACH_TIME = "asks you first, each time"
 EFFECTS = {
     "READS": "It only reads.",
-    "WRITES_HERE": "It changes what I keep.",
-    "ACTS_OUTWARD": "Others may notice it: it sends, creates or changes something outside of this conversation.",
-    "IRREVERSIBLE": "**It cannot be taken back.**",
-    "": "What it does I cannot see from here.",
+    "WRITES_HERE": "It changes what I store.",
+    "ACTS_OUTWARD": "Others may notice: it sends, creates or changes something outside this conversation.",
+    "IRREVERSIBLE": "**It cannot be undone.**",
+    "": "I do not know what it does.",
 }
-ADDRESS_LEAVES = (
-    "Whoever runs that site gets to know all that stands in the address, which I may have put together myself."
-)
-MAY_RUN = "May I use `{tool}`? {about} It would get exactly this:"
+ADDRESS_LEAVES = "The site's owner can see everything in this address, and I may have put the address together myself."
+MAY_RUN = "Approve `{tool}`? {about} It would receive exactly this:"
 NO_ARGUMENTS = "(nothing)"
-WAITS_BELOW = "You had asked: “{question}”"
+WAITS_BELOW = "You asked: “{question}”"
 MORE_WAIT = "{calls} for you behind this one."
-NOTHING_WAITS = "Nothing waits for your word here: only the person who asked decides, once, and within a day."
-ALLOW_ONCE = "Allow once"
-ALLOW_HERE = "Allow in this thread"
-REFUSE = "Refuse"
+NOTHING_WAITS = "Nothing here needs your approval. Only the person who asked can approve a call, once, within 24 hours."
+ALLOW_ONCE = "Approve"
+ALLOW_HERE = "Approve in this thread"
+REFUSE = "Deny"
 DECIDED = {
-    "allow": "Allowed, once.",
+    "allow": "Approved once.",
     "always": (
         "Approved. In this thread, I ask again only if I have read what others wrote, or if I repeat what a tool said "
         "and your message does not contain everything that the call needs."
     ),
-    "refuse": "Refused: it does not run.",
+    "refuse": "Denied. The call will not run.",
 }
 NOT_DECIDED = {
-    "ALLOWED_BEFORE": "You have allowed this before; nothing has changed.",
-    "REFUSED_BEFORE": "You have refused this before; nothing has changed.",
-    "NOT_THEIRS": "Only the person who asked decides about this.",
-    "OVER": "This waits no more: it was stopped, forgotten or asked anew, or a day has passed. Nothing has changed.",
+    "ALLOWED_BEFORE": "You already approved this. Nothing changed.",
+    "REFUSED_BEFORE": "You already denied this. Nothing changed.",
+    "NOT_THEIRS": "Only the person who asked can decide this.",
+    "OVER": "This request is over: it was stopped, forgotten or asked again, or it expired. Nothing changed.",
 }
 
 # The operators' table of tools
 
-POLICY_OFFER = "`/tools policy` shows and changes who may use what, and where."
+POLICY_OFFER = "To see and change who can use which tools where, use `/tools policy`."
 POLICY_NOT_YOURS = (
-    "Only my operators can see and change who may use which tools. `/tools` shows what I can use for you here; if you "
-    "need something else, please ask one of them."
+    "Only operators can see and change who can use which tools. To see what I can use for you here, use `/tools`. If "
+    "you need another tool, ask an operator."
 )
 POLICY_USAGE = (
     "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
@@ -73,31 +71,31 @@ POLICY_USAGE = (
     "- `set wiki.search U0123 C0123 yes`: this person may, in this channel, without being asked\n"
     "- `remove 3`: row 3 goes"
 )
-POLICY_NO_SENSE = "Nothing is changed: {why}."
+POLICY_NO_SENSE = "Nothing changed: {why}."
 POLICY_NO_NAME = (
-    "Nothing is changed: here I get `{word}` as a plain name, which several people may have. Please write the person's "
-    "id: in Slack “Copy member ID” in their profile, such as `U0123`."
+    "Nothing changed: `{word}` is a plain name here, and several people can have the same name. Use the person's ID "
+    "instead, such as `U0123` (in Slack: “Copy member ID” in their profile)."
 )
 POLICY_EMPTY = (
-    "There are no rows: what a tool does decides. Reading runs, and what acts outward is asked for first. `/tools "
-    "policy set TOOLS WHO WHERE ANSWER` sets a row, such as `set github.* manager team ask`."
+    "There are no rows, so each tool's effect decides: tools that read run, tools that act outward ask first. To add a "
+    "row, use `/tools policy set TOOLS WHO WHERE ANSWER`, for example `set github.* manager team ask`."
 )
-POLICY_HEAD = "Who may use what, and where. The first row that fits a call counts:"
+POLICY_HEAD = "Who can use which tools where. The first row that matches a call applies:"
 POLICY_FILE_ROW = "- `{row}` (from the file)"
 POLICY_ROW = "- **{number}**: `{row}`"
 POLICY_HOW = (
-    "`/tools policy set TOOLS WHO WHERE ANSWER` puts a row before the others that have a number, `/tools policy remove "
-    "NUMBER` takes one away. The file's rows stand first, and only the file changes them."
+    "`/tools policy set TOOLS WHO WHERE ANSWER` adds a row before the other numbered rows; `/tools policy remove "
+    "NUMBER` removes one. Rows from the file come first and can be changed only in the file."
 )
-POLICY_SET = "Row {number} holds from now on, in every process within ten seconds: `{row}`."
-POLICY_FILE_FIRST = "Where a row of the file fits too, that one counts."
-POLICY_NO_SUCH_TOOL = "At this moment there is no tool of such a name for you here."
-POLICY_REMOVED = "Row {number} is gone, in every process within ten seconds: `{row}`."
-POLICY_NO_ROW = "Nothing is changed: there is no row {number} (any more) that was set by a command."
-POLICY_FULL = "Nothing is changed: {why}. Please remove one first."
-POLICY_BUSY = "Others are changing the table at this moment, so nothing was changed. Please try again."
+POLICY_SET = "Row {number} added; it applies in every process within ten seconds: `{row}`."
+POLICY_FILE_FIRST = "Where a row from the file also matches, that row applies."
+POLICY_NO_SUCH_TOOL = "No tool with such a name is available to you here right now."
+POLICY_REMOVED = "Row {number} removed, in every process within ten seconds: `{row}`."
+POLICY_NO_ROW = "Nothing changed: no row {number} was set by a command."
+POLICY_FULL = "Nothing changed: {why}. Remove a row first."
+POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."
 POLICY_UNREADABLE = (
-    "The table of tools in the database cannot be read: bring it back from a backup, or delete the row of the table "
+    "The table of tools in the database cannot be read. Restore it from a backup, or delete the row of the table "
     "“preference” whose owner is “{owner}” and whose name is “{name}”."
 )
 POLICY_FILE_HAS = "the file now says: {rows}"
@@ -108,52 +106,49 @@ POLICY_FILE_NONE = "the file now says nothing"
 CLIENT_NAME = "Cogency"
 NONE = "none"
 USAGE = (
-    "Write `/tools` alone to see where you are signed in, `/tools sign in SERVER` for a link, or "
+    "Use `/tools` to see where you are signed in, `/tools sign in SERVER` for a sign-in link, or "
     "`/tools sign out SERVER`."
 )
-NO_SERVERS = "There is no server here at which you could sign in."
-NOT_READY = "The servers are still being started. Please try again in a moment."
-NO_SUCH_SERVER = "There is no server “{server}” at which you could sign in. There are: {servers}."
-ACCOUNTS = "What I may use as you, once you are signed in:"
-NO_ACCOUNT = "- `{server}`: you are not signed in. `/tools sign in {server}` gives you a link."
-HAS_ACCOUNT = "- `{server}`: you are signed in. `/tools sign out {server}` ends that."
+NO_SERVERS = "There is no server here that you can sign in to."
+NOT_READY = "The servers are still starting. Try again in a moment."
+NO_SUCH_SERVER = "There is no server “{server}” to sign in to. Available: {servers}."
+ACCOUNTS = "Servers that I can use with your account once you sign in:"
+NO_ACCOUNT = "- `{server}`: you are not signed in. Get a link with `/tools sign in {server}`."
+HAS_ACCOUNT = "- `{server}`: you are signed in. Sign out with `/tools sign out {server}`."
 ACCOUNT_WANTS = (
-    "- `{server}`: you are signed in, but a tool needs more rights than you gave. `/tools sign in {server}` asks for "
-    "them."
+    "- `{server}`: you are signed in, but a tool needs more permissions. Grant them with `/tools sign in {server}`."
 )
 ACCOUNT_LOST = (
-    "- `{server}`: your sign-in can no longer be read, because my operator's key has changed. `/tools sign in "
-    "{server}` gives you a new link."
+    "- `{server}`: your sign-in cannot be read any more because my operator's key changed. Get a new link with "
+    "`/tools sign in {server}`."
 )
 SIGN_IN_LINK = (
-    "[Sign in at {server}]({url})\n\nThe link is for you alone, works once, and for {minutes} minutes. Please do not "
-    "pass it on: whoever signs in there lends me *their* account for what *you* ask."
+    "[Sign in at {server}]({url})\n\nThis link is only for you, works once, and expires in {minutes} minutes. Do not "
+    "share it: anyone who signs in there lends me *their* account for what *you* ask."
 )
 SIGN_IN_PASTE = (
-    "1. [Sign in at {server}]({url}) within {minutes} minutes. The link is for you alone.\n"
+    "1. [Sign in at {server}]({url}) within {minutes} minutes. The link is only for you.\n"
     "2. Your browser then shows a page that cannot be opened. Copy its whole address, which begins with "
     "`http://127.0.0.1`.\n"
     "3. Write `/tools sign in {server} ADDRESS`, with that address in place of ADDRESS."
 )
-TOO_HASTY = "You have just asked for several links. Please use the last one, or try again in a minute."
-PASTE_WHOLE = (
-    "Please paste the whole address that your browser shows, from `http` on: a code alone does not say enough."
-)
+TOO_HASTY = "You just asked for several links. Use the last one, or try again in a minute."
+PASTE_WHOLE = "Paste the whole address that your browser shows, starting with `http`. The code alone is not enough."
 NOT_YOUR_LINK = (
-    "This address belongs to no sign-in of yours at `{server}` that is still open. Nothing has changed; "
-    "`/tools sign in {server}` gives you a new link."
+    "This address does not belong to an open sign-in of yours at `{server}`. Nothing changed. Get a new link with "
+    "`/tools sign in {server}`."
 )
-SIGNED_IN = "You are signed in at `{server}`. From your next message on I can use it for you, and for you alone."
-NOT_SIGNED_IN = "You are not signed in at `{server}`: {why}"
-SIGNED_OUT = "You are signed out of `{server}`, and it no longer accepts what I had."
+SIGNED_IN = "You are signed in to `{server}`. From your next message on, I can use it for you, and only for you."
+NOT_SIGNED_IN = "You are not signed in to `{server}`: {why}"
+SIGNED_OUT = "You are signed out of `{server}`, and it no longer accepts my access."
 SIGNED_OUT_HERE = (
-    "You are signed out of `{server}` here, and what I had is erased. It has not confirmed that it knows: if you "
-    "want to be sure, remove Cogency in its own settings, too."
+    "You are signed out of `{server}`, and I erased my access. The server did not confirm it. To be sure, also remove "
+    "Cogency in the settings of that server."
 )
-WAS_NOT_SIGNED_IN = "You were not signed in at `{server}`."
+WAS_NOT_SIGNED_IN = "You were not signed in to `{server}`."
 NOT_TOLD = (
-    "These have not confirmed that they no longer accept what I had, which is erased here: {servers}. To be sure, "
-    "remove Cogency in their own settings, too."
+    "I erased my access to these servers, but they did not confirm it: {servers}. To be sure, also remove Cogency in "
+    "their settings."
 )
 
 # What a tool says, for the model to pass on.
@@ -185,31 +180,29 @@ TOO_MANY = "too many people use servers of their own accounts at this moment; tr
 
 # What a server asks the person in the middle of a call.
 
-ASKS_YOU = "**`{source}` asks you**, for your question “{question}”. These are its words, not mine:"
+ASKS_YOU = "**`{source}` has a question for you** about “{question}”. These are its words, not mine:"
 NO_WORDS = "(no words)"
-NO_SECRETS = (
-    "Only you see this. What you send goes to `{source}`, which reads it: no passwords, keys or card numbers, please."
-)
-OPENS = "It wants you to open this page at **{host}** yourself:"
-OPEN_WITH_CARE = "I have not looked at it. Open it only if you know that address and expected this."
-STRANGE_HOST = "**Its name holds letters that look like others (`xn--`).**"
+NO_SECRETS = "Only you see this. Your answer goes to `{source}`. Do not enter passwords, keys or card numbers."
+OPENS = "It asks you to open this page at **{host}** yourself:"
+OPEN_WITH_CARE = "I have not checked it. Open it only if you know that address and expected this."
+STRANGE_HOST = "**Its name contains letters that look like other letters (`xn--`).**"
 OPTIONAL = "*optional*"
-ONE_OF = "Of these:"
+ONE_OF = "Choose from:"
 YES = "Yes"
 NO = "No"
 KINDS = {"NUMBER": "a number", "INTEGER": "a whole number"}
 FORM_NAMES = {
     "email": "an e-mail address",
-    "uri": "an address",
+    "uri": "a web address",
     "date": "a date like 2026-01-31",
-    "date-time": "a moment like 2026-01-31T14:00:00+01:00",
+    "date-time": "a date and time like 2026-01-31T14:00:00+01:00",
 }
 CHARACTERS = " characters"
 CHOICES = " of them"
 AT_LEAST = "at least {least}"
 AT_MOST = "at most {most}"
-FIELD_REQUIRED = "This is needed."
-NOT_A_CHOICE = "This is none of the choices."
+FIELD_REQUIRED = "This field is required."
+NOT_A_CHOICE = "Choose one of the listed options."
 TOO_FEW_CHOSEN = "Choose at least {least}."
 TOO_MANY_CHOSEN = "Choose at most {most}."
 TEXT_TOO_LONG = "At most {most} characters."
@@ -220,9 +213,9 @@ NUMBER_TOO_SMALL = "At least {least}."
 NUMBER_TOO_LARGE = "At most {most}."
 FORMS = {
     "email": "Write an e-mail address, such as ann@example.com.",
-    "uri": "Write a whole address, such as https://example.com/page.",
+    "uri": "Write a full address, such as https://example.com/page.",
     "date": "Write a date like 2026-01-31.",
-    "date-time": "Write a moment like 2026-01-31T14:00:00+01:00.",
+    "date-time": "Write a date and time like 2026-01-31T14:00:00+01:00.",
 }
 # Why what a server asks is not even shown.
 NO_FORM = "it asks for what no form can hold"
@@ -233,25 +226,24 @@ TOO_LONG_TO_SHOW = "it is longer than anybody reads"
 
 # Why a sign-in, or what keeps it, does not succeed.
 
-OAUTH_UNREACHABLE = "it cannot be reached at this moment. Please try again in a few minutes."
+OAUTH_UNREACHABLE = "it cannot be reached right now. Try again in a few minutes."
 OAUTH_NOT_TRUSTED = "its certificate is not trusted here. My operator has to set SSL_CERT_FILE."
-OAUTH_NO_METADATA = "it does not say where one signs in. My operator has to look at its entry in mcp.json."
-OAUTH_OTHER_RESOURCE = "it names another service than its own. Nothing was sent there; please tell my operator."
-OAUTH_OTHER_ISSUER = (
-    "the answer does not come from the service that was asked. Nothing was sent; please tell my operator."
-)
-OAUTH_NO_PKCE = "it does not offer the protection (PKCE) without which I sign nobody in. Please tell my operator."
-OAUTH_NO_CLIENT = "my operator has to register me there first, and to write the `client_id` into mcp.json."
+OAUTH_NO_METADATA = "it does not say where to sign in. My operator needs to check its entry in mcp.json."
+OAUTH_OTHER_RESOURCE = "it names a service other than its own. Nothing was sent there. Tell my operator."
+OAUTH_OTHER_ISSUER = "the answer does not come from the service that I asked. Nothing was sent. Tell my operator."
+OAUTH_NO_PKCE = "it does not support PKCE, which I require for every sign-in. Tell my operator."
+OAUTH_NO_CLIENT = "my operator needs to register me there first and add the `client_id` to mcp.json."
 OAUTH_NOT_REGISTERED = (
-    "it does not register me. My operator has to do so there, and to write the `client_id` into mcp.json."
+    "it does not register apps automatically. My operator needs to register me there and add the `client_id` to "
+    "mcp.json."
 )
-OAUTH_BAD_ADDRESS = "it names an address that is not safe to ask. Please tell my operator."
-OAUTH_INSIDE = "it names an address in my own network. Nothing was sent there; please tell my operator."
-OAUTH_UNREADABLE = "its answer cannot be understood. Please try again, and tell my operator if it stays so."
-OAUTH_REFUSED = "it refuses: {why}. Please try again with a new link."
-OAUTH_ENDED = "it says: {why}. Please sign in again."
-OAUTH_DENIED = "you were not let in there, or did not agree. Nothing has changed."
-OAUTH_USED = "this link has been used already, or is over. Please ask for a new one."
+OAUTH_BAD_ADDRESS = "it names an address that is not safe to call. Tell my operator."
+OAUTH_INSIDE = "it names an address in my own network. Nothing was sent there. Tell my operator."
+OAUTH_UNREADABLE = "its answer cannot be read. Try again, and tell my operator if it keeps happening."
+OAUTH_REFUSED = "it refused: {why}. Try again with a new link."
+OAUTH_ENDED = "it says: {why}. Sign in again."
+OAUTH_DENIED = "access was denied there, or you did not agree. Nothing changed."
+OAUTH_USED = "this link was already used, or it expired. Ask for a new one."
 
 # The pages that a browser is shown.
 
@@ -271,12 +263,12 @@ PAGE_DONE = (
 )
 PAGE_FAILED = "<h1>You are not signed in at {server}</h1><p>The reason: {why}</p>"
 PAGE_OVER = (
-    "<h1>This link is over</h1><p>It works once, and for ten minutes. Write <code>/tools</code> to Cogency for a new "
-    "one.</p>"
+    "<h1>This link has expired</h1><p>A link works once, for ten minutes. For a new one, send <code>/tools</code> to "
+    "Cogency.</p>"
 )
 PAGE_OTHER_BROWSER = (
-    "<h1>Nothing has happened</h1><p>This sign-in was not begun in this browser. Open the link that Cogency gave you "
-    "in the browser in which you sign in, and allow it to keep cookies.</p>"
+    "<h1>Nothing happened</h1><p>This sign-in was started in another browser. Open the link from Cogency in the "
+    "browser that you sign in with, and allow cookies there.</p>"
 )
 PAGE_NOTHING = "<h1>There is nothing here</h1>"
 
@@ -287,22 +279,22 @@ ANSWER_PART = "Answer {first}–{last} of {all}…"
 SEND_BUTTON = "Send"
 YES_BUTTON = "Yes"
 NO_BUTTON = "No"
-OPENED_BUTTON = "I have opened it"
+OPENED_BUTTON = "I opened it"
 DECLINE_BUTTON = "Decline"
 LATER_BUTTON = "Cancel"
 WINDOW_TITLE = "For {source}"
 MORE_QUESTIONS = "{questions} for you behind this one."
 WRONG_FIELD = "**{field}**: {why}"
-QUESTION_TIME = "I wait for it for nine minutes at most. If this is gone from your screen, `/tools` shows it again."
-QUESTION_OVER = "Nobody waits for this answer any more: its time is over, or what asked for it has ended."
+QUESTION_TIME = "I wait up to nine minutes for your answer. To see this again, use `/tools`."
+QUESTION_OVER = "This question is closed: its time ran out, or the task that asked it has ended."
 ANSWERED = {
-    "ACCEPT": "Your answer goes to `{source}`, and to nobody else.",
-    "DECLINE": "Declined: `{source}` is told that you do not want to say it.",
-    "CANCEL": "Cancelled: `{source}` is told that you have not decided.",
+    "ACCEPT": "Your answer goes only to `{source}`.",
+    "DECLINE": "Declined. `{source}` learns that you chose not to answer.",
+    "CANCEL": "Canceled. `{source}` learns that you did not decide.",
 }
 NOT_ANSWERED = {
     "NOT_THEIRS": "Only the person who asked can answer this.",
-    "ANSWERED_BEFORE": "You have answered this before; nothing has changed.",
+    "ANSWERED_BEFORE": "You already answered this. Nothing changed.",
     "OVER": QUESTION_OVER,
     "KEPT": QUESTION_OVER,
 }
@@ -319,16 +311,16 @@ def sent_lines(values: Sequence[tuple[str, str]]) -> list[str]:
 
 
 PLUGIN_LIST_UNREADABLE = (
-    "{file}, the list of plug-ins, cannot be read: make it a text file with one folder on each line, or remove it."
+    "{file}, the list of plug-ins, cannot be read. Make it a text file with one folder per line, or remove it."
 )
 PLUGIN_LIST_UNWRITABLE = "{file}, the list of plug-ins, cannot be written ({why}): make its folder yours."
-MCP_NO_JSON = "{file} is no JSON: {error}."
-MCP_NO_SERVERS = '{file} must hold an object "mcpServers", as in docs/tools.md.'
-MCP_TOO_MANY = "{file} names {named} servers; {most} at most."
+MCP_NO_JSON = "{file} is not valid JSON: {error}."
+MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/tools.md.'
+MCP_TOO_MANY = "{file} names {named} servers; the limit is {most}."
 MCP_SERVER = "{file}, server {name}: {problem}."
-ACCOUNT_KEY_WRONG = "{where} must hold 32 random bytes as base64: `openssl rand -base64 32` writes them."
-ACCOUNT_KEY_OPEN = "{name} names {file}, which others may read: `chmod 600 {file}` makes it yours alone."
-ACCOUNT_KEY_UNREADABLE = "{name} names {file}, which cannot be read: it must be a text file that you may read."
+ACCOUNT_KEY_WRONG = "{where} must contain 32 random bytes as base64. To create them, run `openssl rand -base64 32`."
+ACCOUNT_KEY_OPEN = "{name} names {file}, which other users can read. Run `chmod 600 {file}`."
+ACCOUNT_KEY_UNREADABLE = "{name} names {file}, which cannot be read. It must be a text file that you can read."
 MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; these tools are offered: {offered}"
 SHARED_ACCOUNT = " with your account"
 CHECK_MCP_ENTRY = "Check its entry in that file, and that it runs by itself; the bot starts without it."

@@ -81,7 +81,7 @@ class FakeHost:
     `fail_next` is raised by the next call that stores data. `arrived` is set by every call of an adapter.
     """
 
-    remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I remember nothing about you yet."))
+    remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I do not remember anything about you yet."))
     remembered_by_words: dict[str, MemoryAnswer] = field(default_factory=dict[str, MemoryAnswer])
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: SpendingAccount = field(default_factory=lambda: SpendingAccount(Spent(), Spent()))
@@ -97,10 +97,10 @@ class FakeHost:
     places_back: list[str] = field(default_factory=list[str])
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
-    policies: str = "Nothing is set for everybody here."
+    policies: str = "There are no policies here."
     asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     asked_for_memory: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
-    tools_answer: ToolsAnswer = field(default_factory=lambda: ToolsAnswer("What I can use when you ask me here:"))
+    tools_answer: ToolsAnswer = field(default_factory=lambda: ToolsAnswer("Tools I can use when you ask me here:"))
     asked_for_tools: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     running: set[str] = field(default_factory=set[str])  # The conversations in which an answer runs
     stopped: list[str] = field(default_factory=list[str])
@@ -267,7 +267,7 @@ class FakeHost:
 
     async def menu(self, who: Requester) -> ModelMenu:
         self.asked_for_models.append(who)
-        return ModelMenu(self.chosen.get(who.person, "usual:model"), "it is the usual one", self.models_allowed)
+        return ModelMenu(self.chosen.get(who.person, "usual:model"), "it is the default", self.models_allowed)
 
     async def choose(self, who: Requester, name: str) -> None:
         if name and name not in self.models_allowed:
@@ -325,7 +325,7 @@ class FakeHost:
             raise Refused(reply_texts.NOT_YOURS)
         if action is ReplyAction.UNDO:
             self.taken_back.append(reply.turn)
-            return "Taken back: tea."
+            return "Undone: tea."
         return await self._schedules().take_back(reply, person)
 
     async def delete(self, turn: int, person: str) -> bool:

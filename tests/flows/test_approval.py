@@ -190,7 +190,7 @@ def test_in_the_terminal_it_is_asked_for_and_done_when_it_is_allowed(folder: Pat
     settings = named(folder, "loud_tools")
     ran = cogency(folder, "chat", typed=f"{USE}\nno\n{USE}\nyes\n", **settings)
     assert ran.returncode == Exit.OK, ran.stderr
-    assert ran.stdout.count("May I use") == 2
+    assert ran.stdout.count("It would receive exactly this") == 2
     assert "**text**: `hello`" in ran.stdout
     assert tool_texts.DECIDED["refuse"] in ran.stdout
     assert "it is on its way" in ran.stdout

@@ -69,7 +69,7 @@ class Consent:
         return self.world.private()[-1]
 
     async def panel(self, page: Page) -> Page:
-        return await self.shown("May I use `echo`?", page)
+        return await self.shown("Approve `echo`?", page)
 
     async def told(self, text: str) -> None:
         """One of them reads this, alone."""

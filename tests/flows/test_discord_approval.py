@@ -48,7 +48,7 @@ class Approval:
 
     async def panel(self, page: Payload) -> Payload:
         await self.fake.press(ANN, page, platforms_texts.DECIDE_BUTTON)
-        return await self.shown("May I use `echo`?")
+        return await self.shown("Approve `echo`?")
 
     async def is_over(self, panel: Payload) -> None:
         """What still stands before them there decides nothing any more, and says so."""
@@ -79,7 +79,7 @@ async def test_a_reply_that_waits_has_its_buttons_and_those_of_the_end_afterward
 async def test_behind_a_command_its_asker_is_shown_it_at_once(private: bool) -> None:
     async with approval() as here, here.running():
         await here.fake.command(ANN, "ask", question="tell Ben", private=private)
-        panel = await here.shown("May I use `echo`?")
+        panel = await here.shown("Approve `echo`?")
         assert panel["flags"] & EPHEMERAL
         assert labels(panel) == [ALLOW, HERE, REFUSE]
         page = await here.shown(WAITING)

@@ -139,7 +139,7 @@ async def test_usage_shows_what_the_callers_questions_took_to_the_caller_alone()
         assert "**Today**: no price, 1 model call" in seen(shown)
         assert shown["flags"] & EPHEMERAL
         others = await answer_to(fake, BO, "usage")
-        assert seen(others) == "You have asked nothing this month."
+        assert seen(others) == "You have not asked anything this month."
 
 
 async def test_forgetting_everything_asks_first_and_ends_in_a_receipt() -> None:

@@ -206,7 +206,7 @@ async def test_a_refused_post_is_logged_with_its_remedy_and_answered_in_a_dm(
             page = by_the_bot(fake)[-1]
             await fake.press(ANN, page, "Delete")
             await fake.until(lambda: page["id"] not in fake.world.messages)
-    assert told.startswith("I may not show my answer where you asked, so it is in your direct messages with me.")
+    assert told.startswith("I cannot post my answer where you asked, so I sent it to you in a direct message.")
     assert platforms_texts.DISCORD_REMEDIES.get(code, "") in told
     assert answer == "Blue."
     (line,) = [record.getMessage() for record in caplog.records if "to its asker alone" in record.getMessage()]
@@ -273,7 +273,7 @@ async def test_who_is_denied_stops_nothing_by_a_command_or_a_button_either() -> 
     async with recording() as (fake, host):
         host.restrict(AccessRules(deny=parse_entries(f"person:{BO}"), open_to=frozenset(Authority)))
         await fake.command(BO, "stop")
-        await fake.until(lambda: any("may not answer you" in seen(message) for message in by_the_bot(fake)))
+        await fake.until(lambda: any("do not have access" in seen(message) for message in by_the_bot(fake)))
         assert host.stopped == []
         below = row({ReplyAction.STOP}, "discord:20", 1)
         growing = fake.world.message(GENERAL, BOT, "It is …", components=below)

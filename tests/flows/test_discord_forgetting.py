@@ -157,7 +157,7 @@ async def test_what_speaks_of_something_is_shown_and_goes_when_its_person_agrees
         assert holds(tmp_path, "vermilion"), "nothing is erased before somebody agrees"
         receipt = await talk.press(question, "Forget")
         assert receipt.startswith("Forgotten: ")
-        assert "A search afterwards finds none of these texts where they stood" in receipt
+        assert "A search afterwards found none of these texts where they were" in receipt
         assert not any(part["type"] == 2 for part in parts(question))
         assert not await talk.finds("vermilion")
         assert not any(holds(tmp_path, words) for words in ("vermilion", "Ondine"))

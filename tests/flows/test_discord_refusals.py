@@ -21,7 +21,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
 ME = f"<@{BOT}>"
-CLOSED = "I am not open to guests here; please ask my operator to let you in."
+CLOSED = "Guests cannot use me here. Ask my operator for access."
 ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 
 
@@ -187,7 +187,7 @@ async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked
         await fake.command(ANN, "policy", words="set budget: 5 EUR")
         await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert seen(answer) == "Nothing is set for everybody here."
+        assert seen(answer) == "There are no policies here."
         assert answer["flags"] & EPHEMERAL
         ((asker, words),) = host.asked_for_policy
         assert (asker.person.id, words) == (f"discord:{ANN}", "set budget: 5 EUR")

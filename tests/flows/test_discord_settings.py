@@ -74,7 +74,7 @@ async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
         await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
         await host.preferences.set(f"discord:{BO}", PAUSE, PAUSED)
         panel = await opened(fake)
-        assert "I learn nothing" in seen(panel)
+        assert "I do not learn" in seen(panel)
         await fake.press(BO, panel, memory_texts.LEARN_AGAIN)
         await fake.until(lambda: len(host.asked_for_memory) == 2)
         assert [words for _, words in host.asked_for_memory] == ["pause", "resume"]
@@ -97,7 +97,7 @@ async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places
     async with recording() as (fake, _):
         panel = await opened(fake, channel=DM_OF[BO])
         assert "outside of direct messages**: everybody there sees them" in seen(panel)
-        assert "everybody here" not in seen(panel)
+        assert "for everyone here" not in seen(panel)
 
 
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:

@@ -128,7 +128,7 @@ async def test_memory_is_shown_to_the_caller_alone() -> None:
     async with town() as there:
         shown = await there.alice.slash(there.channel, "memory")
         assert shown.ephemeral
-        assert text_of(shown).startswith("I remember nothing about you yet.")
+        assert text_of(shown).startswith("I do not remember anything about you yet.")
 
 
 async def test_what_can_be_done_about_a_reply_stands_below_it() -> None:

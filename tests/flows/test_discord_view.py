@@ -67,7 +67,7 @@ async def test_an_entry_is_deleted_with_its_button_and_comes_back() -> None:
         await fake.until(lambda: "Deleted entry 1, “Interest: sailing”." in seen(shown))
         assert entries(shown) == ["**2** Interest: rowing"]
         await fake.press(ANN, shown, "Undo")
-        await fake.until(lambda: "It is back: “Interest: sailing”." in seen(shown))
+        await fake.until(lambda: "Restored: “Interest: sailing”." in seen(shown))
         assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         assert "Undo" not in buttons(shown)
 

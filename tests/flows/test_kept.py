@@ -27,7 +27,7 @@ KEEP = '<execute>[{"name": "remember", "args": {"text": "TEXT", "key": "deadline
 UNDO = "Undo"
 SCHEDULING = ("Change", "Cancel")
 FIRST = "Noted.\n\n*Remembered: deadline: Friday*"
-SECOND = "Noted.\n\n*Remembered: deadline: Monday (instead of: deadline: Friday)*"
+SECOND = "Noted.\n\n*Remembered: deadline: Monday (replaced: deadline: Friday)*"
 
 
 def answer(messages: Sequence[Message]) -> str:
@@ -64,9 +64,7 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
             assert (await page(fake, NOT_YOURS))["flags"] & EPHEMERAL
             assert await known(host) == ["Monday"]
             await fake.press(ANN, reply, UNDO)
-            await fake.until(
-                lambda: any(seen(one).startswith("Taken back: deadline: Monday") for one in by_the_bot(fake))
-            )
+            await fake.until(lambda: any(seen(one).startswith("Undone: deadline: Monday") for one in by_the_bot(fake)))
             assert await known(host) == ["Friday"]
             undone = await page(fake, f"Noted.\n\n{platforms_texts.UNDONE}")
             assert undone["id"] == reply["id"], "the line says that it is taken back, and the button is gone"
@@ -133,7 +131,7 @@ async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_b
         live_host(tmp_path, ScriptedProvider(reminding(CALL_BEN)), clock) as host,
         serving(fake, host),
     ):
-        line = "*At a time: Monday 1 June, 09:00 Europe/Berlin*"
+        line = "*Scheduled: Monday 1 June, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me on 1 June at nine to call Ben", f"I will.\n\n{line}")
         assert [label for label in labels(reply) if label in SCHEDULING] == [*SCHEDULING]
         assert UNDO not in labels(reply)
@@ -153,7 +151,7 @@ async def test_a_reminder_is_changed_in_a_window_by_the_asker_alone_and_the_answ
     clock, model = FastClock(speed=1.0), ScriptedProvider(reminding(CALL_BEN))
     async with running_discord(clock) as fake, live_host(tmp_path, model, clock) as host, serving(fake, host):
         await host.preferences.set(f"discord:{ANN}", ZONE, "Europe/Paris")
-        said = "I will.\n\n*At a time: Monday 1 June, 09:00 Europe/Berlin*"
+        said = "I will.\n\n*Scheduled: Monday 1 June, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me on 1 June at nine to call Ben", said)
         await fake.press(BO, reply, "Change")
         await page(fake, NOT_YOURS)
@@ -175,7 +173,7 @@ async def test_of_several_reminders_of_one_answer_each_is_changed_and_all_are_ca
         live_host(tmp_path, ScriptedProvider(reminding(*twice)), clock) as host,
         serving(fake, host),
     ):
-        line = "*At a time: Monday 1 June, 09:00 Europe/Berlin*"
+        line = "*Scheduled: Monday 1 June, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me of both", f"I will.\n\n{line}\n{line}")
         await fake.press(ANN, reply, "Change")
         await fake.until(lambda: any(schedule_texts.WHICH_OF_THEM in seen(one) for one in by_the_bot(fake)))

@@ -117,7 +117,9 @@ async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wan
             assert await tell(bob, dm) == ("", "")
             assert await order(bob, "knowledge share on") == knowledge_texts.NOT_SHARING
             assert await order(boss, "knowledge share on") == knowledge_texts.SHARED_FROM_NOW
-            assert announced("has switched on that what full members tell me in this channel") == 1
+            assert (
+                announced("turned on sharing: from now on, I may quote what full members tell me in this channel") == 1
+            )
             assert await tell(bob, dm) == ("", "")
             await tell(ann, general, PRICE)
             link, writer = await tell(bob, dm)
@@ -129,7 +131,7 @@ async def test_in_slack_what_was_told_in_public_serves_others_once_a_manager_wan
             assert await order(ann, "memory share on") == memory_texts.OWN_SHARED
             assert await tell(bob, dm) == (link, writer)
             assert await order(boss, "knowledge share off") == knowledge_texts.SHARED_NO_MORE
-            assert announced("has switched off sharing") == 1
+            assert announced("turned off sharing") == 1
             assert await tell(bob, dm) == ("", "")
 
 
@@ -164,7 +166,7 @@ async def sharing(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> No
         await order(BO, "knowledge", "share on", knowledge_texts.NOT_SHARING)
         fake.member_may = may
         await order(ANN, "knowledge", "share on", knowledge_texts.SHARED_FROM_NOW)
-        assert announced("has switched on that what full members tell me in this channel") == 1
+        assert announced("turned on sharing: from now on, I may quote what full members tell me in this channel") == 1
         assert await tell(ANN, DM_OF[ANN]) == ("", "")
         await tell(BO, GENERAL, PRICE)
         link, writer = await tell(ANN, DM_OF[ANN])
@@ -174,7 +176,7 @@ async def sharing(fake: FakeDiscord, host: AnsweringHost, seen: list[str]) -> No
         await order(BO, "memory", "share on", memory_texts.OWN_SHARED)
         assert await tell(ANN, DM_OF[ANN]) == (link, writer)
         await order(ANN, "knowledge", "share off", knowledge_texts.SHARED_NO_MORE)
-        assert announced("has switched off sharing") == 1
+        assert announced("turned off sharing") == 1
         assert await tell(ANN, DM_OF[ANN]) == ("", "")
 
 
@@ -199,7 +201,7 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
             before = len(slack.state.ephemerals)
             await slack.say(user, channel, f"{ME} {words}", files=[*files])
             await slack.until(
-                lambda: slack.state.ephemerals[before:] and "reading" not in slack.state.ephemerals[-1].text
+                lambda: slack.state.ephemerals[before:] and "Reading" not in slack.state.ephemerals[-1].text
             )
             return slack.state.ephemerals[-1].text
 
@@ -212,7 +214,7 @@ async def test_in_slack_a_manager_hands_in_a_pdf_that_members_find_with_its_page
         async with serving(slack, host), host.turns.serving():
             file = slack.upload("handbook.pdf", pdfs.pdf("Nobody needs this page. " * 5, HANDBOOK), "application/pdf")
             assert await order(bob, general, "learn this", file) == knowledge_texts.NOT_LEARNING
-            assert all("reading" not in one.text for one in slack.state.ephemerals), "nobody reads what is refused"
+            assert all("Reading" not in one.text for one in slack.state.ephemerals), "nobody reads what is refused"
             assert await order(boss, general, "learn this") == knowledge_texts.NOTHING_TO_LEARN
             learned = await order(boss, general, "learn this", file)
             assert learned.startswith("Learned: handbook.pdf (2 pages, ")
@@ -294,12 +296,12 @@ def test_in_the_terminal_a_file_is_learned_by_its_path_removed_by_its_number_and
     (tmp_path / "hotels.txt").write_text(HANDBOOK)
     typed = "/learn hotels.txt\n/knowledge\n/knowledge show 1\n/learn nowhere.txt\n"
     ran = command(tmp_path, environment(tmp_path), "chat", typed=typed)
-    assert "Learned: hotels.txt (1 passage). You alone can ask me about it." in ran.stdout
+    assert "Learned: hotels.txt (1 passage). Only you can ask me about it." in ran.stdout
     assert re.search(r"\*\*1\*\* hotels\.txt \(learned 20\d\d-", ran.stdout)
     assert "> Trips are booked by train." in ran.stdout
     assert (ran.returncode, "nowhere.txt" in ran.stderr) == (Exit.FAILED, True)
     ran = command(tmp_path, environment(tmp_path), "chat", typed="/knowledge remove 1\n/knowledge\n")
-    assert "Removed: hotels.txt. I know it no longer, and its bytes are gone." in ran.stdout
+    assert "Removed: hotels.txt. I no longer know it, and its bytes are gone." in ran.stdout
     assert not [one for one in tmp_path.glob("bot.db*") if b"Vienna" in one.read_bytes()]
     ran = command(
         tmp_path, environment(tmp_path), "chat", typed="/learn hotels.txt\nWhat may a hotel cost in Vienna?\n"
@@ -341,6 +343,6 @@ def test_in_the_terminal_a_page_is_learned_where_the_operator_allows_it_and_answ
         ran = command(tmp_path, away | {"COGENCY_NETWORKS_ALLOWED": host}, "chat", typed=typed)
     assert (closed.returncode, "COGENCY_WEB=on" in closed.stderr) == (Exit.FAILED, True)
     assert (refused.returncode, "COGENCY_NETWORKS_ALLOWED" in refused.stderr) == (Exit.FAILED, True)
-    assert "Learned: trips (1 passage). You alone can ask me about it." in ran.stdout
+    assert "Learned: trips (1 passage). Only you can ask me about it." in ran.stdout
     assert re.search(rf"\*\*1\*\* \[trips\]\(http://{host}/trips\) \(http://{host}/trips, as of 20\d\d-", ran.stdout)
     assert re.search(r"Documents say about .*\s+trips \(.*\), learned 20[\s\S]*120 EUR a night", ran.stdout)

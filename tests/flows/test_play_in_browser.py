@@ -79,10 +79,10 @@ async def approval(opened: Opened) -> None:
     ann, ben = sides(opened)
     await ben.open("general")
     await ann.say('use post_message {"channel": "general", "text": "Lunch at noon."}')
-    await ann.sees("May I use post_message?")
+    await ann.sees("Approve post_message?")
     assert "Lunch at noon." not in await ben.column.inner_text()
     await looks_right(opened, "approval")
-    await ann.press("Allow once")
+    await ann.press("Approve")
     await ben.sees("Lunch at noon.")
     await ann.sees("Posted in #general")
 

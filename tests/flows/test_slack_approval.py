@@ -77,7 +77,7 @@ async def test_its_asker_is_shown_it_unasked_in_the_thread_and_once_more_by_the_
         assert (shown.user, shown.channel, shown.thread_ts) == (here.ann, here.general, question.ts)
         bobs = await here.shown_to(here.bob, page)
         assert (bobs.user, bobs.text) == (here.bob, tool_texts.NOTHING_WAITS)
-        for told in ("May I use `echo`?", tool_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
+        for told in ("Approve `echo`?", tool_texts.EFFECTS["ACTS_OUTWARD"], "**text**: `Hello Ben.`", "tell Ben"):
             assert told in str(shown.blocks[0])
         again = await here.shown_to(here.ann, page)
         assert (again.text, labels(again.blocks, here.ann)) == (shown.text, [ALLOW, HERE, REFUSE])

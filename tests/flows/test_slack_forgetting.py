@@ -180,7 +180,7 @@ async def test_what_speaks_of_something_is_shown_and_goes_when_its_person_agrees
         assert holds(tmp_path, "vermilion"), "nothing is erased before somebody agrees"
         receipt = await talk.click(question, "Forget")
         assert receipt.startswith("Forgotten: ")
-        assert "A search afterwards finds none of these texts where they stood" in receipt
+        assert "A search afterwards found none of these texts where they were" in receipt
         assert not question.blocks[1:], "no button is left"
         assert not await talk.finds("vermilion")
         assert not any(holds(tmp_path, words) for words in ("vermilion", "Ondine"))

@@ -103,7 +103,7 @@ async def test_what_was_said_stands_there_with_its_link_and_falls_when_it_is_del
     assert f"<{link}" not in office.ann.text
     assert "harmonium" not in await office.looks(office.boss)
     await office.ann.click("Undo")
-    await office.ann.changed("It is back: “harmonium”.")
+    await office.ann.changed("Restored: “harmonium”.")
     assert f"<{link}" in office.ann.text
     await office.ann.click("Delete")
     await office.ann.changed("Deleted entry 1, “harmonium”.")
@@ -132,7 +132,7 @@ async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_can
     await office.ann.click("Pause")
     await office.ann.changed("Paused until you resume it: “water the harmonium”")
     await office.ann.click("Resume")
-    await office.ann.changed("It goes on")
+    await office.ann.changed("Resumed")
     window = await office.window(office.ann, "Change")
     assert await fill_in(office.slack, office.ann.user, window, when="every Tuesday at 9:00", what="play it") == {}
     await office.ann.changed("every Tuesday at 09:00")
@@ -174,7 +174,7 @@ async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(offi
     await office.tell("remember my zeppelin is green")
     await office.looks(office.ann)
     await fill_in(office.slack, office.ann.user, await office.window(office.ann, "Something else…"), words="harmonium")
-    await office.ann.changed("I will forget what speaks of “harmonium”")
+    await office.ann.changed("I will forget what mentions “harmonium”")
     assert "harmonium is blue" in office.ann.text
     await office.ann.click("Forget")
     await office.ann.changed("Forgotten: ")
@@ -191,9 +191,9 @@ async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
         assert memory_texts.LEARNING_OFF in seen
         assert "paused" not in seen
         assert "stopped learning" not in seen
-    await office.ann.click("Learn again")
+    await office.ann.click("Resume learning")
     await office.ann.changed(memory_texts.LEARNING_ON)
-    assert "learn again" not in office.ann.text
+    assert "resume learning" not in office.ann.text
 
 
 async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) -> None:

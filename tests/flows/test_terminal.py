@@ -159,7 +159,7 @@ def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> 
     kept = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/forget everything\nno\n/memory\n")
     assert kept.stdout.count("turquoise") >= 2
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n")
-    assert "A search afterwards finds none of these texts where they stood" in forgotten.stdout
+    assert "A search afterwards found none of these texts where they were" in forgotten.stdout
     after = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n/threads\n")
     assert "turquoise" not in after.stdout
     files = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
@@ -257,7 +257,7 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
 
 def test_a_pause_of_learning_says_that_what_one_asks_to_be_remembered_is_kept(tmp_path: Path) -> None:
     said = cogency(tmp_path, "chat", typed="/memory pause\nremember that my cat is Tom\n/memory\n").stdout
-    assert "What is said meanwhile is never learned, unless you ask me to remember it;" in said
+    assert "I never learn what is said in the meantime, unless you ask me to remember it." in said
     assert "- **1** my cat is Tom" in said
 
 
@@ -268,7 +268,7 @@ def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_pa
     assert "You wrote:" in unknown.stdout
     budget = cogency(tmp_path, "budget", "much", "money")
     assert (budget.returncode, budget.stdout) == (Exit.ARGUMENTS, "")
-    assert budget.stderr.startswith("cogency budget: Write whose budget")
+    assert budget.stderr.startswith("cogency budget: Write `channel`")
     assert cogency(tmp_path, "budget", "me").returncode == Exit.OK
 
 
@@ -288,7 +288,7 @@ NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
         ("/memory pause here for everybody", memory_texts.NOT_THE_MANAGER),
         ("/memory nonsense", memory_texts.MEMORY_USAGE),
         ("/forget about it", "a word of at least"),
-        ("/forget nonsense", "I did not understand"),
+        ("/forget nonsense", "I could not read"),
         ("/policy nonsense", memory_texts.POLICY_USAGE),
         ("/policy remove 99", NO_POLICY),
         ("/budget nonsense", budgets_texts.BUDGET_USAGE),
@@ -472,7 +472,7 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
     _, _, recalled = cogency(tmp_path, "chat", typed=typed, COGENCY_DATABASE_URL=url).stdout.partition("A new thread.")
     assert "remember that my boat is turquoise" in recalled
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n", COGENCY_DATABASE_URL=url).stdout
-    assert "texts where they stood. The database server's files and backups are kept by" in forgotten
+    assert "texts where they were. Old bytes may remain in the database server's files" in forgotten
     again = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n", COGENCY_DATABASE_URL=url)
     assert again.returncode == Exit.OK
     assert "Memory: The PostgreSQL database shared on" in again.stderr
@@ -657,7 +657,7 @@ def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: 
         listed = shown(terminal, "/memory")
         for number in sorted(listed, key=lambda number: (int(number) % 2, int(number))):  # from the middle first
             terminal.type(f"/memory delete {number}\r")
-            said = " ".join(terminal.until("/forget it.").split())
+            said = " ".join(terminal.until("/forget.").split())
             assert f"entry {number}, “my {listed[number]} is" in said
             terminal.until("\n>")
             del things[listed[number]]
@@ -665,7 +665,7 @@ def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: 
             assert left == {kept: thing for kept, thing in listed.items() if thing in things}
         last = listed[max((number for number in listed if int(number) % 2), key=int)]
         terminal.type("/memory undo\r")
-        assert f"It is back: “my {last} is" in " ".join(terminal.until("about you:").split())
+        assert f"Restored: “my {last} is" in " ".join(terminal.until("about you:").split())
         terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK

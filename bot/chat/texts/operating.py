@@ -1,10 +1,10 @@
 """What the chat bot says to operators."""
 
-OUTPUT_CLOSED = "The output cannot be written ({reason}): send it elsewhere."
+OUTPUT_CLOSED = "The output cannot be written ({reason}). Send it somewhere else."
 THIS_CLOCK = "this machine's clock "
 CLOCK_RIGHT = THIS_CLOCK + "is right, by {name}'s"
 CLOCK_OFF = THIS_CLOCK + "is {seconds} seconds off, by {name}'s{matters}"
-SET_CLOCK = "Let the network set it (NTP)."
+SET_CLOCK = "Turn on network time (NTP)."
 CERTIFICATE_NOT_TRUSTED = (
     "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE in "
     "the environment to a file with the certificate of its authority"

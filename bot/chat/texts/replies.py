@@ -14,43 +14,43 @@ from bot.chat.texts.formatting import literal
 
 # The end of a reply that somebody stopped.
 STOPPED = "*Stopped.*"
-# What whoever stops by a command is told: how far its answers had come is known where they are made.
-STOPPING = f"{STOPPED} An answer that was complete by then may still appear."
+# The answer to a command that stops: how far the answers had come is known only where they are made.
+STOPPING = f"{STOPPED} An answer that was already complete may still appear."
 NOTHING_RUNNING = "Nothing is running here."
-OFTEN_ENOUGH = "I have answered this as often as I can: please ask it as a new question."
+OFTEN_ENOUGH = "I have answered this question as often as I can. Ask it again as a new message."
 # Of a question that is to be asked once more.
-MORE_PUBLIC = "More people read this channel than when you asked: please ask again, if they may read it."
-NOT_YOURS = "Only the person who asked can do this."
-COMMAND_ONLY = "A message cannot do this. Use the command with a slash."
-NOT_SAID_THERE = "I could not say so in the channel: please add me to it, and let me write there."
+MORE_PUBLIC = "More people can read this channel now than when you asked. Ask again if they may see the answer."
+NOT_YOURS = "Only the person who asked can do that."
+COMMAND_ONLY = "A message cannot do that. Use the slash command."
+NOT_SAID_THERE = "I could not post that in the channel. Add me to the channel and let me post there."
 # How the lines below a reply begin that say what was kept of it, what was learned in the background since the last one,
 # and what it scheduled. Undo and Cancel change them.
 REMEMBERED = "*Remembered: "
 LEARNED_EARLIER = "*Learned from your earlier messages: "
-SCHEDULED = "*At a time: "
+SCHEDULED = "*Scheduled: "
 # Below a reply that has scheduled something, and below a tool's question; panels have the same buttons.
 CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
 ANSWER_BUTTON = "Answer…"
 
 
-NOT_SHOWN = "I may not show my answer where you asked. {why}"
-SHOWN_ELSEWHERE = "I may not show my answer where you asked, so it is in your direct messages with me. {why}"
-TEXT_REFUSED = "The text of my answer was not accepted: ask again in other words."
+NOT_SHOWN = "I cannot post my answer where you asked. {why}"
+SHOWN_ELSEWHERE = "I cannot post my answer where you asked, so I sent it to you in a direct message. {why}"
+TEXT_REFUSED = "The platform did not accept the text of my answer. Ask again in other words."
 REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask again if you still need it."
-GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
+GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Ask again in other words."
 STEPS_BEFORE = "{count} before"
-ANSWERED_ELSEWHERE = "Another process has answered this question; the reply stands in its thread."
+ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in its thread."
 NO_ANSWER_FROM_FIRST = "it could not answer."
-BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
+BROKEN = "Something went wrong on my side (turn {turn}). Ask again; the operator can find the reason in the log."
 THINKING = "Thinking…"
-WAITS_FOR_CONSENT = "*I wait to be allowed to use {tools}: whoever asked me can allow or refuse it, for a day.*"
-WAITS_FOR_ANSWER = "`{tool}` asks whoever asked me something; I wait for their answer, nine minutes at most."
+WAITS_FOR_CONSENT = "*I need approval to use {tools}. Only the person who asked can approve it (24 hours).*"
+WAITS_FOR_ANSWER = "`{tool}` has a question for the person who asked. I wait up to nine minutes for the answer."
 ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
-    "background": "Beginning the work…",
+    "background": "Starting the task…",
     "recall": "Searching past threads…",
-    "remember": "Making a note…",
+    "remember": "Saving a note…",
     "share_file": "Preparing a file…",
     "read_channel": "Reading messages…",
     "search_slack": "Searching Slack…",
@@ -64,13 +64,13 @@ COUNTED = "{doing} {done:,.0f} of about {total:,.0f} {unit}"
 OUTPUTS: Mapping[ResultStatus, str] = {
     ResultStatus.SUCCESS: "Done.",
     ResultStatus.FAILURE: "That did not work.",
-    ResultStatus.UNKNOWN: "Whether that worked is not known.",
+    ResultStatus.UNKNOWN: "It is not known whether that worked.",
 }
 UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
-    "background": "began the work",
+    "background": "started the task",
     "recall": "searched past threads",
-    "remember": "made a note",
+    "remember": "saved a note",
     "share_file": "prepared a file",
     "read_channel": "read messages",
     "search_slack": "searched Slack",
@@ -86,10 +86,10 @@ SOURCES_READ = "**Read for this answer**"
 # While an answer waits for the store.
 CONTINUING = "Continuing my answer…"
 WAITS_TO_POST = "Waiting to post the answer…"
-UNSTORED = "I cannot store anything at the moment; I will go on as soon as I can."
+UNSTORED = "I cannot reach my database right now. I will continue as soon as I can."
 
 
-TOO_MUCH_AT_ONCE = "Too much is asked at the same moment; please ask again."
+TOO_MUCH_AT_ONCE = "Too many questions arrived at the same moment. Ask again."
 
 # Threads
 
@@ -107,9 +107,9 @@ def model_text(current: str, why: str, allowed: Sequence[str], command: str) -> 
     """Which model answers somebody, why, and what they may write after `command` to choose another."""
     answers = model_in_use(current, why)
     if not allowed:
-        return f"{answers} There is no other to choose."
+        return f"{answers} There is no other model to choose."
     names = ", ".join(f"`{name}`" for name in allowed)
-    return f"{answers}\nYou may choose with `{command}`: {names}; `{USUAL}` goes back to the usual one."
+    return f"{answers}\nChoose with `{command}`: {names}. `{USUAL}` goes back to the default."
 
 
 def model_in_use(current: str, why: str) -> str:
@@ -119,50 +119,46 @@ def model_in_use(current: str, why: str) -> str:
 
 def model_not_allowed(allowed: Collection[str]) -> str:
     """`allowed`: what may be chosen instead."""
-    others = f"choose one of {', '.join(allowed)}" if allowed else "there is only one here"
+    others = f"choose one of {', '.join(allowed)}" if allowed else "only one is available here"
     return f"That model cannot be chosen: {others}."
 
 
 # Who may ask, and how much
 
 CLOSED_TO = {
-    Authority.GUEST: "I am not open to guests here; please ask my operator to let you in.",
-    Authority.STRANGER: (
-        "I talk to members only, and could not find you among them; please ask my operator to let you in."
-    ),
+    Authority.GUEST: "Guests cannot use me here. Ask my operator for access.",
+    Authority.STRANGER: ("Only members can use me, and I could not find you among them. Ask my operator for access."),
 }
 NOT_ALLOWED: Mapping[str, str] = {
-    "channel": ("I may not answer in this place; please ask me in another channel, or ask my operator to add it."),
-    "team": "I may not answer in this workspace or server; please ask my operator to add it.",
-    "role": "Your role may not use me; please ask my operator to let you in.",
-    "person": "I may not answer you; please ask my operator to let you in.",
+    "channel": "I cannot answer in this channel. Ask me in another one, or ask my operator to add this one.",
+    "team": "I cannot answer in this workspace or server. Ask my operator to add it.",
+    "role": "Your role does not have access to me. Ask my operator for access.",
+    "person": "You do not have access to me. Ask my operator for access.",
 }
-CLOSED_HERE = "Who manages this channel has chosen who may ask me here; please ask me in another one, or them."
-PLACE_UNREADABLE = (
-    "What was chosen for this channel cannot be read: an operator has to take out its preference “{name}”."
-)
+CLOSED_HERE = "The managers of this channel chose who can ask me here. Ask me in another channel, or ask them."
+PLACE_UNREADABLE = "The settings of this channel cannot be read. An operator needs to remove its preference “{name}”."
 
-BACKLOG_FULL = "I have {questions} to answer already, so I could not take yours; please ask again in a few minutes."
-CLOSED = "I take no questions at the moment; please ask again later."
+BACKLOG_FULL = "I have {questions} waiting already, so I could not take yours. Ask again in a few minutes."
+CLOSED = "I am not taking questions right now. Ask again later."
 
 
-TOO_MANY = "I take {messages} {within} {whose}, so I did not read this one; please ask again after {moment}."
+TOO_MANY = "The limit is {messages} {within} {whose}, so I did not read this one. Ask again after {moment}."
 WITHIN_MINUTE = "a minute"
 WITHIN_HOUR = "an hour"
 WHOSE_RATE = {
     Whose.PERSON: "from one person",
     Whose.CHANNEL: "in one channel",
     Whose.WORKSPACE: "in one workspace",
-    Whose.EVERYONE: "in all",
+    Whose.EVERYONE: "in total",
 }
 
 # Files and voice messages
 
 CANNOT_LISTEN = (
-    "I cannot listen to voice messages yet: please write to me instead. (My operator can switch it on with "
+    "I cannot listen to voice messages yet. Write to me instead. (My operator can turn it on with "
     "COGENCY_TRANSCRIPTION.)"
 )
-CANNOT_LISTEN_NOW = "I could not listen to your voice message: {reason}. Please try again, or write to me."
+CANNOT_LISTEN_NOW = "I could not listen to your voice message: {reason}. Try again, or write to me."
 BY_PERSON = "By person"
 BY_MODEL = "By model"
 
@@ -191,13 +187,13 @@ def _source(one: Reference) -> str:
     return f"- [{one.number}] {f'[{title}]({one.address})' if title else one.address}"
 
 
-A_MANAGER = "Somebody who manages this channel"
-NOT_SWITCHED = "It is not switched on, as everybody there has to know. {why}"
+A_MANAGER = "A manager of this channel"
+NOT_SWITCHED = "I did not turn it on, because everyone in the channel needs to know first. {why}"
 
 
 FORGOTTEN = "(forgotten)"
 AT_START = "(at the start)"
 POLICY = "(policy)"
-NEWEST_CALLS = "**Tools**, the newest calls"
+NEWEST_CALLS = "**Tools**, latest calls"
 NO_SUCH_TOOL = "(no such tool)"
-NO_END = "began, no end recorded"
+NO_END = "started, no end recorded"

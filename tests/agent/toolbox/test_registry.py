@@ -56,11 +56,11 @@ def test_a_call_that_matches_the_schema_is_fine() -> None:
 
 
 def test_a_tool_of_a_server_that_is_away_is_no_unknown_one_and_the_model_is_told_for_how_long() -> None:
-    away = {"wiki": "it has not been reached for 3 minutes."}
+    away = {"wiki": "not reachable for 3 minutes."}
     asker = Asker(ANN, Place(PersonAudience("ann")))
     tools = Toolbox([Search()], servers=FakeServers(away)).registry(asker)
     problem = tools.check(ToolCall("wiki.search", {"query": "boat"})) or ""
-    assert "it has not been reached for 3 minutes." in problem
+    assert "not reachable for 3 minutes." in problem
     assert "unknown" not in problem
     assert tools.check(ToolCall("wikis.search", {})) == "unknown tool 'wikis.search'; did you mean 'search'?"
     away.clear()

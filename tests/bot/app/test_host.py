@@ -232,7 +232,7 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
 async def test_a_person_who_may_not_ask_is_refused_and_nothing_of_theirs_is_stored() -> None:
     service = Service()
     guest = replace(said("Hello?"), authority=Authority.GUEST)
-    with pytest.raises(Refused, match="not open to guests"):
+    with pytest.raises(Refused, match="Guests cannot use me"):
         await service.host.messages.submit(guest)
     await service.host.messages.record_context_message(guest)
     assert service.store.messages == []

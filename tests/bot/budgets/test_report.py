@@ -18,7 +18,7 @@ NOVEMBER = SpendingPeriod(date(2026, 11, 1), date(2026, 11, 21))
 
 def test_a_person_sees_today_and_this_month_with_each_count() -> None:
     assert account_text(SpendingAccount(TERRA, TERRA + TERRA)).splitlines() == [
-        "This is what your questions took.",
+        "What your questions used:",
         "",
         "**Today**: $0.0034, 1 model call",
         "",
@@ -39,7 +39,7 @@ def test_estimates_are_marked_and_the_mark_is_explained() -> None:
     assert "**Today**: nothing" in text
     assert "**This month**: no price, 1 model call" in text
     assert "~20 new tokens" in text
-    assert "~ in part estimated" in text
+    assert "~ partly estimated" in text
     assert "~" not in account_text(SpendingAccount(TERRA, TERRA))
 
 
@@ -49,7 +49,7 @@ def test_unused_kinds_of_tokens_are_not_listed() -> None:
 
 
 def test_a_person_without_questions_gets_one_sentence() -> None:
-    assert account_text(SpendingAccount(Spent(), Spent())) == "You have asked nothing this month."
+    assert account_text(SpendingAccount(Spent(), Spent())) == "You have not asked anything this month."
 
 
 def test_a_sum_says_when_some_or_all_of_it_has_no_price() -> None:

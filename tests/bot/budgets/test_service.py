@@ -86,10 +86,16 @@ async def test_raising_after_lifting_gives_the_raised_budget() -> None:
 async def test_a_refused_change_names_the_setting_for_it() -> None:
     office = Office()
     assert await office.ask(f"person:{ANN} 10 tokens") == (
-        "The usual budget is 1,000 tokens: here it can only be raised; COGENCY_PERSON_TOKENS_PER_DAY changes it."
+        "The default budget is 1,000 tokens. Here you can only raise it; to change the default, use "
+        "COGENCY_PERSON_TOKENS_PER_DAY."
     )
-    assert "$5.00: here it can only be raised; COGENCY_PERSON_DOLLARS_PER_DAY" in await office.ask(f"person:{ANN} $1")
-    assert await office.ask("everyone $20") == "There is no such limit; COGENCY_EVERYONE_DOLLARS_PER_DAY sets one."
+    assert (
+        "$5.00. Here you can only raise it; to change the default, use COGENCY_PERSON_DOLLARS_PER_DAY"
+        in await office.ask(f"person:{ANN} $1")
+    )
+    assert (
+        await office.ask("everyone $20") == "There is no such limit. To set one, use COGENCY_EVERYONE_DOLLARS_PER_DAY."
+    )
     assert await office.ask("Please.") == budgets_texts.BUDGET_USAGE
     assert await office.ask("") == budgets_texts.OPERATOR
 
@@ -104,8 +110,8 @@ async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_ra
     assert "0 tokens (of 300 tokens), $0 (of $1.00)" in await office.ask("workspace:T2")
     assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
     assert await office.ask("workspace:T2 100 tokens") == (
-        "The usual budget is 300 tokens: here it can only be raised; COGENCY_WORKSPACE_TOKENS_PER_DAY (or "
-        "tokens_per_day of its app in the file of COGENCY_SLACK_APPS) changes it."
+        "The default budget is 300 tokens. Here you can only raise it; to change the default, use "
+        "COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day of its app in the file of COGENCY_SLACK_APPS)."
     )
     assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
     assert "0 tokens (no limit)" in await office.ask("workspace", "terminal:you"), "what has none has no budget"

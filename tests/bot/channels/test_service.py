@@ -160,9 +160,9 @@ async def test_each_change_is_in_the_history_without_a_name_and_in_the_audit_wit
         channels_texts.PLACE_HEADING, f"{channels_texts.SO_ALREADY}\n\n{channels_texts.PLACE_HEADING}"
     )
     past = await world.order("history")
-    assert "**1** Who may ask: full members (before: everybody who may ask me at all; " in past
+    assert "**1** Who may ask: full members (before: everyone with access to me; " in past
     assert "**2** Instructions: Link to the wiki" in past
-    assert "by who manages it" in past
+    assert "by a channel manager" in past
     assert BOSS.name not in past
     audit = await world.store.audit.newest(10)
     assert [(row.person, row.channel, row.arguments) for row in audit] == [
@@ -227,9 +227,9 @@ async def test_what_concerns_others_is_said_to_them_before_it_is_switched_on() -
     await world.order("learning off")
     await world.order("learning on")
     await world.order("ambient off")
-    assert [one.partition(" has")[0] for one in world.said] == ["Boss"] * 3
+    assert [one.partition(" turned o")[0] for one in world.said] == ["Boss"] * 3
     assert "10 answers a day" in world.said[0]
-    assert "that I learn" in world.said[1]
+    assert "I learn from" in world.said[1]
     assert world.said[2] == channels_texts.SAID_AMBIENT_OFF.format(who="Boss")
 
 

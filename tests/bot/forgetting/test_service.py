@@ -92,7 +92,7 @@ async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_
         assert "1 message elsewhere may say the same in other words." in question.text
         assert "- Not with that organ." in question.text
         receipt = await service.forget(ANN, question.wider if wider else question.token)
-        assert ("not forgotten" in receipt.text) is not wider
+        assert ("did not forget" in receipt.text) is not wider
         left = await store.conversations.history("later", before_turn=99, limit=9)
         assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
 
@@ -393,7 +393,7 @@ async def test_where_there_is_nothing_it_asks_nothing() -> None:
     assert "Nothing that you said" in answer.text
     assert not answer.token
     thread = await World().service.ask(ANN, "this thread")
-    assert thread.text.startswith("I keep nothing of this thread")
+    assert thread.text.startswith("I store nothing from this thread")
     assert not thread.token
 
 

@@ -48,9 +48,7 @@ async def test_what_was_kept_is_said_and_what_it_took_the_place_of(store: Store)
     first = await remembered(store, "Friday", "deadline")
     assert (await kept(store).line(ended(first))).text == "*Remembered: deadline: Friday*"
     second = await remembered(store, "Monday", "deadline", minutes=1)
-    assert (
-        await kept(store).line(ended(second))
-    ).text == "*Remembered: deadline: Monday (instead of: deadline: Friday)*"
+    assert (await kept(store).line(ended(second))).text == "*Remembered: deadline: Monday (replaced: deadline: Friday)*"
     assert (await kept(store).line(ended(second + 1))).text == ""
 
 
@@ -63,8 +61,8 @@ async def test_taken_back_it_is_gone_and_what_it_had_superseded_holds_again_and_
     await remembered(store, "Friday", "deadline")
     turn = await remembered(store, "Monday", "deadline", minutes=1)
     said_ = await kept(store).take_back(turn, "ann")
-    assert said_.startswith("Taken back: deadline: Monday.")
-    assert said_.endswith("This holds again: deadline: Friday.")
+    assert said_.startswith("Undone: deadline: Monday.")
+    assert said_.endswith("This is valid again: deadline: Friday.")
     assert await known(store) == ["Friday"]
     assert await kept(store).take_back(turn, "ann") == memory_texts.NOTHING_KEPT
     assert await known(store) == ["Friday"]
@@ -110,7 +108,7 @@ async def test_what_the_same_question_had_taught_before_is_not_said_to_hold_agai
     )
     await store.facts.write(again)
     said_ = await kept(store).take_back(turn, "ann")
-    assert said_.endswith("This holds again: deadline: Friday.")
+    assert said_.endswith("This is valid again: deadline: Friday.")
     assert await known(store) == ["Friday"]
 
 
@@ -143,7 +141,7 @@ async def test_what_was_learned_after_an_answer_is_told_below_the_next_one_once(
     await learned_later(store, "My desk is in room 7 now", "desk", "room 7", 1)
     next_turn = (await answered(store, said("What is new?"), "Nothing.")).turn
     line = (await kept(store).line(ended(next_turn))).text
-    assert line == "*Learned from your earlier messages: desk: room 7 (instead of: desk: room 4)*"
+    assert line == "*Learned from your earlier messages: desk: room 7 (replaced: desk: room 4)*"
     assert (await kept(store).line(ended(next_turn))).text == line  # the turn continues after a crash
     assert (await kept(store).line(ended((await answered(store, said("And now?"), "Nothing.")).turn))).text == ""
 
@@ -153,7 +151,7 @@ async def test_what_is_told_below_the_next_answer_is_undone_there(store: Store) 
     await learned_later(store, "My desk is in room 7 now", "desk", "room 7", 1)
     next_turn = (await answered(store, said("What is new?"), "Nothing.")).turn
     line = (await kept(store).line(ended(next_turn))).text
-    assert (await kept(store).take_back(next_turn, "ann")).endswith("This holds again: desk: room 4.")
+    assert (await kept(store).take_back(next_turn, "ann")).endswith("This is valid again: desk: room 4.")
     assert await known(store) == ["room 4"]
     assert platforms_texts.undone(f"Nothing.\n{line}") == f"Nothing.\n{platforms_texts.UNDONE}"
 

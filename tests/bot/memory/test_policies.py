@@ -86,7 +86,7 @@ async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
     assert (await world.ask("")).startswith(memory_texts.NO_POLICY)
     answer = await world.ask("set budget: at most 5,000 EUR a month")
     assert answer == (
-        "Set.\n\nThis holds for everybody here:\n\n"
+        "Set.\n\nPolicies for everyone here:\n\n"
         f"- **1** budget: at most 5,000 EUR a month (set {START.date().isoformat()} by a manager)"
     )
     (fact,) = world.store.facts_kept
@@ -119,8 +119,8 @@ async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
 async def test_what_is_replaced_or_removed_can_be_traced() -> None:
     world = World()
     await world.ask("set budget: 5 EUR")
-    assert (await world.ask("set budget: 9 EUR")).startswith("Set. Instead of: budget: 5 EUR.")
-    assert (await world.ask("remove 2", Authority.ADMIN)).startswith("Removed; `/policy history` still shows it.")
+    assert (await world.ask("set budget: 9 EUR")).startswith("Set. It replaces: budget: 5 EUR.")
+    assert (await world.ask("remove 2", Authority.ADMIN)).startswith("Removed. `/policy history` still lists it.")
     assert await world.listed() == []
     day = START.date().isoformat()
     assert (await world.ask("history", Authority.GUEST)).splitlines()[2:] == [
@@ -170,7 +170,7 @@ async def test_policies_about_different_things_stand_beside_one_another() -> Non
     world = World()
     await world.ask("set The budget for hardware is $200")
     shown = await world.ask("set The budget for travel is $300")
-    assert "Instead of" not in shown
+    assert "It replaces" not in shown
     assert "$200" in shown
     assert "$300" in shown
-    assert "Instead of: The budget for travel is $300" in await world.ask("set The budget for travel is $400")
+    assert "It replaces: The budget for travel is $300" in await world.ask("set The budget for travel is $400")

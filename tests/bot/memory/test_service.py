@@ -175,7 +175,7 @@ async def test_secrets_and_long_texts_are_no_corrections(office: Office) -> None
     await office.learn("sail")
     await office.ask("")
     assert (await office.ask("correct 1 my password is hunter2hunter2")).text.startswith(memory_texts.NO_SECRETS)
-    assert (await office.ask(f"correct 1 {'long ' * 100}")).text.startswith("That is longer")
+    assert (await office.ask(f"correct 1 {'long ' * 100}")).text.startswith("An entry can have up to")
     assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
 
 
@@ -284,13 +284,13 @@ async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office
     assert (await office.ask("pause here for everybody")).text == memory_texts.NOT_THE_MANAGER
     assert office.store.chosen == {}
     answer = await office.ask("pause here for everybody", manages=True)
-    assert answer.text.startswith("I have stopped learning from what anybody says in this channel.")
+    assert answer.text.startswith("I stopped learning from what anyone says in this channel.")
     assert office.store.chosen == {"channel:C1": {"learning": "paused"}}
 
 
 async def test_a_pause_is_shown_with_the_list(office: Office) -> None:
     await office.ask("pause")
-    assert "Learning is paused; `/memory resume` goes on." in (await office.ask("")).text
+    assert "Learning is paused. To resume, use `/memory resume`." in (await office.ask("")).text
     await office.ask("resume")
     assert "paused" not in (await office.ask("")).text
 
@@ -299,12 +299,12 @@ async def test_who_ends_one_pause_reads_which_others_last_there(office: Office) 
     for words in ("pause", "pause here", "pause here for everybody"):
         await office.ask(words, manages=True)
     assert (await office.ask("resume")).text == (
-        "I learn again from what you say.\n\n"
-        "Learning is paused in this channel; `/memory resume here` goes on.\n"
-        "Learning is paused in this channel for everybody; `/memory resume here for everybody` goes on."
+        "I am learning again from what you say.\n\n"
+        "Learning is paused in this channel. To resume, use `/memory resume here`.\n"
+        "Learning is paused in this channel for everybody. To resume, use `/memory resume here for everybody`."
     )
     await office.ask("resume here")
-    assert (await office.ask("")).text.startswith("Learning is paused in this channel for everybody;")
+    assert (await office.ask("")).text.startswith("Learning is paused in this channel for everybody.")
     await office.ask("resume here for everybody", manages=True)
     assert (await office.ask("")).text == memory_texts.NOTHING_REMEMBERED
 
@@ -340,7 +340,7 @@ async def test_what_was_deleted_comes_back_within_a_minute_under_its_number(offi
     assert (await office.ask("undo", "ben")).text == memory_texts.NOT_BACK
     assert (await office.ask(f"undo {deleted.undo}", "ben")).text == memory_texts.NOT_BACK
     back = await office.ask("undo")
-    assert back.text.startswith("It is back: “Goal: row”.")
+    assert back.text.startswith("Restored: “Goal: row”.")
     assert lines(back) == shown
     assert (await office.ask("undo")).text == memory_texts.NOT_BACK
     await office.ask("delete 2")
@@ -410,7 +410,7 @@ async def test_the_list_shows_what_an_entry_replaced_and_undo_makes_that_hold_ag
     assert entry.text == "desk: room 7 (replaced: desk: room 4)"
     assert "Undo" in [action.label for action in memory_panel(await office.ask("")).parts[0].actions]
     undone = await office.ask(f"undo {entry.number}")
-    assert "This holds again: desk: room 4." in undone.text
+    assert "This is valid again: desk: room 4." in undone.text
     assert [entry.text for entry in undone.entries] == ["desk: room 4"]
 
 

@@ -104,7 +104,7 @@ async def test_what_was_not_understood_is_asked_back_with_what_was_and_a_button_
     service = AnnsCommands()
     panel = await service.remind("every Monday at 9:00 just after lunch call Ben")
     assert panel.refused
-    assert panel.text.startswith("I understood “every Monday … at 9:00” as the time, but not “after”.")
+    assert panel.text.startswith("I read “every Monday … at 9:00” as the time, but could not read “after”.")
     assert await service.kept() == []
     (button,) = panel.actions
     await service.remind(button.words, pressed=True)
@@ -120,7 +120,7 @@ async def test_before_a_divider_nothing_is_dropped() -> None:
         "ask every Monday from the office | check the build",
     ):
         panel = await service.show(words)
-        assert "but not" in panel.text, panel.text
+        assert "could not read" in panel.text, panel.text
     assert await service.kept() == []
     panel = await service.show("ask every hour between 9 and 17 | check the build")
     assert "then every hour from 09:00 to 17:00, until" in panel.text
@@ -141,7 +141,7 @@ async def test_edit_changes_the_words_only_behind_a_divider() -> None:
     (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
     panel = await service.show("edit 1 tomorrow at 11:00 call Eve")
-    assert "but not “call Eve”" in panel.text
+    assert "could not read “call Eve”" in panel.text
     (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 10, tzinfo=UTC))
     await service.show(panel.actions[0].words)
@@ -218,9 +218,9 @@ async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
     await service.remind("me tomorrow at 9:00 to call Ben", in_general())
     shown = await service.show()
     assert [part.text for part in shown.parts] == [
-        "**2** · reminder for you in a direct message · Tuesday 24 November, 09:00 Europe/Berlin\n“call Ben”",
+        "**2** · reminder in a direct message · Tuesday 24 November, 09:00 Europe/Berlin\n“call Ben”",
         (
-            "**1** · question in <#C1> · Monday 30 November, 08:00 Europe/Berlin; then every Monday at 08:00, "
+            "**1** · task in <#C1> · Monday 30 November, 08:00 Europe/Berlin; then every Monday at 08:00, "
             "until 22 May 2027\n“sum up \\*the week\\* here”"
         ),
     ]
@@ -268,7 +268,7 @@ async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> No
     said = {
         "call Ben": schedule_texts.NO_TIME,
         "tomorrow at 9:00": schedule_texts.NO_WORDS,
-        "2020-01-01 09:00 call Ben": "That time is over: it is Monday 23 November 2026, 10:20 Europe/Berlin now.",
+        "2020-01-01 09:00 call Ben": "That time has passed: it is Monday 23 November 2026, 10:20 Europe/Berlin now.",
         "every 3 minutes look": "The rule '*/3 * * * *' comes too often: leave at least 5 minutes between two times.",
     }
     assert {words: (await service.remind(words)).text for words in said} == said
@@ -303,7 +303,7 @@ async def test_a_person_has_fifty_schedules_at_most() -> None:
     service = AnnsCommands()
     for _ in range(50):
         await service.remind("tomorrow at 9:00 tea")
-    assert (await service.remind("tomorrow at 9:00 tea")).text.startswith("You have as many as I keep for one person")
+    assert (await service.remind("tomorrow at 9:00 tea")).text.startswith("You have reached the limit for one person")
     asker = Asker(BOB, Place(PersonAudience(BOB.id)))
     assert not (await service.service.remind(asker, "tomorrow at 9:00 tea")).refused
 
@@ -343,12 +343,12 @@ async def test_long_work_is_listed_with_a_stop_button_and_cannot_be_postponed() 
     assert isinstance(one, Schedule)
     shown = await service.show()
     (part,) = [part for part in shown.parts if part.text.startswith("**1**")]
-    assert part.text == "**1** · long work for you in a direct message · at work since 10:20\n“Make a table.”"
+    assert part.text == "**1** · long task in a direct message · running since 10:20\n“Make a table.”"
     assert [(button.label, button.words) for button in part.actions] == [("Stop", "cancel 1")]
     for words in ("pause 1", "resume 1", "edit 1 tomorrow at 9:00"):
         assert (await service.show(words)).text == schedule_texts.WORK_STAYS.format(id=1)
     everybody = await service.show("all", FakeCaller(BOB, place=Place(PersonAudience(BOB.id)), entry_chars=600))
-    assert "long work" in everybody.text
+    assert "long task" in everybody.text
     assert "Make a table" not in everybody.text
     assert (await service.show("cancel 1")).text == schedule_texts.WORK_STOPPED.format(words="Make a table.")
     assert await service.kept() == []

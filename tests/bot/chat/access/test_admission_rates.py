@@ -20,22 +20,22 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
             RateReached(Rate(Whose.PERSON, 20, MINUTE), NOON),
             "person",
             (
-                "I take 20 messages a minute from one person, so I did not read this one; "
-                "please ask again after 13:00 (Europe/Madrid)."
+                "The limit is 20 messages a minute from one person, so I did not read this one. "
+                "Ask again after 13:00 (Europe/Madrid)."
             ),
         ),
         (
             RateReached(Rate(Whose.CHANNEL, 1, HOUR), NOON + timedelta(seconds=1)),
             "channel",
             (
-                "I take 1 message an hour in one channel, so I did not read this one; "
-                "please ask again after 13:01 (Europe/Madrid)."
+                "The limit is 1 message an hour in one channel, so I did not read this one. "
+                "Ask again after 13:01 (Europe/Madrid)."
             ),
         ),
         (
             BacklogFull(1_000),
             "backlog",
-            "I have 1,000 questions to answer already, so I could not take yours; please ask again in a few minutes.",
+            "I have 1,000 questions waiting already, so I could not take yours. Ask again in a few minutes.",
         ),
     ],
 )

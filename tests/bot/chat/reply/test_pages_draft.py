@@ -99,7 +99,7 @@ def test_a_tool_without_a_phrase_of_its_own_is_named() -> None:
         (
             ToolCall("remember", {"text": "tea is hot " * 20}),
             ToolResult("remember", ResultStatus.SUCCESS, "kept"),
-            "made a note: tea is hot",
+            "saved a note: tea is hot",
         ),
         (ToolCall("roll_dice", {}), ToolResult("roll_dice", ResultStatus.SUCCESS, "6"), "used roll dice"),
     ],

@@ -104,7 +104,7 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
             ),
             (
                 "Forgotten: 1,204 messages, 1 fact, 1 summary, 4 internal records, in 2 threads. "
-                "A search afterwards finds none of these texts where they stood, and their bytes are gone from the "
+                "A search afterwards found none of these texts where they were, and their bytes are gone from the "
                 "database files."
             ),
         ),
@@ -112,29 +112,28 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
             Receipt({"messages": 2}, 0, bytes_gone=False),
             (
                 "Forgotten: 2 messages. "
-                "A search afterwards finds none of these texts where they stood; old bytes may stay in the database "
-                "files until the next clean-up."
+                "A search afterwards found none of these texts where they were. Old bytes may remain in the "
+                "database files until the next cleanup."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False, kept_by_server=True),
             (
-                "Forgotten: 2 messages. A search afterwards finds none of these texts where they stood. The database "
-                "server's files and backups are kept by whoever runs it: old bytes stay there until its next vacuum, "
-                "and until the backups run out."
+                "Forgotten: 2 messages. A search afterwards found none of these texts where they were. Old bytes may "
+                "remain in the database server's files until its next vacuum, and in backups until they expire."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=True, related=2),
             (
-                "Forgotten: 2 messages. A search afterwards finds none of these texts where they stood, and their "
-                "bytes are gone from the database files. 2 messages elsewhere may say the same in other words: "
-                "not forgotten."
+                "Forgotten: 2 messages. A search afterwards found none of these texts where they were, and their "
+                "bytes are gone from the database files. 2 messages elsewhere may say the same in other words. "
+                "I did not forget them."
             ),
         ),
         (
             Receipt({"messages": 2}, 1, bytes_gone=True),
-            "Forgotten: 2 messages. **A search afterwards still finds 1 entry.** Please tell my operator.",
+            "Forgotten: 2 messages. **A search afterwards still found 1 entry.** Tell my operator.",
         ),
     ],
 )
@@ -170,13 +169,13 @@ def test_the_model_is_named_with_the_reason_and_the_choice() -> None:
     text = reply_texts.model_text("a:b", "you chose it", ("a:b", "c:d"), "/model NAME")
     assert text == (
         "`a:b` answers you here: you chose it.\n"
-        "You may choose with `/model NAME`: `a:b`, `c:d`; `usual` goes back to the usual one."
+        "Choose with `/model NAME`: `a:b`, `c:d`. `usual` goes back to the default."
     )
 
 
 def test_without_a_choice_nothing_is_offered() -> None:
     assert reply_texts.model_text("a:b", "it is *set*.", (), "/model") == (
-        "`a:b` answers you here: it is \\*set\\*. There is no other to choose."
+        "`a:b` answers you here: it is \\*set\\*. There is no other model to choose."
     )
 
 

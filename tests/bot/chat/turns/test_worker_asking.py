@@ -30,7 +30,7 @@ async def test_what_another_process_answers_ends_the_waiting() -> None:
         claim = await world.store.ledger.claim(Claiming("other", world.clock.now() + timedelta(days=1), LEASE))
         assert claim is not None
         await world.store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Hi."), world.clock.now())
-        with pytest.raises(AnsweredElsewhere, match="the reply stands in its thread"):
+        with pytest.raises(AnsweredElsewhere, match="The reply is in its thread"):
             await running
 
 

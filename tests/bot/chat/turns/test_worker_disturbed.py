@@ -298,7 +298,7 @@ async def test_an_answer_that_the_platform_refuses_is_told_to_its_asker_alone_an
     async with world.serving() as turns:
         for number in (1, 2):
             assert await turns.ask(said("Hello?", number=number)) is Outcome.STOPPED
-    assert surface.asides == ["I may not show my answer where you asked. Ask elsewhere."] * 2
+    assert surface.asides == ["I cannot post my answer where you asked. Ask elsewhere."] * 2
     assert surface.endings == [ReplyEnd.FAILED] * 2
     lines = [line for line in caplog.messages if "cannot be shown" in line]
     assert len(lines) == 1

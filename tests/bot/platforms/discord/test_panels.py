@@ -96,7 +96,7 @@ def test_an_entry_fits_a_panel_with_all_that_may_be_decided_about_it(entry: Show
 def test_the_settings_fit_a_panel(menu: ModelMenu, paused: bool, private: bool, place: str, zone: str) -> None:
     own = ({PAUSE: PAUSED} if paused else {}) | ({PRIVATE: YES} if private else {})
     model = as_part(model_panel(menu, with_names=False), "model")
-    learning = PanelPart("**Learning**: off", (PanelAction("Learn again", "memory resume"),))
+    learning = PanelPart("**Learning**: off", (PanelAction("Resume learning", "memory resume"),))
     shown = settings_panel((model, learning), own | {ZONE: zone}, {"channel": place, "team": place}, NOON)
     assert fits(shown, SETTINGS)
 

@@ -32,7 +32,7 @@ ANN, BOB, SECRET, DM = "U0ANN", "U0BOB", "C0SECRET", "D0ANN"
 PERSON = f"slack:T0TEAM:{ANN}"
 BOAT = ShownEntry("f:7", 1, "The boat is blue.", "[2026-01-02](https://slack.example/p1)", may_go_everywhere=True)
 TEA = ShownEntry("p:3", 4, "Preference: tea", "2026-01-02", everywhere=True, plain="tea")
-HEADING = "This is what I remember about you:"
+HEADING = "What I remember about you:"
 LIST = MemoryAnswer(HEADING, (BOAT, TEA), page=2, pages=3)
 
 
@@ -67,7 +67,7 @@ async def test_each_entry_stands_with_its_source_and_its_buttons(slack: FakeSlac
         *("Delete", "Correct", "Use everywhere"),
         *("Delete", "Correct", "Only where it was said"),
         *("Earlier page", "Next page"),
-        *("Stop learning", "Send me all of it as a file"),
+        *("Stop learning", "Export as a file"),
     ]
 
 
@@ -75,10 +75,10 @@ async def test_usage_budget_model_and_what_holds_for_everybody_stand_there(slack
     host = FakeHost()
     async with serving(slack, host):
         await ann.opened()
-    assert "You have asked nothing this month." in ann.text
+    assert "You have not asked anything this month." in ann.text
     assert "You have used nothing today." in ann.text
     assert "`usual:model` answers you here" in ann.text
-    assert "Nothing is set for everybody here." in ann.text
+    assert "There are no policies here." in ann.text
     assert "For operators" not in ann.text
     assert not {kind.label for kind in FORMS} & {*ann.labels}
     assert host.asked_for_memory[0][0].place.audience == PersonAudience(PERSON)
@@ -100,7 +100,7 @@ async def test_admins_set_policies_and_guests_do_not_see_them(slack: FakeSlack) 
         await guests.opened()
     assert "Set a policy…" in bosss.labels
     assert "Change a budget…" not in bosss.labels
-    assert "holds for everybody" not in guests.text
+    assert "Policies for everyone" not in guests.text
 
 
 async def test_a_burst_of_openings_shows_it_once_and_a_later_one_anew(slack: FakeSlack, ann: HomeTab) -> None:
@@ -183,7 +183,7 @@ async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: Fa
         await ann.opened()
         assert memory_texts.LEARNING_OFF in ann.text
         await host.preferences.set(PERSON, PAUSE, None)
-        await ann.click("Learn again")
+        await ann.click("Resume learning")
         await ann.changed(memory_texts.LEARNING_ON)
     assert "I learn again." in ann.text
 
@@ -192,7 +192,7 @@ async def test_whom_the_bot_does_not_answer_reads_why_and_is_invited_to_nothing(
     guest = HomeTab(slack, slack.state.user("guest", is_restricted=True))
     async with serving(slack, FakeHost(access=AccessRules())):
         await guest.opened()
-    assert guest.text.startswith("I am not open to guests here")
+    assert guest.text.startswith("Guests cannot use me here")
     assert len(guest.view["blocks"]) == 1
 
 
@@ -200,7 +200,7 @@ async def test_an_export_goes_to_the_direct_messages(slack: FakeSlack, ann: Home
     host = FakeHost(LIST, {"export": MemoryAnswer("All of it.", file="{}")})
     async with serving(slack, host):
         await ann.opened()
-        await ann.click("Send me all of it as a file")
+        await ann.click("Export as a file")
         await ann.changed(platforms_texts.EXPORT_SENT)
     assert slack.state.files == [(DM, FILE_NAME, b"{}")]
 
@@ -280,7 +280,7 @@ async def test_without_a_choice_there_is_no_menu(slack: FakeSlack, ann: HomeTab)
     async with serving(slack, FakeHost(models_allowed=())):
         await ann.opened()
     assert "static_select" not in str(ann.view)
-    assert "There is no other to choose." in ann.text
+    assert "There is no other model to choose." in ann.text
 
 
 # Windows
@@ -369,7 +369,7 @@ async def test_what_goes_wrong_is_one_sentence_where_it_was_asked(slack: FakeSla
         await ann.changed("The disk is full.")
     lines = ann.text.splitlines()
     assert (
-        lines.index("Forget what I told you") < lines.index("The disk is full.") < lines.index("Your usage and budget")
+        lines.index("Forget what you told me") < lines.index("The disk is full.") < lines.index("Your usage and budget")
     )
     assert not slack.state.ephemerals
 

@@ -59,12 +59,12 @@ def home_page(**content: HomeContent) -> HomePage:
 
 
 USUAL = {
-    "memory": HomeContent(Panel("I remember nothing about you yet.")),
+    "memory": HomeContent(Panel("I do not remember anything about you yet.")),
     "forget": HomeContent(Panel(forgetting_texts.FORGET_SECTION, choices(thread=False))),
     "schedules": HomeContent(Panel(schedule_texts.NOTHING)),
     "usage": HomeContent(Panel(account_text(SpendingAccount(Spent(), SPENT)))),
     "budget": HomeContent(Panel("You, today (UTC): 0 tokens (no limit).", (budget.CHANGE.button(),))),
-    "model": HomeContent(model_panel(ModelMenu("a:b", "it is the usual one", ("a:b", "c:d")), with_names=False)),
+    "model": HomeContent(model_panel(ModelMenu("a:b", "it is the default", ("a:b", "c:d")), with_names=False)),
     "policy": HomeContent(Panel("Nothing is set.", policy_actions("Nothing is set."))),
     "operator": HomeContent(Panel("All is well.", (PanelAction(operators_texts.OPEN_OPERATOR_PAGE),))),
 }

@@ -28,7 +28,7 @@ ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
 SLACK_WAITS_S = 3.0
 US = SlackBot("T1", "UBOT", "BBOT")
-CLOSED = "I am not open to guests here; please ask my operator to let you in."
+CLOSED = "Guests cannot use me here. Ask my operator for access."
 
 
 @dataclass
@@ -174,7 +174,7 @@ async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_mess
         ("slack:T0TEAM:U0ANN", Authority.EMPLOYEE, team, ""),
         ("slack:T0TEAM:U0GUEST", Authority.GUEST, Place(GroupAudience("slack:T0TEAM:D0GUEST")), ""),
     ]
-    assert [w.text for w in slack.state.ephemerals] == ["Nothing is set for everybody here."] * 3
+    assert [w.text for w in slack.state.ephemerals] == ["There are no policies here."] * 3
     assert not host.taken
 
 
@@ -199,7 +199,7 @@ async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack
     assert not host.stopped
     assert host.asked_for_memory == host.asked_for_budget == host.asked_for_policy == []
     assert {ephemeral.text for ephemeral in slack.state.ephemerals} == {
-        "I may not answer you; please ask my operator to let you in."
+        "You do not have access to me. Ask my operator for access."
     }
 
 
@@ -219,7 +219,7 @@ async def test_a_denied_person_still_has_their_own_words_forgotten(slack: FakeSl
         await slack.command(BOB, GENERAL, "/forget", "everything")
         await slack.settled()
         await slack.until(lambda: slack.state.ephemerals)
-    assert "may not answer" not in slack.state.ephemerals[0].text
+    assert "access" not in slack.state.ephemerals[0].text
 
 
 async def test_nothing_is_posted_for_somebody_who_may_not_ask(slack: FakeSlack) -> None:
@@ -255,7 +255,7 @@ async def test_a_question_of_whom_slack_does_not_tell_waits_and_is_tried_again(
         await slack.until(lambda: host.taken)
         await slack.until(lambda: not host.store.chosen.get(f"owed:{TEAM}"))
     assert [(asked.text, asked.authority) for asked in host.taken] == [("hello", Authority.EMPLOYEE)]
-    assert not any(ephemeral.text.startswith("I talk to members only") for ephemeral in slack.state.ephemerals)
+    assert not any(ephemeral.text.startswith("Only members can use me") for ephemeral in slack.state.ephemerals)
     waits = [line for line in caplog.messages if "until Slack tells who wrote them" in line]
     assert len(waits) == 1
 

@@ -173,7 +173,7 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
 ) -> None:
     host, shown = reply(slack, OFFERS | {ReplyAction.UNDO} | SCHEDULING)
     await scheduled(host)
-    lines = ("Remembered: drinks tea", "At a time: Monday 24 November, 09:00 Europe/Berlin")
+    lines = ("Remembered: drinks tea", "Scheduled: Monday 24 November, 09:00 Europe/Berlin")
     blocks, told = dict[str, Object](), platforms_texts.UNSCHEDULED.strip("*")
     for name, second in (("before", lines[1]), ("after", told)):
         italic = [{"type": "text", "text": line, "style": {"italic": True}} for line in (lines[0], second)]
@@ -235,7 +235,7 @@ async def test_what_was_remembered_is_taken_back_for_the_asker_and_nobody_else(s
         await slack.acked(await slack.click(ANN, shown, "Undo"))
         await slack.until(lambda: len(slack.state.ephemerals) == 2)
     assert host.taken_back == [7]
-    assert said_alone(slack)[1] == (ANN, "Taken back: tea.")
+    assert said_alone(slack)[1] == (ANN, "Undone: tea.")
 
 
 def test_nobody_else_sees_the_sign_that_deletes(slack: FakeSlack) -> None:

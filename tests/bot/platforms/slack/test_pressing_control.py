@@ -265,7 +265,7 @@ async def test_model_says_what_answers_and_what_may_be_chosen(slack: FakeSlack) 
         await slack.settled()
     (user, command), mention = said_alone(slack)
     assert (user, command) == mention
-    assert command.startswith("`usual:model` answers you here: it is the usual one.")
+    assert command.startswith("`usual:model` answers you here: it is the default.")
     assert "`other:model`" in command
 
 

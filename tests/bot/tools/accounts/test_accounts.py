@@ -283,7 +283,7 @@ async def test_a_tool_that_needs_more_rights_has_them_asked_for_at_the_next_sign
         refusing = httpx2.MockTransport(lambda _: httpx2.Response(403, headers={"www-authenticate": lacks}))
         async with httpx2.AsyncClient(transport=refusing, auth=auth) as client:
             await client.post(service.url)
-        assert "more rights" in (await world.service.answer(ANN, "")).text
+        assert "more permissions" in (await world.service.answer(ANN, "")).text
         page = await Browser("ann").open(await world.link(ANN))
         sent = await (browser := Browser("ann")).press(await browser.open(str(page.url)))
         assert parse_qs(urlsplit(sent.headers["location"]).query)["scope"] == ["notes:write"]

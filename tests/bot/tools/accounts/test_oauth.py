@@ -173,7 +173,7 @@ async def test_metadata_of_another_resource_are_refused() -> None:
     world = World()
     other = RESOURCE | {"resource": "https://mail.example/mcp"}
     world.answers[f"{SERVER}/metadata"] = lambda _: httpx2.Response(200, json=other)
-    with pytest.raises(OAuthFailed, match="another service"):
+    with pytest.raises(OAuthFailed, match="a service other"):
         await world.grant()
 
 
@@ -313,7 +313,7 @@ async def test_what_a_renewal_leaves_out_stays_as_it_was() -> None:
 async def test_tokens_that_are_none_are_refused(answer: object) -> None:
     world = World()
     world.answers[f"{ISSUER}/token"] = lambda _: httpx2.Response(200, json=answer)
-    with pytest.raises(OAuthFailed, match="cannot be understood"):
+    with pytest.raises(OAuthFailed, match="cannot be read"):
         await world.http().refresh(ACCOUNT, START)
 
 

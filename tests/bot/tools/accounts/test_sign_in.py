@@ -108,7 +108,7 @@ async def test_the_address_of_somebody_elses_sign_in_binds_nobodys_account_to_th
         mallory, ann = Browser("mallory"), Browser("ann")
         sent = await mallory.press(await mallory.open(await world.link(BOB)))
         landed = await ann.follow(await ann.open(sent.headers["location"]))
-        assert (landed.status_code, "not begun in this browser" in landed.text) == (403, True)
+        assert (landed.status_code, "started in another browser" in landed.text) == (403, True)
         assert await store.tool_accounts.all_of(BOB.id) == {}
 
 
@@ -223,9 +223,12 @@ async def test_where_no_browser_reaches_the_bot_its_address_is_pasted(store: Sto
     async with sign_ins(store, with_account(service), pages=False) as world:
         address = await _address(await world.link(ANN), "ann")
         said = await world.service.answer(ANN, f"sign in wiki <{address}>")
-        assert said.text.startswith("You are signed in at `wiki`")
+        assert said.text.startswith("You are signed in to `wiki`")
         assert await world.use(ANN) == "the notes of ann: buy bread"
-        assert "no sign-in of yours" in (await world.service.answer(ANN, f"sign in wiki {address}")).text
+        assert (
+            "does not belong to an open sign-in of yours"
+            in (await world.service.answer(ANN, f"sign in wiki {address}")).text
+        )
 
 
 async def test_somebody_elses_address_is_refused_and_stays_theirs(store: Store, service: ToolService) -> None:
@@ -233,7 +236,10 @@ async def test_somebody_elses_address_is_refused_and_stays_theirs(store: Store, 
     async with sign_ins(store, with_account(service), pages=False) as world:
         of_ann, of_bob = await _address(await world.link(ANN), "ann"), await _address(await world.link(BOB), "bob")
         for person, address in ((BOB, of_ann), (ANN, of_bob)):
-            assert "no sign-in of yours" in (await world.service.answer(person, f"sign in wiki {address}")).text
+            assert (
+                "does not belong to an open sign-in of yours"
+                in (await world.service.answer(person, f"sign in wiki {address}")).text
+            )
         assert (await store.tool_accounts.all_of(ANN.id), await store.tool_accounts.all_of(BOB.id)) == ({}, {})
         assert "You are signed in" in (await world.service.answer(ANN, f"sign in wiki {of_ann}")).text
         assert await world.use(ANN) == "the notes of ann: buy bread"
@@ -256,13 +262,16 @@ async def test_a_code_of_another_sign_in_beside_ones_own_state_is_worth_nothing(
 async def test_a_code_alone_is_not_taken(store: Store, service: ToolService, pasted: str) -> None:
     async with sign_ins(store, with_account(service), pages=False) as world:
         await world.link(ANN)
-        assert "paste the whole address" in (await world.service.answer(ANN, f"sign in wiki {pasted}")).text
+        assert "Paste the whole address" in (await world.service.answer(ANN, f"sign in wiki {pasted}")).text
 
 
 async def test_a_pasted_address_must_be_the_one_of_that_server(store: Store, service: ToolService) -> None:
     async with sign_ins(store, with_account(service), pages=False) as world:
         address = (await _address(await world.link(ANN), "ann")).replace("/callback/wiki", "/callback/other")
-        assert "no sign-in of yours" in (await world.service.answer(ANN, f"sign in wiki {address}")).text
+        assert (
+            "does not belong to an open sign-in of yours"
+            in (await world.service.answer(ANN, f"sign in wiki {address}")).text
+        )
 
 
 # What is kept.
@@ -340,7 +349,7 @@ async def test_a_server_that_cannot_be_told_is_named_and_the_tokens_go_all_the_s
         await world.signed_in(ANN, "ann")
         await service.stop()
         assert "wiki" in await world.source.revoke(store.tool_accounts, ANN.id)
-        assert "has not confirmed" in (await world.service.answer(ANN, "sign out wiki")).text
+        assert "did not confirm" in (await world.service.answer(ANN, "sign out wiki")).text
         assert await store.tool_accounts.all_of(ANN.id) == {}
 
 
@@ -375,7 +384,7 @@ async def test_a_key_that_was_changed_asks_to_sign_in_anew_and_the_old_one_bring
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
     async with sign_ins(store, with_account(service), keys=OTHER_KEY) as world:
-        assert "operator's key has changed" in (await world.service.answer(ANN, "")).text
+        assert "operator's key changed" in (await world.service.answer(ANN, "")).text
         assert "/tools sign in wiki" in await world.use(ANN, "wiki.sign_in")
     async with sign_ins(store, with_account(service), keys=f"{OTHER_KEY},{KEY}") as world:
         assert await world.use(ANN) == "the notes of ann: buy bread"
