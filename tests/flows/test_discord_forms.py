@@ -1,6 +1,7 @@
 """The forms of commands in Discord: who is offered which, what is typed into them, and where they are answered."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from bot.budgets.commands import AMOUNT, CHANGE, CHOOSE
 from bot.chat.texts import replies as reply_texts
@@ -10,6 +11,7 @@ from bot.platforms import texts as platforms_texts
 from tests.fakes.discord_bot import by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord
 from tests.fakes.discord_world import ANN, BO, GENERAL, Payload, parts, seen
+from tests.fakes.host import OPEN
 from tests.flows.test_discord_refusals import MANAGE_GUILD, recording
 
 
@@ -36,7 +38,7 @@ def told(fake: FakeDiscord, sentence: str) -> Callable[[], bool]:
 
 async def test_an_operator_fills_in_a_budget_and_nobody_else_is_offered_that() -> None:
     async with recording() as (fake, host):
-        host.operators = {f"discord:{ANN}"}
+        host.restrict(replace(OPEN, operators=frozenset({f"discord:{ANN}"})))
         assert labels(await said(fake, BO, "budget")) == []
         shown = await said(fake, ANN, "budget")
         assert labels(shown) == [CHANGE.label]
@@ -50,7 +52,7 @@ async def test_an_operator_fills_in_a_budget_and_nobody_else_is_offered_that() -
 
 async def test_what_cannot_be_read_is_said_and_changes_nothing() -> None:
     async with recording() as (fake, host):
-        host.operators = {f"discord:{ANN}"}
+        host.restrict(replace(OPEN, operators=frozenset({f"discord:{ANN}"})))
         shown = await said(fake, ANN, "budget")
         window = await opened(fake, ANN, shown, CHANGE.label)
         host.asked_for_budget.clear()
@@ -63,7 +65,7 @@ async def test_what_cannot_be_read_is_said_and_changes_nothing() -> None:
 
 async def test_a_form_with_a_mistake_is_opened_again_with_what_was_filled_in() -> None:
     async with recording() as (fake, host):
-        host.operators = {f"discord:{ANN}"}
+        host.restrict(replace(OPEN, operators=frozenset({f"discord:{ANN}"})))
         shown = await said(fake, ANN, "budget")
         window = await opened(fake, ANN, shown, CHANGE.label)
         host.asked_for_budget.clear()
@@ -87,7 +89,7 @@ async def test_a_form_with_a_mistake_is_opened_again_with_what_was_filled_in() -
 
 async def test_what_somebody_typed_is_put_before_nobody_else() -> None:
     async with recording() as (fake, host):
-        host.operators = {f"discord:{ANN}", f"discord:{BO}"}
+        host.restrict(replace(OPEN, operators=frozenset({f"discord:{ANN}", f"discord:{BO}"})))
         shown = await said(fake, ANN, "budget")
         window = await opened(fake, ANN, shown, CHANGE.label)
         await fake.fill_in(ANN, window, shown, amount="much")

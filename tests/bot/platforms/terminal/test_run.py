@@ -527,10 +527,10 @@ class Booking(FakeChatBot):
     ("lines", "call"),
     [
         (["cod", "", "Mary", "y", "Yes"], ("book Mary", {"sail": "yes"}, False)),
-        (["Mary", "", "yes"], ("book Mary", {}, False)),
-        (["Mary", "", "no"], ("no", {}, True)),
-        (["Mary", "", "hm"], ("later", {}, True)),
-        (["cod", "cod", "cod", "cod", "cod"], ("later", {}, True)),
+        (["Mary", "", "yes"], ("book Mary", dict[str, str](), False)),
+        (["Mary", "", "no"], ("no", dict[str, str](), True)),
+        (["Mary", "", "hm"], ("later", dict[str, str](), True)),
+        (["cod", "cod", "cod", "cod", "cod"], ("later", dict[str, str](), True)),
     ],
 )
 async def test_a_form_of_a_panel_is_filled_in_before_what_to_do_with_it_is_asked(
