@@ -11,6 +11,7 @@ ROOT: Final = Path(__file__).parents[1]
 PARSERS: Final = frozenset({"loads", "raw_decode"})
 
 OUR_OWN: Final = {
+    "bot/settings/installation.py": "what pip and pipx wrote into this environment",
     "agent/memory/forgetting_plans.py": "a plan that this program stored",
     "agent/progress.py": "a turn's progress that this program stored",
     "agent/providers/rehearsal.py": "results that this program rendered; arguments are checked",

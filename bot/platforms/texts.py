@@ -50,14 +50,14 @@ WINDOW_TRY_AGAIN = "This took too long; please press it again."
 
 
 # Panels and forms in the terminal.
-FIELD_BY_FIELD = "One field after the other; at the end you decide what to do with it. Ctrl-C cancels."
+FIELD_BY_FIELD = "Fill in one field after the other, then choose what to do. Ctrl-C cancels."
 FILL_CHOICE = "Write the number of your choice."
 FILL_CHOICES = "Write the numbers of your choices."
-FILL_REQUIRED = "This is needed."
-FILL_NO_CHOICE = "This is none of the choices."
+FILL_REQUIRED = "This field is required."
+FILL_NO_CHOICE = "Choose one of the listed options."
 FILL_TOO_LONG = "At most {most} characters."
 BOX_CHOICES = {"yes": "Yes", "": "No"}
-DECLINED_UNSEEN = "A tool asked something, which was declined: nobody sits here who could answer."
+DECLINED_UNSEEN = "A tool asked a question. I declined it, because nobody is here to answer."
 
 
 def fill_in(

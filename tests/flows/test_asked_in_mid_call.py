@@ -59,7 +59,7 @@ def test_a_person_is_asked_field_by_field_and_told_what_is_wrong(tmp_path: Path)
         terminal.type("2026-12-01\r")
         terminal.until("Write yes for “Send” or no for “Decline”. Anything else means “Cancel”.")
         terminal.type("yes\r")
-        terminal.until("Your answer goes to raw")
+        terminal.until("Your answer goes only to raw")
         answer = "".join(terminal.until("one.)").split())
         values = {"name": "Mary", "colour": "red", "seats": 4, "extras": ["oars", "anchor"], "mast": True}
         assert json.dumps(values | {"launch": "2026-12-01"}).replace(" ", "") in answer.replace("▌", "")
@@ -150,5 +150,5 @@ async def test_killed_while_it_waits_what_acts_is_not_done_again_and_its_outcome
 
 async def asked_in_earnest(slack: FakeSlack) -> FakeEphemeral:
     """What the tool asks, once it was allowed to run."""
-    await until(lambda: any("asks you" in one.text for one in slack.state.ephemerals))
-    return next(one for one in slack.state.ephemerals if "asks you" in one.text)
+    await until(lambda: any("has a question for you" in one.text for one in slack.state.ephemerals))
+    return next(one for one in slack.state.ephemerals if "has a question for you" in one.text)

@@ -94,7 +94,7 @@ async def test_the_reply_says_that_it_waits_and_its_asker_alone_is_shown_for_wha
         await until(lambda: labels(answer) == AT_THE_END)
         assert answer["id"] == page["id"]
         assert WAITS not in seen(answer)
-        assert "halibut" in seen(await here.shown("Your answer goes to `harbour`"))
+        assert "halibut" in seen(await here.shown("Your answer goes only to `harbour`"))
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT, {"name": "halibut"})]
 
 
@@ -136,7 +136,7 @@ async def test_a_press_in_another_process_reaches_the_one_that_waits() -> None:
             panel = await here.panel(page)
             window = await here.window(panel)
             await here.fake.fill_in(ANN, window, panel, **{"0": "halibut"})
-            await here.shown("Your answer goes to `harbour`")
+            await here.shown("Your answer goes only to `harbour`")
             await until(lambda: here.tool.answers)
         await here.ended()
     assert here.tool.answers == [Elicited(ElicitAction.ACCEPT, {"name": "halibut"})]

@@ -60,7 +60,13 @@ async def test_its_asker_alone_is_asked_and_answers_in_a_window() -> None:
         shown = await here.asked()
         assert (shown.user, shown.channel) == (here.ann, here.general)
         assert labels(shown.blocks, here.ann) == [ANSWER, DECLINE, LATER]
-        for told in ("**`harbour` asks you**", "“book it”", SAID, "of the hull", tool_texts.NO_SECRETS[:20]):
+        for told in (
+            "**`harbour` has a question for you**",
+            "“book it”",
+            SAID,
+            "of the hull",
+            tool_texts.NO_SECRETS[:20],
+        ):
             assert told in str(shown.blocks[0])
         window = await here.window(shown)
         assert window["title"]["text"] == "For harbour"
@@ -83,7 +89,7 @@ async def test_its_asker_alone_is_asked_and_answers_in_a_window() -> None:
         assert await fill_in(here.slack, here.ann, window, **right) == {}
         await here.world.answered()
         assert here.pages() == ["I look.\n\nIt is booked."]
-        await here.told("Your answer goes to `harbour`")
+        await here.told("Your answer goes only to `harbour`")
         assert r"Mary \*Ann\*" in here.slack.state.ephemerals[0].text
     values: dict[str, Json] = {
         "name": "Mary *Ann*",

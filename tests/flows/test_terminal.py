@@ -316,7 +316,7 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_setting(command: Sequenc
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-    ran = cogency(tmp_path, *command, OPENAI_BASE_URL=address)
+    ran = cogency(tmp_path, *command, OPENAI_BASE_URL=address, COGENCY_MODEL="")
     assert ran.returncode == Exit.UNAVAILABLE
     assert ran.stderr == f"cogency: {models_texts.MODELS_AWAY.format(address=address, setting='OPENAI_BASE_URL')}\n"
     doctor = cogency(tmp_path, "doctor", OPENAI_BASE_URL=address)
@@ -642,7 +642,7 @@ def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: 
     def shown(terminal: FakeTerminal, asked: str) -> dict[str, str]:
         """What stands on the screen below this: number and thing."""
         terminal.type(f"{asked}\r")
-        terminal.until("about you:" if things else "nothing about you")
+        terminal.until("about you:" if things else "anything about you")
         seen = terminal.until("\n>").replace("\r", "")
         lines = re.findall(r"^\s*•?\s*(\d+) my (\w+) is", seen, re.MULTILINE)
         assert {thing for _, thing in lines} == set(things), seen

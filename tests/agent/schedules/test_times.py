@@ -115,7 +115,7 @@ def test_what_is_accepted_comes_after_each_time_before_its_end_and_seldom_enough
 @pytest.mark.parametrize(
     ("timing", "problem"),
     [
-        (Timing("Europe/Berlin", at=NOW), "is over"),
+        (Timing("Europe/Berlin", at=NOW), "has passed"),
         (Timing("Europe/Berlin", at=NOW + timedelta(days=3000)), "too far"),
         (Timing("Europe/Berlin", at=(NOW + timedelta(days=1)).replace(tzinfo=None)), "UTC"),
         (Timing("Mars/Olympus", rule="0 9 * * *"), "Mars/Olympus"),

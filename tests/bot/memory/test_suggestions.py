@@ -23,16 +23,16 @@ def test_the_latest_thread_a_goal_and_a_project_take_turns() -> None:
     entries = [entry(ProfileField.PROJECTS, "a boat of oak", "Apollo"), entry(ProfileField.GOALS, "sail to Brest.")]
     found = suggestions([thread("where is my boat?"), thread("what is a knot?")], entries, 4)
     assert [one.title for one in found] == [
-        "Go on: where is my boat?",
+        "Continue: where is my boat?",
         "Next step: sail to Brest",
         "About Apollo",
-        "Go on: what is a knot?",
+        "Continue: what is a knot?",
     ]
 
 
 def test_no_more_are_suggested_than_wanted_and_none_twice() -> None:
     found = suggestions([thread("a boat"), thread("a  boat")], [], 1)
-    assert [one.title for one in found] == ["Go on: a boat"]
+    assert [one.title for one in found] == ["Continue: a boat"]
     assert len(suggestions([thread("a boat"), thread("a  boat")], [], 4)) == 1
 
 

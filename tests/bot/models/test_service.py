@@ -48,7 +48,7 @@ async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
     at = await service(AccessRules(models=parse_model_access('{"ollama:small": "role:R1"}')))
     anna, member = said("Hello?"), Requester("ann", roles=frozenset({"R1"}))
     assert (await at.menu(Requester("ann"))).allowed == ("ollama:usual",)
-    with pytest.raises(SettingsError, match="not open to you: choose one of ollama:usual"):
+    with pytest.raises(SettingsError, match="cannot use that model. Choose one of ollama:usual"):
         await at.choose(Requester("ann"), "ollama:small")
     await at.choose(member, "ollama:small")
     assert (await at.menu(member)) == ModelMenu(
@@ -80,6 +80,6 @@ async def test_a_channel_narrows_the_models_and_names_the_one_for_who_chose_none
     assert await chosen_here('{"model": "ollama:small"}') == "ollama:usual"
     assert await chosen_here('{"models": "ollama:small"}') == "ollama:small"
     assert (await at.menu(who)).allowed == ("ollama:small",)
-    with pytest.raises(SettingsError, match="choose one of ollama:small"):
+    with pytest.raises(SettingsError, match="Choose one of ollama:small"):
         await at.choose(who, "ollama:usual")
     assert await chosen_here('{"models": "openai:gone", "model": "openai:gone"}') == "ollama:usual"

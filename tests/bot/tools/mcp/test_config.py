@@ -128,7 +128,7 @@ def test_a_file_of_another_form_is_refused(text: str) -> None:
 def test_a_file_that_is_no_json_is_told_with_its_line_and_what_to_do(text: str, said: str) -> None:
     with pytest.raises(SettingsError) as refused:
         parse_file(text, Path("/etc/mcp.json"), {})
-    assert str(refused.value).startswith("/etc/mcp.json is no JSON: ")
+    assert str(refused.value).startswith("/etc/mcp.json is not valid JSON: ")
     assert said in str(refused.value)
 
 

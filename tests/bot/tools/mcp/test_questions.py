@@ -133,7 +133,7 @@ def test_a_servers_words_are_shown_as_they_are_and_as_its_own() -> None:
     schema: Json = {"type": "object", "properties": {"<@U1> **x**": {"type": "string", "description": "`@here`"}}}
     shown = question_text(asked(schema, nasty), "paint it", {"0": "*Ann*"})
     head, body = shown.split("\n", 1)
-    assert head.startswith("**`web` asks you**")
+    assert head.startswith("**`web` has a question for you**")
     fence = body.split("\n")[0]
     assert len(fence) > 3
     assert set(fence) == {"`"}
