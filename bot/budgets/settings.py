@@ -100,7 +100,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="The same for everybody together: tokens.",
+        description="The same for everyone together: tokens.",
         example="0",
     )
     everyone_dollars: Money | None = setting(
@@ -108,7 +108,7 @@ class BudgetSettings:
         dollars,
         HUNDRED_DOLLARS,
         section=Section.ACCESS,
-        description="The same for everybody together: US dollars.",
+        description="The same for everyone together: US dollars.",
         write=in_dollars,
     )
     """A mistake costs no more than this before an operator looks at it."""

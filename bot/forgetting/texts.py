@@ -11,7 +11,7 @@ from bot.chat.texts.formatting import counted, literal, shortened
 FORGET_WHICH = "What should I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 FORGET_DECLINED = "Nothing was forgotten."
 FORGET_THREAD = "Forget this thread"
-FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and what came of it."
+FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and everything derived from it."
 EDITED_MEANWHILE = (
     "*You edited your question after I started. This answers the earlier version; press Regenerate for the new one.*"
 )

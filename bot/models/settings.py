@@ -97,8 +97,8 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model that turns voice messages into text: what people say goes to its service. Default: off, and "
-            "whoever sends a voice message is asked to write."
+            "A model that turns voice messages into text: what people say goes to its service. Default: off; the "
+            "bot then asks people who send a voice message to write instead."
         ),
         example="openai:gpt-4o-mini-transcribe",
     )

@@ -122,13 +122,15 @@ ASK_ABOUT_MESSAGE_WHAT = "Ask something about a message; only you see the answer
 ASK_ABOUT_THIS = "Ask about this"
 FORGET_THIS = "Forget this"
 CHOOSE_AGAIN = f"I no longer know which message you meant: please choose “{ASK_ABOUT_THIS}” again."
-NOT_YOUR_MESSAGE = "You can have your own messages forgotten, and my replies to you."
+NOT_YOUR_MESSAGE = "You can forget only your own messages, and my replies to you."
 WILL_FORGET = (
     "I will forget this message: what you said, the answer to it, and what I know from it. It stays on Discord until "
     "you delete it there. This cannot be undone."
 )
 WILL_FORGET_REPLY = "I will delete this reply, and forget what it said. This cannot be undone."
-MESSAGE_FORGOTTEN = "Forgotten: the message, and what came of it. On Discord it stays until you delete it there."
+MESSAGE_FORGOTTEN = (
+    "Forgotten: the message, and everything derived from it. It stays on Discord until you delete it there."
+)
 REPLY_FORGOTTEN = "Forgotten: my reply is deleted, and I no longer know what it said."
 EXPORT_SENT = "I have sent it to you as a direct message."
 EXPORT_NOT_SENT = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
@@ -363,7 +365,7 @@ PLAY_PUBLIC = "**Everybody** in this workspace reads this. What is said here may
 PLAY_PRIVATE = (
     "**{readers} alone** reads this channel. What is said here is used here, and in {readers}'s direct messages."
 )
-PLAY_DIRECT = "**{person} alone** reads this. Nothing that is said here reaches {others}, in any place."
+PLAY_DIRECT = "**Only {person}** can read this. The bot never shows it to {others}."
 
 # After a button below a reply
 
@@ -512,7 +514,7 @@ SOCKET_MODE_ON = (
 )
 INVITE_BOT = "Invite it with /invite wherever it should be mentioned; direct messages work without that."
 CHECK_GROUPS = "Check the id in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
-COMPARE_CONFIG = "To have them compared, set SLACK_CONFIG_TOKEN to one of https://api.slack.com/apps."
+COMPARE_CONFIG = "To compare them, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
 RENEW_CONFIG = "Make a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps: each lives for twelve hours."
 HTTP_OR_SOCKETS = "Run `cogency slack manifest --http URL` and take it over, or set SLACK_APP_TOKEN instead."
 COPY_SLACK_AGAIN = "Copy it again from the app's page, OAuth & Permissions; the app must be installed."

@@ -2,7 +2,7 @@
 
 DOTENV_UNREADABLE = "{dotenv} cannot be read: make it a text file in UTF-8 that you may read."
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
-GOES_ELSEWHERE = "{name} is set to {address}: what is asked goes there{too}."
+GOES_ELSEWHERE = "{name} is set to {address}: questions go there{too}."
 KEY_FROM_ELSEWHERE = (
     "{name} comes from {dotenv}, but {others} from the environment or another file, so the key could go where you did "
     "not send it: set both in the environment, or write both into {dotenv}."

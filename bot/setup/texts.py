@@ -72,7 +72,7 @@ ASK_READS = (
     "if the model could not."
 )
 WORKS_BESIDE = "It works while the bot runs."
-CONFIRM_SAYS = "COGENCY_TWO_OPERATORS says what needs a second one."
+CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists what needs a second operator."
 CHAT_HELP = "Write /help in it for its commands."
 PLAY_SAYS = (
     "Two people, a public and a private channel, and direct messages, side by side in a browser, with the model that "

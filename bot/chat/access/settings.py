@@ -33,9 +33,9 @@ class AccessSettings:
         frozenset(),
         section=Section.ACCESS,
         description=(
-            "Who may talk to the bot: team (a workspace or server), channel, role (in Slack a user group, S…) and "
-            "person ids, with commas between them. Of teams, channels and roles each kind that is named must match; "
-            "a person who is named always may. Default: every member of where the bot is."
+            "Who can use the bot: IDs of teams (workspaces or servers), channels, roles (in Slack: user groups, S…) "
+            "and people, separated by commas. If you name teams, channels or roles, each kind must match; a person "
+            "you name always has access. Default: every member of a workspace or server with the bot."
         ),
         example="team:T0123,channel:C0123,role:1234567890,person:U0123",
     )
@@ -44,7 +44,7 @@ class AccessSettings:
         acl.parse_entries,
         frozenset(),
         section=Section.ACCESS,
-        description="Who may not, in the same form; it goes before COGENCY_ALLOW.",
+        description="Who cannot use the bot, in the same form. It overrides COGENCY_ALLOW.",
         example="person:U0456",
     )
     open_to: frozenset[Authority] = setting(
@@ -53,8 +53,8 @@ class AccessSettings:
         frozenset(),
         section=Section.ACCESS,
         description=(
-            "Who may besides members: guests, strangers (people of other workspaces, and whoever uses the Discord "
-            "app outside the bot's servers), or both."
+            "Who can use the bot besides members: guests, strangers (people from other workspaces, and people who use "
+            "the Discord app outside the bot's servers), or both."
         ),
         example="guests",
     )
@@ -110,8 +110,8 @@ class AccessSettings:
         1_000,
         section=Section.ACCESS,
         description=(
-            "The most questions that wait to be answered, for all processes together; whoever asks more is told at "
-            "once."
+            "How many questions can wait for an answer, in all processes together. The bot refuses further questions "
+            "at once and says so."
         ),
     )
     """With sixteen at a time and half a minute each, the last one waits for half an hour."""

@@ -37,8 +37,8 @@ class TurnSettings:
         16,
         section=Section.ACCESS,
         description=(
-            "The most answers that run at once in one process; the next questions wait. Beside them goes on a "
-            "quarter as much long work, at least one."
+            "How many answers can run at once in one process; further questions wait. In addition, a quarter as many "
+            "long tasks can run, and at least one."
         ),
     )
     """What a vendor's lower tiers and two cores can carry."""

@@ -64,7 +64,7 @@ class DiscordSettings:
         section=Section.ANSWERS,
         description=(
             "Where a mention in a Discord channel is answered: thread (a new one), chain (a reply in the channel, "
-            "and whoever replies to that goes on with it) or place (a reply in the channel, all of it one "
+            "and anyone who replies to it continues it) or place (a reply in the channel, where everything is one "
             "conversation). Managers choose for their server or channel with /settings."
         ),
     )
@@ -112,9 +112,7 @@ class DiscordSettings:
         discord_roles,
         frozenset(),
         section=Section.PLATFORMS,
-        description=(
-            "Discord: ids of roles whose members are managers; without it, whoever may manage the server is one."
-        ),
+        description=("Discord: ids of roles whose members are managers; without it, people who can manage the server."),
         example="123456789012345678",
     )
     """Empty: those who may manage the server."""

@@ -15,9 +15,8 @@ class AccountSettings:
         "COGENCY_ACCOUNT_KEY",
         section=Section.TOOLS,
         description=(
-            "The key with which people's tokens are encrypted, where each signs in at a server (docs/tools.md): 32 "
-            "random bytes as base64, by `openssl rand -base64 32`. A new one goes before the old one, with a comma "
-            "between them."
+            "The key that encrypts people's tokens for servers where each person signs in (docs/tools.md): 32 random "
+            "bytes as base64, from `openssl rand -base64 32`. To change it, write the new key, a comma and the old key."
         ),
     )
     key_file: str | None = setting(

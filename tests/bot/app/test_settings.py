@@ -285,19 +285,19 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         ),
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},
-            ["OLLAMA_BASE_URL is set to http://gpu.example: what is asked goes there."],
+            ["OLLAMA_BASE_URL is set to http://gpu.example: questions go there."],
         ),
         (
             {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
-            ["OPENAI_BASE_URL is set to http://localhost:8/v1: what is asked goes there, and so does OPENAI_API_KEY."],
+            ["OPENAI_BASE_URL is set to http://localhost:8/v1: questions go there, and so does OPENAI_API_KEY."],
         ),
         (
             {"DISCORD_API_BASE_URL": "http://a.example", "DISCORD_TOKEN": HIDDEN},
-            ["DISCORD_API_BASE_URL is set to http://a.example: what is asked goes there, and so does DISCORD_TOKEN."],
+            ["DISCORD_API_BASE_URL is set to http://a.example: questions go there, and so does DISCORD_TOKEN."],
         ),
         (
             {"SLACK_API_BASE_URL": "http://a.io", "SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"},
-            ["SLACK_API_BASE_URL is set to http://a.io: what is asked goes there, and so do " + BOTH],
+            ["SLACK_API_BASE_URL is set to http://a.io: questions go there, and so do " + BOTH],
         ),
     ],
 )
