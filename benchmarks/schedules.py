@@ -46,6 +46,7 @@ from agent.turn_records import Claiming, Closing
 from benchmarks.report import print_report, read_options
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyEnd
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import Scheduler, schedule_kinds
@@ -424,7 +425,8 @@ class Minute:
     def turns(self) -> TurnWorker:
         kinds = schedule_kinds(ScheduleReporter(self.store.schedules))
         runner = replace(
-            runner_on(self.store, ScriptedProvider([]), self.clock), features=[Feature(name="schedules", kinds=kinds)]
+            runner_on(self.store, ScriptedProvider([]), self.clock),
+            features=TurnFeatures([Feature(name="schedules", kinds=kinds)]),
         )
         owner = f"owner {id(runner)}"
         limits = TurnWorkerLimits(per_person=None)

@@ -20,6 +20,7 @@ from bot.chat.telemetry import SILENT, TimedMemories
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.settings import WhileBusy
 from bot.chat.turns.tool_use import ToolUse
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.turn_ports import NO_GROUPS
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.models.service import ModelService
@@ -50,7 +51,7 @@ def turn_runner(
             partial(recollect, memories, store.conversations) if settings.memory.earlier else None,
             settings.chat.history_messages,
         ),
-        features=features.all,
+        features=TurnFeatures(features.all),
         joins=settings.turns.while_busy is WhileBusy.JOIN,
         summarises=True,
         telemetry=telemetry,

@@ -9,6 +9,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.chat.feature import Feature
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.learning_model import LearningModel
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.learning import Learner
 from bot.memory.notices import FirstNotice
@@ -45,7 +46,7 @@ class ToldTurns:
         runner = replace(
             runner_on(store, model, self.clock),
             learning=LearningSchedule(learner, self.pauses),
-            features=[Feature(name="memory", notes=[FirstNotice(store.preferences, lambda: True)])],
+            features=TurnFeatures([Feature(name="memory", notes=[FirstNotice(store.preferences, lambda: True)])]),
         )
         limits = TurnWorkerLimits(sweep_s=0.01)
         self.turns = TurnWorker(store.ledger, runner, self._surface, LocalNotifier(), self.clock, self.owner, limits)

@@ -26,6 +26,7 @@ from bot.chat.attachments.read_again import ReadAgainTool
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
 from bot.chat.feature import Feature
 from bot.chat.turns.tool_use import ToolUse
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.forgetting.notices import EditedNotice
 from bot.memory.notices import WithheldNotice
@@ -91,13 +92,15 @@ def turns_host(
         tools=ToolUse(toolbox, policy, store.audit, questions),
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
-        features=[
-            Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
-            Feature(name="budgets", notes=[ModelNote(footer)]),
-            Feature(name="memory", notes=[WithheldNotice(store.memories, connections.readers, clock)]),
-            Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer)),
-            ambient.feature,
-        ],
+        features=TurnFeatures(
+            [
+                Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
+                Feature(name="budgets", notes=[ModelNote(footer)]),
+                Feature(name="memory", notes=[WithheldNotice(store.memories, connections.readers, clock)]),
+                Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer)),
+                ambient.feature,
+            ]
+        ),
         files=reader,
     )
     owner = f"process {next(_owners)}"

@@ -21,6 +21,7 @@ from bot.chat.feature import Feature
 from bot.chat.reply.surface import Surface
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.tool_use import ToolUse
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.memory.notices import KeptNotice, WithheldNotice
 from bot.schedules.reports import ScheduleReporter
@@ -103,7 +104,7 @@ async def serving_host(
         Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules)), notes=[scheduled]),
     ]
     runner = flow_runner(store, model, clock, connections)
-    runner = replace(runner, readers=connections.readers, features=features)
+    runner = replace(runner, readers=connections.readers, features=TurnFeatures(features))
     host = host_on(store, turns_on(store, runner, connections.surface_for), connections, clock)
     async with host.turns.serving():
         yield host

@@ -17,6 +17,7 @@ from agent.tools.schedule import BackgroundTool
 from bot.chat.connections import serve_all
 from bot.chat.feature import Feature
 from bot.chat.host import Host
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import serve as serve_discord
@@ -85,7 +86,7 @@ async def _main(
     kinds = schedule_kinds(ScheduleReporter(store.schedules), longer)
     runner = replace(
         runner_on(store, model, clock, *tools),
-        features=[Feature(name="schedules", kinds=kinds)],
+        features=TurnFeatures([Feature(name="schedules", kinds=kinds)]),
     )
     limits, owner = TurnWorkerLimits(sweep_s=0.05), clock.now().isoformat()
     turns = TurnWorker(store.ledger, runner, connections.surface_for, store.notifier, clock, owner, limits)

@@ -264,9 +264,9 @@ class Answering:
                     await self._show_waiting(surface, claim.turn)
                     return None
                 ended = result
-                lines = await self.runner.lines_below(ended)
+                lines = await self.runner.features.lines_below(ended)
                 text = "" if running.taken_back else final_text(ended.closing, [line.text for line in lines])
-                offers = offered_actions(ended.closing) if self.runner.offers_actions(ended) else NO_ACTIONS
+                offers = offered_actions(ended.closing) if self.runner.features.offers_actions(ended) else NO_ACTIONS
                 offers = offers.union(*(line.actions for line in lines))
                 ended = _closing(ended, pages=await live.finish(text, offers))
             ended = await self._with_files(ended, live.surface, running)
@@ -293,12 +293,12 @@ class Answering:
     async def _store(self, running: RunningTurn, ended: EndedTurn, surface: Surface) -> None:
         """Store the end of a turn whose reply is shown, and what follows from it."""
         claim, closing, telemetry = running.claim, ended.closing, self.runner.telemetry
-        if not running.taken_back and (message := await self.runner.final_message(ended)) is not None:
+        if not running.taken_back and (message := await self.runner.features.final_message(ended)) is not None:
             await self.ledger.accept(message)
         telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         telemetry.record(Charged(ANSWERING, closing.calls))
-        for line in () if running.taken_back else await self.runner.private_lines(ended):
+        for line in () if running.taken_back else await self.runner.features.private_lines(ended):
             with suppress(SurfaceError):  # best effort
                 await surface.send_ephemeral(line)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)

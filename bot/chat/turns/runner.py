@@ -6,13 +6,11 @@ and one log line with the turn's id.
 
 import asyncio
 import logging
-from collections import ChainMap
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
-from agent import texts
 from agent.citations import cite, references_of
 from agent.consents import PutAside, wait_until
 from agent.context import Context, Persona
@@ -33,21 +31,18 @@ from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
 from agent.ports.ledger import Ledger
 from agent.ports.model import Capabilities, Provider
-from agent.progress import Progress, decode, encode
+from agent.progress import Progress, encode
 from agent.protocol.render import joined
-from agent.schedules.long_work import asked_in
 from agent.state import SituationSummary
 from agent.tool_policy import UNREAD, TurnWords
 from agent.toolbox.registry import Registry
 from agent.turn import Turn, TurnLimits
-from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing, Waiting
 from agent.turn_setup import ANSWERED, closed, loop_of, turn_words
 from bot.chat.attachments.reading import Attached
 from bot.chat.audit import CallAudit
-from bot.chat.feature import Feature
-from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule
-from bot.chat.notes import EndedTurn, NoteLine, ReplyNote, lines_below, private_lines
+from bot.chat.kinds import Report, TurnRule
+from bot.chat.notes import EndedTurn
 from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRules
 from bot.chat.reply.live import LiveReply
 from bot.chat.reply.surface import SurfaceError
@@ -55,6 +50,15 @@ from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.turn_events import ObservedEvents, explained, show_again
+from bot.chat.turns.turn_features import (
+    NO_FEATURES,
+    TurnFeatures,
+    closing_shown,
+    is_reported,
+    posted,
+    question_for_model,
+    says_nothing,
+)
 from bot.chat.turns.turn_ports import (
     NO_FILES,
     NO_GROUPS,
@@ -83,8 +87,7 @@ class TurnRunner:
     persona: Callable[[Incoming], Awaitable[Persona]]
     tools: ToolUse
     context: ContextConfig
-    features: Sequence[Feature] = ()
-    """Their kinds of turns are answered, and their notes stand below replies."""
+    features: TurnFeatures = NO_FEATURES
     joins: bool = False
     """Whether a message that a person sends while their answer grows joins it; else it waits for its own answer."""
     summarises: bool = False
@@ -97,13 +100,9 @@ class TurnRunner:
     learning: LearningRules = NOTHING_LEARNED
     handles: HandleNotes | None = None
     foreground: Foreground = NOTHING_BESIDE
-    _rules: Mapping[TurnKind, TurnRule] = field(init=False)
-    _notes: Sequence[ReplyNote] = field(init=False)
     _contexts: ContextComposer = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rules = dict(ChainMap(*(dict(feature.kinds) for feature in self.features), dict(ASKED)))
-        self._notes = [note for feature in self.features for note in feature.notes]
         # Several at once would only block the event loop for longer.
         self._contexts = ContextComposer(self.context, self.knowledge, asyncio.Semaphore(1))
 
@@ -113,19 +112,17 @@ class TurnRunner:
         A cancellation while `stopped()` is true ends the turn with the text so far. Any other cancellation is raised,
         as are StoreError and SurfaceError.
         """
-        question, rule = claim.incoming, self._rules[claim.incoming.kind]
+        question, rule = claim.incoming, self.features.rule(claim.incoming)
         if rule.posts_text:
-            return EndedTurn(claim.turn, question, _posted(claim, stopped))
-        report = NO_REPORT if rule.reporter is None else await rule.reporter.report(question)
-        asked = replace(claim, incoming=_asked(question, rule, report))
-        ended = await self._run(asked, rule, report, live, stopped)
+            return EndedTurn(claim.turn, question, posted(claim, stopped))
+        report = await self.features.report(question)
+        for_model = replace(claim, incoming=question_for_model(question, rule, report))
+        ended = await self._run(for_model, rule, report, live, stopped)
         if isinstance(ended, EndedTurn):
-            fails = rule.is_unasked and ended.closing.outcome not in ANSWERED and live.is_empty
-            silent = fails or (rule.may_be_silent and not _is_reported(ended.closing, report))
-            closing = _without_words(ended.closing) if silent else ended.closing
+            closing = closing_shown(ended.closing, rule, report, shows_nothing_yet=live.is_empty)
             return replace(ended, question=question, closing=closing)
         if rule.is_unasked:
-            return EndedTurn(claim.turn, question, _without_words(Closing(Outcome.ANSWERED, "")))
+            return EndedTurn(claim.turn, question, Closing(Outcome.ANSWERED, ""))
         return ended
 
     async def _run(
@@ -199,7 +196,7 @@ class TurnRunner:
         if closing.outcome is not Outcome.REFUSED:  # else it is a sentence of ours about what went wrong
             closing = replace(closing, reply=live.shaped(closing.reply))
         closing = closed(_with_sources(claim, closing, turn.progress), turn, claim.incoming.place)
-        if report.posts is not None and _is_reported(closing, report):
+        if report.posts is not None and is_reported(closing, report):
             await events.release()
         return EndedTurn(claim.turn, claim.incoming, closing, events.asked, events.why(turn.progress.calls))
 
@@ -239,24 +236,6 @@ class TurnRunner:
             return Attached()
         await live.record_event(IterationStarted(1))
         return await self.files.read(question)
-
-    async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
-        """Return the lines to show below the reply. Raises StoreError."""
-        return () if _is_silent(ended.closing) else await lines_below(self._notes, ended)
-
-    async def private_lines(self, ended: EndedTurn) -> list[str]:
-        """Return what the person alone is shown after the reply. Raises StoreError."""
-        if ended.closing.outcome not in ANSWERED or _is_silent(ended.closing):
-            return []
-        return await private_lines(self._notes, ended)
-
-    def offers_actions(self, ended: EndedTurn) -> bool:
-        return self._rules[ended.kind].offers_actions
-
-    async def final_message(self, ended: EndedTurn) -> Incoming | None:
-        """Return the message to accept as a turn, now that this one has ended; None for none. Raises StoreError."""
-        watcher = self._rules[ended.kind].watcher
-        return None if watcher is None else await watcher.ended(ended.question, ended.closing)
 
     async def _to_be_learned(
         self, question: Incoming, rule: TurnRule, joined: Sequence[Waiting], closing: Closing
@@ -347,45 +326,6 @@ class TurnRunner:
                 explain=failed,
             ),
         )
-
-
-def _without_words(closing: Closing) -> Closing:
-    """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
-    return replace(closing, reply="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
-
-
-def _asked(question: Incoming, rule: TurnRule, report: Report) -> Incoming:
-    """Return the question as the model reads it."""
-    text = joined([question.text, rule.instruction, report.instruction])
-    conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
-    return replace(question, text=text, conversation=conversation, quoted=(*question.quoted, *report.quoted))
-
-
-def _is_reported(closing: Closing, report: Report) -> bool:
-    """Whether a reply that may be silent is shown. A failure is."""
-    if says_nothing(closing):
-        return False
-    if report.posts is None or closing.outcome is not Outcome.ANSWERED:
-        return True
-    return report.posts(reply_texts.without_sources(closing.reply))
-
-
-def says_nothing(closing: Closing) -> bool:
-    return closing.reply.strip() == texts.NOTHING_TO_REPORT
-
-
-def _posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
-    """Return the end of a turn that was begun with its reply, so that no model is asked."""
-    if stopped():
-        return Closing(Outcome.STOPPED, "")
-    progress = decode(claim.progress)
-    words = claim.incoming.text if progress.reply is None else progress.reply
-    return Closing(Outcome.ANSWERED, words, excluded_from_learning=True, relayed=not progress.own)
-
-
-def _is_silent(closing: Closing) -> bool:
-    """Whether there was nothing to report."""
-    return closing.outcome is Outcome.ANSWERED and not closing.reply
 
 
 def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing:

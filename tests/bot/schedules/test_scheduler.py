@@ -38,6 +38,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.chat.feature import Feature
 from bot.chat.reply.surface import ReplyEnd
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.schedules import texts as schedule_texts
 from bot.schedules.phrases.reading import WhenRead, read_when
@@ -115,7 +116,7 @@ class World:
         kinds = schedule_kinds(ScheduleReporter(self.store.schedules, self.rules))
         runner = replace(
             runner_on(self.store, self.model, self.clock, RecallTool(self.store.memories), *self.tools),
-            features=[Feature(name="schedules", kinds=kinds)],
+            features=TurnFeatures([Feature(name="schedules", kinds=kinds)]),
         )
         self.turns = TurnWorker(
             self.store.ledger, runner, self._surface, LocalNotifier(), self.clock, "us", TurnWorkerLimits(sweep_s=0.01)

@@ -28,6 +28,7 @@ from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRu
 from bot.chat.reply.surface import Limits, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
+from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier
 from tests.fakes.clock import FakeClock
@@ -70,7 +71,7 @@ class World:
             persona=self._persona,
             budgets=self.budgets,
             channel_rules=self.channel_rules,
-            features=[Feature(name="budgets", notes=[ModelNote(FooterStyle.OFF)])],
+            features=TurnFeatures([Feature(name="budgets", notes=[ModelNote(FooterStyle.OFF)])]),
         )
 
     def turns(self, owner: str = "worker", limits: TurnWorkerLimits | None = None) -> TurnWorker:

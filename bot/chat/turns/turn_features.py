@@ -1,0 +1,110 @@
+"""What features decide about turns: how those of their kinds are answered and end, and the lines below replies."""
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from agent import texts
+from agent.events import Outcome
+from agent.incoming import Incoming
+from agent.progress import decode
+from agent.protocol.render import joined
+from agent.schedules.long_work import asked_in
+from agent.turn_kinds import TurnKind
+from agent.turn_records import Claim, Closing
+from agent.turn_setup import ANSWERED
+from bot.chat.feature import Feature
+from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule
+from bot.chat.notes import EndedTurn, NoteLine, ReplyNote, lines_below, private_lines
+from bot.chat.texts import replies as reply_texts
+
+
+class TurnFeatures:
+    """Applies the features' rules and notes to turns."""
+
+    def __init__(self, features: Sequence[Feature] = ()) -> None:
+        self._rules: Mapping[TurnKind, TurnRule] = dict(
+            ChainMap(*(dict(feature.kinds) for feature in features), dict(ASKED))
+        )
+        self._notes: Sequence[ReplyNote] = [note for feature in features for note in feature.notes]
+
+    def rule(self, question: Incoming) -> TurnRule:
+        """Return how the question is answered."""
+        return self._rules[question.kind]
+
+    async def report(self, question: Incoming) -> Report:
+        """Return what its turn is to report. Raises StoreError."""
+        reporter = self.rule(question).reporter
+        return NO_REPORT if reporter is None else await reporter.report(question)
+
+    async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
+        """Return the lines to show below the reply. Raises StoreError."""
+        return () if _is_silent(ended.closing) else await lines_below(self._notes, ended)
+
+    async def private_lines(self, ended: EndedTurn) -> list[str]:
+        """Return what the person alone is shown after the reply. Raises StoreError."""
+        if ended.closing.outcome not in ANSWERED or _is_silent(ended.closing):
+            return []
+        return await private_lines(self._notes, ended)
+
+    def offers_actions(self, ended: EndedTurn) -> bool:
+        """Whether the reply can be regenerated, continued or rated."""
+        return self.rule(ended.question).offers_actions
+
+    async def final_message(self, ended: EndedTurn) -> Incoming | None:
+        """Return the message to accept as a turn, now that this one has ended; None for none. Raises StoreError."""
+        watcher = self.rule(ended.question).watcher
+        return None if watcher is None else await watcher.ended(ended.question, ended.closing)
+
+
+NO_FEATURES: Final = TurnFeatures()
+
+
+def question_for_model(question: Incoming, rule: TurnRule, report: Report) -> Incoming:
+    """Return the question as the model reads it."""
+    text = joined([question.text, rule.instruction, report.instruction])
+    conversation = asked_in(question.conversation) if rule.runs_beside else question.conversation
+    return replace(question, text=text, conversation=conversation, quoted=(*question.quoted, *report.quoted))
+
+
+def posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
+    """Return the end of a turn that was begun with its reply, so that no model is asked."""
+    if stopped():
+        return Closing(Outcome.STOPPED, "")
+    progress = decode(claim.progress)
+    words = claim.incoming.text if progress.reply is None else progress.reply
+    return Closing(Outcome.ANSWERED, words, excluded_from_learning=True, relayed=not progress.own)
+
+
+def closing_shown(closing: Closing, rule: TurnRule, report: Report, *, shows_nothing_yet: bool) -> Closing:
+    """Return the end of the turn as it is shown: without words if there is nothing to report, or if an answer that
+    nobody asked for failed. `shows_nothing_yet`: no part of the reply is shown yet.
+    """
+    fails = rule.is_unasked and closing.outcome not in ANSWERED and shows_nothing_yet
+    silent = fails or (rule.may_be_silent and not is_reported(closing, report))
+    return _without_words(closing) if silent else closing
+
+
+def _without_words(closing: Closing) -> Closing:
+    """Return the end of a turn without a reply. Messages that had joined it are answered by themselves."""
+    return replace(closing, reply="", files=(), summary=None, joined=(), outcome=Outcome.ANSWERED)
+
+
+def is_reported(closing: Closing, report: Report) -> bool:
+    """Whether a reply that may be silent is shown. A failure is."""
+    if says_nothing(closing):
+        return False
+    if report.posts is None or closing.outcome is not Outcome.ANSWERED:
+        return True
+    return report.posts(reply_texts.without_sources(closing.reply))
+
+
+def says_nothing(closing: Closing) -> bool:
+    """Whether the model answered that there is nothing to report."""
+    return closing.reply.strip() == texts.NOTHING_TO_REPORT
+
+
+def _is_silent(closing: Closing) -> bool:
+    """Whether there was nothing to report."""
+    return closing.outcome is Outcome.ANSWERED and not closing.reply
