@@ -4,7 +4,7 @@ import random
 import tomllib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -82,7 +82,7 @@ def slack_apps(settings: Settings) -> tuple[SlackApp, ...]:
         # Two lists of apps would serve one workspace twice, and answer each question twice.
         if settings.slack.bot_token or settings.slack.app_token or settings.slack.client_id:
             raise SettingsError(app_texts.TWO_SLACK_LISTS)
-        described = apps_in_file(settings, settings.slack.apps)
+        described = [in_file.app for in_file in apps_in_file(settings, settings.slack.apps)]
         if unknown := sorted({*settings.slack.serve} - {app.name for app in described}):
             raise SettingsError(app_texts.SLACK_SERVE_UNKNOWN.format(name=unknown[0], file=settings.slack.apps))
         return tuple(app for app in described if not settings.slack.serve or app.name in settings.slack.serve)
@@ -150,11 +150,19 @@ def _command_prefix(settings: Settings, app: str) -> str:
     """Return the prefix of an app's commands; the default for an app that is not described yet."""
     if not app or settings.slack.apps is None:
         return settings.slack.command_prefix
-    apps = apps_in_file(settings, settings.slack.apps)
+    apps = [in_file.app for in_file in apps_in_file(settings, settings.slack.apps)]
     return next((item.command_prefix for item in apps if item.name == app), settings.slack.command_prefix)
 
 
 # The file that describes several apps: a table for each, under its name.
+
+
+@dataclass(frozen=True, slots=True)
+class AppInFile:
+    """`budget`: the daily budget of its workspace; None if the table sets none."""
+
+    app: SlackApp
+    budget: Budget | None
 
 
 TOKENS_PER_DAY: Final = "tokens_per_day"
@@ -174,7 +182,7 @@ APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
 SECRET_KEYS: Final = ("bot_token", "app_token", "signing_secret")
 
 
-def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:
+def apps_in_file(settings: Settings, name: str) -> tuple[AppInFile, ...]:
     """Return the apps that the file describes, in its order. It holds tokens, so its rights are checked as those of
     `.env` are.
 
@@ -188,8 +196,10 @@ def apps_in_file(settings: Settings, name: str) -> tuple[SlackApp, ...]:
     apps = tuple(_app_in(settings, file, app_name, table) for app_name, table in tables.items())
     if not apps:
         raise SettingsError(app_texts.SLACK_APPS_EMPTY.format(file=file))
-    tokens = [app.bot_token.reveal() for app in apps]
-    if repeated := [app.name for app, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1]:
+    tokens = [described.app.bot_token.reveal() for described in apps]
+    if repeated := [
+        described.app.name for described, token in zip(apps, tokens, strict=True) if tokens.count(token) > 1
+    ]:
         raise SettingsError(app_texts.SLACK_APP_TWICE.format(file=file, names=" and ".join(repeated)))
     return apps
 
@@ -207,7 +217,7 @@ def app_secret_files(name: str) -> list[Path]:
     return [file.parent / Path(file_name).expanduser() for file_name in files if isinstance(file_name, str)]
 
 
-def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackApp:
+def _app_in(settings: Settings, file: Path, name: str, table: object) -> AppInFile:
     def error(problem: str) -> SettingsError:
         return SettingsError(app_texts.SLACK_APP_WRONG.format(file=file, app=name, problem=problem))
 
@@ -245,7 +255,7 @@ def _app_in(settings: Settings, file: Path, name: str, table: object) -> SlackAp
 
 def _app_of(
     settings: Settings, file: Path, name: str, values: Mapping[str, Any], error: Callable[[str], SettingsError]
-) -> SlackApp:
+) -> AppInFile:
     if "bot_token" not in values:
         raise error(app_texts.SLACK_APP_INCOMPLETE)
     if ("app_token" in values) == ("signing_secret" in values):
@@ -257,7 +267,7 @@ def _app_of(
         raise error(app_texts.SLACK_APP_NO_HTTP)
     else:
         delivery = HttpEvents(values["signing_secret"], *settings.slack.http)
-    return SlackApp(
+    app = SlackApp(
         values["bot_token"],
         delivery,
         name,
@@ -265,8 +275,8 @@ def _app_of(
         values.get("command_prefix", settings.slack.command_prefix),
         values.get("managers", frozenset()),
         file.name,
-        budget=_budget(settings, values),
     )
+    return AppInFile(app, _budget(settings, values))
 
 
 def _budget(settings: Settings, values: Mapping[str, Any]) -> Budget | None:
@@ -363,7 +373,8 @@ def budgets(settings: Settings) -> Budgets:
 
 
 def _app_budgets(settings: Settings, file: str) -> dict[str, Budget]:
-    return {app.name: app.budget for app in apps_in_file(settings, file) if app.budget is not None}
+    described = apps_in_file(settings, file)
+    return {in_file.app.name: in_file.budget for in_file in described if in_file.budget is not None}
 
 
 def for_play(settings: Settings, database: Path) -> Settings:

@@ -48,7 +48,7 @@ from bot.web.feature import page_reader
 from store.engine import Store, open_store
 
 if TYPE_CHECKING:
-    from bot.tools.accounts.sealing import SealingKeys
+    from bot.chat.sealing import SealingKeys
 
 
 log = logging.getLogger(__name__)
@@ -279,7 +279,7 @@ def account_keys(settings: AccountSettings) -> "SealingKeys":
         raise SettingsError(app_texts.ACCOUNT_KEY_TWICE)
     if find_spec("cryptography") is None:
         raise SettingsError(app_texts.MCP_MISSING.format(command=command_for("mcp")))
-    sealing = import_module("bot.tools.accounts.sealing")
+    sealing = import_module("bot.chat.sealing")
     if settings.key is not None:
         return sealing.SealingKeys(settings.key.reveal(), "COGENCY_ACCOUNT_KEY")
     return sealing.keys_in_file(Path(settings.key_file or ""), "COGENCY_ACCOUNT_KEY_FILE")

@@ -181,9 +181,9 @@ async def _operator_page(
     if settings.operators.page is None or recent is None:
         yield
         return
+    from bot.chat.web_server import serving  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
-    from bot.operators.pages.serving import serving  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.views import OfferedTools, OperatorSources, operator_views  # noqa: PLC0415 -- loaded only where the page is served
     from store.operator_reports import SqlOperatorReports  # noqa: PLC0415 -- loaded only where the page is served
 

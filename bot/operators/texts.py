@@ -151,7 +151,6 @@ DOCUMENTS, DOCUMENTS_SAY = "Documents", "that places were told to know"
 PASSAGES, PASSAGES_SAY = "Passages", "that a search finds"
 OWN_DOCUMENT = "(of a person's own)"
 READERS = {"person": "this person alone", "group": "who reads the channel", "team": "the whole team"}
-SLACK_REFUSED = "Slack refused it ({code})."
 
 
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.

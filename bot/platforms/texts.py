@@ -121,6 +121,8 @@ ASK_ABOUT_MESSAGE_WHAT = "Ask something about a message; only you see the answer
 
 ASK_ABOUT_THIS = "Ask about this"
 FORGET_THIS = "Forget this"
+FORGET_BUTTON = "Forget"
+KEEP_BUTTON = "Keep"
 CHOOSE_AGAIN = f"I no longer know which message you meant: please choose “{ASK_ABOUT_THIS}” again."
 NOT_YOUR_MESSAGE = "You can forget only your own messages, and my replies to you."
 WILL_FORGET = (
@@ -131,6 +133,7 @@ WILL_FORGET_REPLY = "I will delete this reply, and forget what it said. This can
 MESSAGE_FORGOTTEN = (
     "Forgotten: the message, and everything derived from it. It stays on Discord until you delete it there."
 )
+NOT_FORGOTTEN = "Nothing was forgotten."
 REPLY_FORGOTTEN = "Forgotten: my reply is deleted, and I no longer know what it said."
 EXPORT_SENT = "I have sent it to you as a direct message."
 EXPORT_NOT_SENT = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
@@ -454,6 +457,7 @@ INSTALL_ORGANIZATION = (
     '<a href="{address}">Begin anew</a>, and choose a workspace on Slack\'s page.</p>'
 )
 INSTALL_UNREADABLE = "Slack's answer was not what it should be. Please try again."
+INSTALL_REFUSED = "Slack refused it ({code})."
 SLACK_SILENT = "Slack could not be reached. Please try again in a minute."
 INSTALLATION_SEALED = (
     "its tokens cannot be opened with COGENCY_ACCOUNT_KEY: set the key with which they were encrypted, behind the new "

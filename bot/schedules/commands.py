@@ -99,7 +99,9 @@ def schedule_panel(answer: ScheduleAnswer, *, buttons: bool = True) -> Panel:
 
 def entry_actions(schedule: ShownSchedule) -> tuple[PanelAction, ...]:
     """Return the buttons of a schedule; each sends words for `/schedules`."""
-    cancel = PanelAction(reply_texts.CANCEL_BUTTON, f"cancel {schedule.id}", danger=True, confirm=schedule_texts.SURE)
+    cancel = PanelAction(
+        reply_texts.CANCEL_BUTTON, f"cancel {schedule.id}", danger=True, confirm=reply_texts.CANCEL_CONSEQUENCE
+    )
     match schedule.state:
         case ScheduleState.ACTIVE:
             pause = PanelAction("Pause", f"pause {schedule.id}")

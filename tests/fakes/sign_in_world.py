@@ -16,7 +16,7 @@ from agent.machine import CLOCK
 from agent.memory.audience import PersonAudience, Place
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker, Tool, ToolContext, ToolEffect, ToolOutput
-from bot.tools.accounts.sealing import SealingKeys
+from bot.chat.sealing import SealingKeys
 from bot.tools.accounts.sign_in import OAuthSignInService
 from bot.tools.mcp.config import AccountKind, HttpReach, McpServerConfig
 from bot.tools.mcp.people import PersonServers

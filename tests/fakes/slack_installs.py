@@ -11,11 +11,11 @@ from typing import Final
 from agent.machine import new_secret
 from agent.ports.installations import Installation
 from bot.chat.host import Host
+from bot.chat.sealing import SealingKeys
 from bot.platforms.slack.apps import serve_apps
 from bot.platforms.slack.installed import TOKENS, BotTokens, DistributedApp
 from bot.platforms.slack.options import EVERYTHING, Distribution, SlackOptions, scopes
 from bot.settings.secret import Secret
-from bot.tools.accounts.sealing import SealingKeys
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.new_database import new_database

@@ -170,6 +170,16 @@ async def test_a_commands_answer_is_taken_away_when_it_is_forgotten_by_its_menu(
         assert fake.world.shown(GENERAL) == []
 
 
+async def test_a_reply_is_kept_if_its_menus_question_is_answered_so() -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.command(ANN, "ask", question="which number?")
+        called = await fake.choose_menu(ANN, "Forget this", await ended(fake, host, "One."))
+        await fake.until(lambda: called.original and "Keep" in labels(fake.world.messages[called.original]))
+        await fake.press(ANN, fake.world.messages[called.original], "Keep")
+        await fake.until(lambda: seen(fake.world.messages[called.original]) == platforms_texts.NOT_FORGOTTEN)
+        assert await host.feedback.of(host.store.turns[0].id) is not None
+
+
 async def test_of_a_private_answer_of_several_pages_the_asker_is_told_which_stay() -> None:
     async with talking(["One. " + "more " * 700]) as (fake, host):
         await fake.command(ANN, "ask", question="tell me", private=True)

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from agent.machine import CLOCK, new_secret
+from bot.chat.web_server import HEAD_BYTES, serving
 from bot.operators.pages.frame import AT_ONCE, MOST_CLIENTS, OperatorSite, TokenBuckets, hashed
-from bot.operators.pages.serving import HEAD_BYTES, serving
 from bot.operators.pages.views import Recent, operator_views
 from bot.operators.service import OperatorLinks
 from store.engine import Store

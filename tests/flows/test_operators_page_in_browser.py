@@ -37,8 +37,8 @@ from bot.chat.telemetry import (
     TurnOver,
     WriteEnd,
 )
+from bot.chat.web_server import serving
 from bot.operators.pages.frame import OperatorSite
-from bot.operators.pages.serving import serving
 from bot.operators.pages.views import Recent, operator_views
 from bot.operators.service import OperatorLinks
 from store.engine import Store

@@ -18,8 +18,8 @@ from agent.ports.installations import Installation, Installations
 from agent.providers.scripted import ScriptedProvider
 from bot.app.from_settings import slack_apps, slack_distribution
 from bot.app.settings import load_settings
+from bot.chat.sealing import SealingKeys
 from bot.platforms.slack.installed import EARLY, LEASE
-from bot.tools.accounts.sealing import SealingKeys
 from tests.fakes.host import FakeHost
 from tests.fakes.sign_in_world import BAD_FORMS, KEY, OTHER_KEY, Browser
 from tests.fakes.slack_installs import SOURCE, InstallWorld, install_world

@@ -303,6 +303,11 @@ class Command(Generic[ServiceT]):
     def mentions(self) -> bool:
         return any(argument.mentions for argument in self.arguments)
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether it does something with files, and is no question."""
+        return self.run is not None and any(argument.kind is ArgumentKind.FILE for argument in self.arguments)
+
     def bound(self, service: ServiceT) -> "BoundCommand":
         """Return the command as a running bot carries it out."""
         return BoundCommand(

@@ -10,3 +10,6 @@ CERTIFICATE_NOT_TRUSTED = (
     "the environment to a file with the certificate of its authority"
 )
 CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."
+SEALING_KEY_WRONG = "{where} must contain 32 random bytes as base64. To create them, run `openssl rand -base64 32`."
+SEALING_KEY_OPEN = "{name} names {file}, which other users can read. Run `chmod 600 {file}`."
+SEALING_KEY_UNREADABLE = "{name} names {file}, which cannot be read. It must be a text file that you can read."

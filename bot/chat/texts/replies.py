@@ -31,6 +31,7 @@ SCHEDULED = "*Scheduled: "
 # Below a reply that has scheduled something, and below a tool's question; panels have the same buttons.
 CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
+CANCEL_CONSEQUENCE = "It will not run again."
 ANSWER_BUTTON = "Answer…"
 
 

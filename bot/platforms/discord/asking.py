@@ -18,10 +18,8 @@ from agent.repeats import repeats_of
 from bot.chat.commands.declaration import Command, CommandCall
 from bot.chat.commands.talking import ASK_COMMAND, SUMMARISE
 from bot.chat.host import Host
-from bot.chat.panels import Panel
+from bot.chat.panels import Panel, PanelAction
 from bot.chat.texts import replies as reply_texts
-from bot.forgetting import texts as forgetting_texts
-from bot.forgetting.commands import agreement
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import interactions, objects, panels, pressing
 from bot.platforms.discord.attachments import attachments
@@ -194,6 +192,8 @@ def _names(interaction: Interaction) -> DiscordNames:
 MAX_WINDOW_CHARS: Final = 4_000  # Discord's limit of a modal's field
 MAX_WINDOWS: Final = 500  # More than the modals that are open at once among the users of one bot
 
+KEEP: Final = "keep"  # The words of the button that forgets nothing
+
 SOURCE_WORDS: Final = "the message that the question is about"
 
 _ID: Final = re.compile(r"about:(\d{1,20}):(\d{1,20})", re.ASCII)
@@ -290,19 +290,19 @@ class Menus:
     async def _forget(self, interaction: Interaction, message: discord.Message) -> None:
         await interaction.response.defer(ephemeral=True)
         try:
-            panel = await self._confirmation(interaction, message)
+            panel = await self._ask_to_forget(interaction, message)
         except CogencyError as error:
             panel = Panel(platforms_texts.failure(error))
         await panels.show(interaction, panel, self.forget_this)
 
-    async def _confirmation(self, interaction: Interaction, message: discord.Message) -> Panel:
+    async def _ask_to_forget(self, interaction: Interaction, message: discord.Message) -> Panel:
         """Ask whether to forget the message, if it belongs to the caller. Raises CogencyError."""
         if message.author.id == interaction.user.id:
-            return agreement(platforms_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
+            return _confirmation(platforms_texts.WILL_FORGET, f"message {objects.channel_of(interaction)} {message.id}")
         for page in pages_at(message.channel.id, message.id):
             reply = await self._host.feedback.at(SOURCE, page)
             if reply is not None and reply.person == known_as(interaction.user.id):
-                return agreement(platforms_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
+                return _confirmation(platforms_texts.WILL_FORGET_REPLY, f"reply {reply.turn}")
         return Panel(platforms_texts.NOT_YOUR_MESSAGE)
 
     async def _confirmed(self, _: object, call: CommandCall) -> Panel:
@@ -320,7 +320,13 @@ class Menus:
                 await pressing.delete_pages(self._commands.connection, channel_id, reply)
                 return Panel(platforms_texts.REPLY_FORGOTTEN)
             case _:
-                return Panel(forgetting_texts.FORGET_DECLINED)
+                return Panel(platforms_texts.NOT_FORGOTTEN)
+
+
+def _confirmation(text: str, words: str) -> Panel:
+    """Return the question whether to forget what these words name."""
+    forget = PanelAction(platforms_texts.FORGET_BUTTON, words, danger=True)
+    return Panel(text, (forget, PanelAction(platforms_texts.KEEP_BUTTON, KEEP)))
 
 
 def _window(about: AskAboutWindow) -> discord.ui.Modal:

@@ -22,7 +22,7 @@ from bot.chat import intake as message_intake
 from bot.chat.access.admission import NoticeThrottle
 from bot.chat.askers import Requester
 from bot.chat.attachments.kinds import naming
-from bot.chat.commands.declaration import CommandCall
+from bot.chat.commands.declaration import BoundCommand, CommandCall
 from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, decide, is_stop
 from bot.chat.logs import severity
@@ -31,7 +31,6 @@ from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.texts import replies as reply_texts
 from bot.chat.watermark import Watermark
-from bot.knowledge.commands import LEARN_COMMAND as LEARN
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects, pressing
 from bot.platforms.discord.attachments import attachments
@@ -208,8 +207,9 @@ class DiscordIntake:
                 await self._host.messages.record_context_message(inbound.read_context(post, incoming, me))
             case message_intake.RunCommand():
                 await self._admit_order(incoming)
-                if command == LEARN.name:
-                    await self._once(message, lambda: self._learn(message, incoming))
+                bound = self._host.commands.get(command)
+                if bound is not None and bound.declared.takes_files:
+                    await self._once(message, lambda: self._run_with_files(bound, message, incoming))
                     return False
                 reply_text = (
                     help_text(direct=direct)
@@ -238,8 +238,11 @@ class DiscordIntake:
             QuestionToAll(SOURCE, channel, str(post.id), person, read, self._host.messages.submit)
         )
 
-    async def _learn(self, message: discord.Message, incoming: Incoming) -> None:
-        """Run `/learn` for the files and links of a message; the reply is public. Raises Refused and StoreError."""
+    async def _run_with_files(self, command: BoundCommand, message: discord.Message, incoming: Incoming) -> None:
+        """Run a command with the files of a message; the reply is public. Raises Refused and StoreError.
+
+        A slash command takes one file, and not one that was posted before.
+        """
         author, channel = message.author, message.channel
         managing = incoming.authority >= Authority.MANAGER
         if isinstance(author, discord.Member) and isinstance(channel, discord.abc.GuildChannel | discord.Thread):
@@ -247,7 +250,7 @@ class DiscordIntake:
         caller = MessageCaller(incoming, WINDOW_FIELDS, manages=managing)
         files = attachments(message.attachments, incoming.person.name)
         call = CommandCall(words=incoming.text, caller=caller, files=files, link=message.jump_url)
-        panel = await self._host.commands[LEARN.name].run(call)
+        panel = await command.run(call)
         if panel.refused:
             raise Refused(panel.text)
         await self._reply(message, panel.text)

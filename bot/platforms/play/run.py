@@ -39,8 +39,8 @@ from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
 from bot.chat.reply.surface import Surface
 from bot.chat.texts import replies as reply_texts
+from bot.chat.web_server import serving
 from bot.models.commands import MODEL_COMMAND
-from bot.operators.pages.serving import serving
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
 from bot.platforms.play.commands import PlayCaller, PlayHost

@@ -1,7 +1,7 @@
 """Workspaces that installed a distributed Slack app: their tokens are sealed, renewed in time, and used to serve them.
 
 Rules
-- Tokens are sealed (`bot.tools.accounts.sealing`) and bound to their workspace: a row that was copied to another cannot
+- Tokens are sealed (`bot.chat.sealing`) and bound to their workspace: a row that was copied to another cannot
   be opened.
 - Slack accepts a refresh token once. One process renews at a time, two hours early, and is not interrupted. If it dies
   between Slack's answer and storing it, the next one tries the old refresh token; if Slack refuses that, the workspace
@@ -30,13 +30,12 @@ from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.installations import Installation, Installations
 from bot.chat.host import Host
-from bot.operators import texts as operator_texts
+from bot.chat.sealing import SealingKeys
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import REVOKED, flag, number, text, web_client
 from bot.platforms.slack.http_events import ListenersPages
 from bot.platforms.slack.options import PLATFORM, Distribution, Method, RotatingToken, SlackApp
 from bot.platforms.slack.revocation import Confirmation, TokenState
-from bot.tools.accounts.sealing import SealingKeys
 
 INSTALL_PATH: Final = "/slack/install"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"
@@ -190,7 +189,7 @@ class SlackOAuth:
             data = (await request).data
         except SlackApiError as error:
             code = _code(error)
-            raise InstallFailed(operator_texts.SLACK_REFUSED.format(code=code), code) from None
+            raise InstallFailed(platforms_texts.INSTALL_REFUSED.format(code=code), code) from None
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             raise InstallFailed(platforms_texts.SLACK_SILENT) from error
         return data if isinstance(data, dict) else {}

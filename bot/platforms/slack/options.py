@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Final, Self, TypeAlias, TypeVar
 
 from agent.errors import CogencyError
-from bot.budgets.budgets import Budget
 from bot.platforms.slack.settings import SlackSettings
 from bot.settings.secret import Secret
 
@@ -85,7 +84,6 @@ class SlackApp:
     # Ids (S…) of user groups of its workspace whose members are managers, besides those of `SlackOptions`.
     managers: frozenset[str] = frozenset()
     file: str = ""  # The file that describes it, for error messages; "" for the environment
-    budget: Budget | None = None  # Its workspace's daily budget, if it has its own
     team: str = ""  # T…, if the workspace installed the app by its page: only its requests are routed to this app
 
     @property

@@ -140,7 +140,9 @@ def _button(action: PanelAction, command: AnyCommand, at: ShownTo, number: int) 
     payload = _payload(at, action.words) | ({"form": action.form.name} if action.form else {})
     extras: dict[str, Json] = {"style": "danger"} if action.danger else {}
     if action.confirm:
-        extras["confirm"] = block_kit.confirm_dialog(platforms_texts.ARE_YOU_SURE, action.confirm, action.label, "Keep")
+        extras["confirm"] = block_kit.confirm_dialog(
+            platforms_texts.ARE_YOU_SURE, action.confirm, action.label, platforms_texts.KEEP_BUTTON
+        )
     return block_kit.button(f"{PRESS}:{command.name}:{number}", action.label, payload, **extras)
 
 

@@ -15,7 +15,6 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import number, text
 from bot.platforms.slack.block_kit import confirm_dialog, plain, row
 from bot.platforms.slack.inbound import ReplyTo, decode_reply_to
-from bot.schedules import texts as schedule_texts
 
 # The action ids of a reply's buttons begin with it; a colon and the action follow.
 ACTION: Final = "cogency_reply"
@@ -107,7 +106,9 @@ def _button(offer: ReplyAction, value: _Value) -> Json:
         "value": value.of(offer),
     }
     if offer is ReplyAction.CANCEL:
-        sure = confirm_dialog(platforms_texts.ARE_YOU_SURE, schedule_texts.SURE, reply_texts.CANCEL_BUTTON, "Keep")
+        sure = confirm_dialog(
+            platforms_texts.ARE_YOU_SURE, reply_texts.CANCEL_CONSEQUENCE, reply_texts.CANCEL_BUTTON, "Keep"
+        )
         return button | {"confirm": sure}
     return button | ({"style": "danger", "confirm": _confirm()} if offer is ReplyAction.DELETE else {})
 
@@ -142,5 +143,5 @@ def _confirm() -> Json:
         "title": plain(platforms_texts.DELETE_TITLE),
         "text": plain(platforms_texts.DELETE_TEXT),
         "confirm": plain("Delete"),
-        "deny": plain("Keep"),
+        "deny": plain(platforms_texts.KEEP_BUTTON),
     }

@@ -1,7 +1,7 @@
 """People's accounts at MCP servers: stored encrypted, renewed in time, and each used for its person alone.
 
 Rules.
-- Accounts are stored sealed (`bot.tools.accounts.sealing`), bound to their person and server: a row that is moved to
+- Accounts are stored sealed (`bot.chat.sealing`), bound to their person and server: a row that is moved to
   another person cannot be opened.
 - A lost or changed key is no error: the accounts that it sealed count as signed out. They are not deleted, as the key
   may come back.
@@ -24,9 +24,9 @@ from pydantic import TypeAdapter
 from agent.errors import StoreError
 from agent.ports.clock import Clock
 from agent.ports.tool_accounts import ToolAccounts
+from bot.chat.sealing import SealingKeys
 from bot.tools import texts as tool_texts
 from bot.tools.accounts.oauth import Account, OAuthFailed, OAuthHttp, SignInEnded, missing_scope
-from bot.tools.accounts.sealing import SealingKeys
 from bot.tools.mcp.config import HttpReach
 
 RENEW_LEASE: Final = timedelta(seconds=60)  # Four times the timeout of a request

@@ -24,7 +24,7 @@ from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import AccountKind, McpServerConfig
 
 if TYPE_CHECKING:
-    from bot.tools.accounts.sealing import SealingKeys
+    from bot.chat.sealing import SealingKeys
 
 log = logging.getLogger(__name__)
 

@@ -70,3 +70,7 @@ def test_a_name_means_its_command_and_a_name_within_talk_does_not() -> None:
         "",
         "",
     )
+
+
+def test_only_a_command_that_is_no_question_takes_the_files_of_a_message() -> None:
+    assert [command.name for command in COMMANDS if command.takes_files] == ["learn"]

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, insert
 from agent.messages import CallTiming, Usage
 from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from agent.spending import AnsweredCall, Money, ToolTook, TurnTook
+from bot.chat.web_server import serving
 from bot.operators.pages.frame import templates
 from bot.operators.pages.reports import MAX_ROWS, report_views, turn_parts
-from bot.operators.pages.serving import serving
 from store.engine import Store
 from store.operator_reports import SqlOperatorReports
 from store.search.passages import document

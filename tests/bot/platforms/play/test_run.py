@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bot.operators.pages.serving import serving
+from bot.chat.web_server import serving
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.commands import PlayHost
 from bot.platforms.play.run import HOST, PlayIntake, PlayPage

@@ -15,9 +15,9 @@ from pydantic import AnyUrl
 from agent.errors import SettingsError, StoreError, ToolError
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Asker, Tool
+from bot.chat.sealing import SealingKeys, keys_in_file
 from bot.tools.accounts.accounts import NotSignedIn, PersonAuth
 from bot.tools.accounts.oauth import OAuthFailed
-from bot.tools.accounts.sealing import SealingKeys, keys_in_file
 from bot.tools.mcp.config import OAuthClientConfig
 from bot.tools.mcp.people import PeopleLimits, PersonServers
 from store.engine import Store, open_store

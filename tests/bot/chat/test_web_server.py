@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from bot.operators.pages.serving import HEAD_BYTES, MESSAGE_BYTES, serving
+from bot.chat.web_server import HEAD_BYTES, MESSAGE_BYTES, serving
 from tests.patience import PATIENCE_S
 
 

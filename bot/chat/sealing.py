@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import SettingsError
-from bot.tools import texts as tool_texts
+from bot.chat.texts import operating as operating_texts
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -37,7 +37,7 @@ class SealingKeys:
     def __init__(self, text: str, where: str) -> None:
         keys = [_key(word, where) for word in text.replace(",", " ").split()]
         if not keys:
-            raise SettingsError(tool_texts.ACCOUNT_KEY_WRONG.format(where=where))
+            raise SettingsError(operating_texts.SEALING_KEY_WRONG.format(where=where))
         self._keys = [AESGCM(key) for key in keys]
 
     def seal(self, adapter: "TypeAdapter[T]", value: T, *bound_to: str) -> bytes:
@@ -66,7 +66,7 @@ def _key(word: str, where: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise SettingsError(tool_texts.ACCOUNT_KEY_WRONG.format(where=where))
+        raise SettingsError(operating_texts.SEALING_KEY_WRONG.format(where=where))
     return key
 
 
@@ -78,9 +78,9 @@ def keys_in_file(file: Path, name: str) -> SealingKeys:
             status = os.fstat(opened.fileno())
             text = opened.read(MAX_FILE_BYTES).decode("ascii") if stat.S_ISREG(status.st_mode) else ""
     except (OSError, RuntimeError, ValueError):  # RuntimeError: "~name" of an unknown user
-        raise SettingsError(tool_texts.ACCOUNT_KEY_UNREADABLE.format(name=name, file=file)) from None
+        raise SettingsError(operating_texts.SEALING_KEY_UNREADABLE.format(name=name, file=file)) from None
     if _others_may_read(status):
-        raise SettingsError(tool_texts.ACCOUNT_KEY_OPEN.format(name=name, file=file))
+        raise SettingsError(operating_texts.SEALING_KEY_OPEN.format(name=name, file=file))
     return SealingKeys(text, name)
 
 
