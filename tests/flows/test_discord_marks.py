@@ -15,6 +15,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, Payload
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.store import store_in_memory
+from tests.patience import PATIENCE_S
 
 
 @asynccontextmanager
@@ -86,6 +87,24 @@ async def test_the_process_that_goes_on_with_a_question_takes_its_mark_over() ->
         host = answering_host(ScriptedProvider(["Hello again."]), clock, store)
         async with serving(fake, host, chosen=marked), host.answering():
             await until_marked(fake, asked, "✅")
+
+
+async def test_a_question_that_is_answered_as_the_process_ends_gets_its_last_mark() -> None:
+    async with talking("Hello.") as (fake, host):
+        fake.rest.fail("DELETE", "/reactions/", 0, delay_s=15.0)  # Discord is slow to remove the first mark
+        asked = await fake.write(ANN, "hello?")
+        await fake.until(lambda: len(host.taken) == 1)
+        await host.turns.idle()
+        assert fake.rest.reactions[asked["channel_id"], asked["id"]] == ["👀"]
+    assert fake.rest.reactions[asked["channel_id"], asked["id"]] == ["✅"]
+
+
+async def test_a_mark_that_discord_does_not_take_does_not_keep_the_process_from_ending() -> None:
+    async with asyncio.timeout(PATIENCE_S), talking("Hello.") as (fake, host):
+        fake.rest.hang("DELETE", "/reactions/")
+        await fake.write(ANN, "hello?")
+        await fake.until(lambda: fake.rest.hanging)
+        await host.turns.idle()
 
 
 async def test_a_question_in_a_thread_of_the_bot_is_marked_there() -> None:

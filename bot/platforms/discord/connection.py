@@ -6,7 +6,6 @@ Turns may continue before the bot has logged in, as after a restart: `rest` wait
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +14,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from agent.ports.clock import Clock
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import OncePerMinute
 from bot.chat.caches import RecentKeys
 from bot.chat.reply.surface import PageUnsent, SurfaceError
@@ -90,6 +90,9 @@ SIGN_S: Final = 1.5
 TYPING_EVERY_S: Final = 8.0  # Typing is shown for ten seconds
 MAX_SIGNS: Final = 4  # Another process may answer, and this one does not learn of it
 
+# How long the end of the process waits for what is under way. Supervisors kill after ten seconds, and Discord may hang.
+CLOSE_S: Final = 1.2
+
 ACKNOWLEDGE_PATIENCE_S = 5.0  # More than the three seconds within which an interaction must be acknowledged
 
 
@@ -114,7 +117,8 @@ class Connection:
         self._signed = RecentKeys()  # The messages for which something is shown, or that get no answer
         self._acknowledging: dict[str, asyncio.Event] = {}
         self._logged = OncePerMinute()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.lasting = BackgroundTasks()  # Until they end, or until `close`: what shows that the bot types
+        self.underway = BackgroundTasks(CLOSE_S)  # What ends by itself, such as the last mark of a question
 
     def log_in(self, rest: Rest) -> None:
         self._rest = rest
@@ -146,7 +150,7 @@ class Connection:
     def expect_sign(self, message: str, channel: str) -> None:
         """Type in the channel if it takes long until `mark_signed` is called for this message."""
         if message not in self._signed and self._expected.first(message):
-            self.in_background(self._sign(message, channel))
+            self.lasting.start(self._sign(message, channel))
 
     def mark_signed(self, message: str) -> None:
         """Something is shown in answer to this message, or it gets no answer."""
@@ -188,14 +192,7 @@ class Connection:
         if (more := self._logged.due(f"{what} {why}", self.clock.monotonic())) is not None:
             log.warning("Discord: %s: %s%s", what, why, more)
 
-    def in_background(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Run a task until it ends, or until `close`."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Cancel what would last, and wait up to CLOSE_S for what is under way. Needs the login still."""
+        await self.lasting.close()
+        await self.underway.close()

@@ -90,7 +90,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
     message_content = settings.chosen.message_content
     try:
         await listening.begin()
-        connection.in_background(listening.keep())
+        connection.lasting.start(listening.keep())
         async with aclosing(Http(proxies=True)) as files:
             fetch = Downloads(files, settings.api_base_url).fetch
             while True:
@@ -171,6 +171,9 @@ async def _serve(client: DiscordClient, settings: DiscordOptions) -> NoReturn:
         try:
             await client.login(settings.token.reveal())
             await _hold_connection(client, settings)
+        except asyncio.CancelledError:
+            await client.connection.close()  # before the client closes, which the last calls still need
+            raise
         except discord.LoginFailure:
             raise _wrong_token() from None
         except discord.ConnectionClosed as closed:

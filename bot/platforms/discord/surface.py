@@ -253,7 +253,7 @@ class DiscordSurface:
             channel, _ = await self._channel(rest)
             self._connection.mark_signed(self._asked.message_id)
             self._typing = typing = object()
-            self._connection.in_background(self._type(rest, channel, typing))
+            self._connection.lasting.start(self._type(rest, channel, typing))
 
     def begin(self, *, resumed: bool) -> None:  # noqa: ARG002 -- a mark of an earlier process is taken over
         """It types once there is a status."""
@@ -396,7 +396,7 @@ def question_mark(connection: Connection, question: Incoming) -> QuestionMark | 
     if not question.kind.is_asked or address.token or not question.message_id.isdecimal():
         return None
     return QuestionMark(
-        partial(_apply_mark, connection, address.channel, question.message_id), connection.in_background
+        partial(_apply_mark, connection, address.channel, question.message_id), connection.underway.start
     )
 
 

@@ -19,6 +19,7 @@ from agent.memory.audience import Place
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.tools import Asker
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.caches import RecentKeys
 from bot.chat.host import Host
 from bot.chat.logs import severity
@@ -35,7 +36,6 @@ from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
-from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import Threads
 
 log = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ from agent.messages import Depth, Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from agent.turn_kinds import TurnKind
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import Backoff
 from bot.chat.caches import RecentKeys
 from bot.chat.commands.declaration import MessageEntry
@@ -31,7 +32,6 @@ from bot.platforms.slack.message_content import content_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.question_views import PageAsked, anywhere_view, ask_view, read_anywhere_view, read_ask_view
-from bot.platforms.slack.sockets import BackgroundTasks
 from bot.platforms.slack.surroundings import SlackNames, author_of
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)

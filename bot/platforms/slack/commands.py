@@ -20,6 +20,7 @@ from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
 from bot.chat.askers import Requester
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.caches import RecentKeys
 from bot.chat.commands.declaration import AnyCommand, BoundCommand, CommandCall, CommandEntry, ShowPanel
 from bot.chat.host import Host
@@ -46,7 +47,7 @@ from bot.platforms.slack.panels import (
 from bot.platforms.slack.places import Places
 from bot.platforms.slack.pressing import ReplyPresses
 from bot.platforms.slack.slash_commands import help_text, named
-from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
+from bot.platforms.slack.sockets import USER_TASKS
 from bot.platforms.slack.surroundings import SlackNames
 
 PREFILL_S: Final = 1.5  # Half of the time within which Slack lets a window be opened after a click

@@ -12,6 +12,7 @@ from typing import Final
 
 from agent.errors import CogencyError, Refused, StoreError, StoreUnavailable
 from agent.messages import JsonObject
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import OncePerMinute
 from bot.chat.logs import severity
 from bot.chat.watermark import Watermark
@@ -20,7 +21,7 @@ from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited
 from bot.platforms.slack.intake import Before, SlackIntake, nothing_missed
 from bot.platforms.slack.markup import SlackMessageLink
 from bot.platforms.slack.members import SlackMemberUnknown
-from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
+from bot.platforms.slack.sockets import USER_TASKS
 from bot.platforms.slack.surroundings import message_at
 
 log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from agent.errors import CogencyError, Refused
 from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from bot.chat.askers import Requester
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.commands.declaration import AnyCommand, Caller, HomeContent, HomeSection, HomeVisit
 from bot.chat.host import Host
 from bot.chat.logs import severity
@@ -30,7 +31,7 @@ from bot.platforms.slack.members import People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import ShownTo, panel_blocks, pressed_command
 from bot.platforms.slack.slash_commands import named
-from bot.platforms.slack.sockets import USER_TASKS, BackgroundTasks
+from bot.platforms.slack.sockets import USER_TASKS
 
 # The Home tab as Slack's view, and the parsing of its events. Pure.
 #

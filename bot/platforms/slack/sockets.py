@@ -3,11 +3,10 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from aiohttp import WSMessage
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
@@ -20,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import JsonObject, is_too_deep
 from agent.ports.clock import Clock
+from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import Backoff, OncePerMinute
 from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
 from bot.platforms import texts as platforms_texts
@@ -61,35 +61,6 @@ class Delivery(Protocol):
 
 # The name of tasks that handle events and requests of users, as asyncio's tools list it.
 USER_TASKS: Final = "slack: asked"
-
-
-@dataclass(slots=True)
-class BackgroundTasks:
-    """Tasks that no caller waits for. `patience_s`: how long `close` waits before it cancels them."""
-
-    patience_s: float = 0.0
-    name: str = "slack: beside"
-    _tasks: "set[asyncio.Task[Any]]" = field(default_factory=set["asyncio.Task[Any]"])
-
-    def start(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work, name=self.name)
-        self.add(task)
-        return task
-
-    def add(self, task: "asyncio.Task[Any]") -> None:
-        """Add a task that runs already: `close` ends it, too."""
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        """Wait up to `patience_s`, then cancel what still runs. No task is left afterwards."""
-        if self._tasks and self.patience_s:
-            await asyncio.wait(self._tasks, timeout=self.patience_s)
-        remaining = [*self._tasks]
-        for task in remaining:
-            task.cancel()
-        if remaining:
-            await asyncio.wait(remaining)
 
 
 log = logging.getLogger(__name__)

@@ -1,10 +1,10 @@
-"""Background tasks end, or are cancelled: none outlives the adapter."""
+"""Background tasks end, or are cancelled: none outlives the platform."""
 
 import asyncio
 
 import pytest
 
-from bot.platforms.slack.sockets import BackgroundTasks
+from bot.chat.background_tasks import BackgroundTasks
 
 
 async def hang() -> None:
