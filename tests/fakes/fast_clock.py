@@ -30,9 +30,17 @@ class FastClock:
 
 
 class MovedClock(FastClock):
-    """A clock that a test may advance."""
+    """A clock that a test may advance by `ahead_s`."""
 
     ahead_s = 0.0
+    _leapt = timedelta()
+
+    def leap(self, time: timedelta) -> None:
+        """Let time pass, of which timeouts and pauses know nothing."""
+        self._leapt += time
+
+    def now(self) -> datetime:
+        return super().now() + self._leapt
 
     def monotonic(self) -> float:
         return super().monotonic() + self.ahead_s

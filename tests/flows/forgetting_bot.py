@@ -1,7 +1,6 @@
 """The whole bot with the jobs that forgetting leaves behind, and a look into what it has kept.
 
-Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.schedules.scheduler` with its handlers, a clock that can
-leap.
+Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.schedules.scheduler` with its handlers.
 """
 
 import asyncio
@@ -10,7 +9,6 @@ import sqlite3
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from agent.memory.forgetting_plans import Preview, Wish
@@ -29,18 +27,6 @@ from tests.fakes.hosts import ServedHost
 from tests.flows.bot import database_in, opened, serving_host
 
 OFTEN = JobLimits(sweep_s=1.0)  # 20 ms on a clock as fast as these tests'
-
-
-class LeapingClock(FastClock):
-    """One whose days a test may let pass; timeouts and pauses know nothing of it."""
-
-    _leapt = timedelta()
-
-    def leap(self, time: timedelta) -> None:
-        self._leapt += time
-
-    def now(self) -> datetime:
-        return super().now() + self._leapt
 
 
 def looks_up(messages: Sequence[Message]) -> str:

@@ -20,7 +20,7 @@ from tests.fakes.discord_world import ANN, BO, BOT, GENERAL, OTHER_BOT, STAFF, P
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.host import FakeHost
 from tests.flows.bot import live_host
-from tests.flows.forgetting_bot import LeapingClock, forgetting_host, holds, looks_up
+from tests.flows.forgetting_bot import forgetting_host, holds, looks_up
 
 ME = f"<@{BOT}>"
 LOOK_S = 0.01
@@ -194,7 +194,7 @@ async def test_an_edited_card_is_an_edit_of_what_is_stored() -> None:
 
 async def test_what_discord_changes_about_a_question_with_a_forwarded_message_is_no_edit(tmp_path: Path) -> None:
     """Discord reports a message once more when a thread is started from it: what the answer made stays."""
-    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    clock, model = MovedClock(speed=1.0), ScriptedProvider(looks_up)
     async with (
         running_discord(clock, window_s=1.0) as fake,
         forgetting_host(tmp_path, model, clock) as host,
@@ -234,7 +234,7 @@ async def test_ask_in_an_alerts_thread_brings_the_alert() -> None:
 
 
 async def test_of_a_stored_alert_the_old_words_go_with_an_edit_and_all_with_its_deletion(tmp_path: Path) -> None:
-    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    clock, model = MovedClock(speed=1.0), ScriptedProvider(looks_up)
     async with (
         running_discord(clock, window_s=1.0) as fake,
         forgetting_host(tmp_path, model, clock) as host,
@@ -253,7 +253,7 @@ async def test_of_a_stored_alert_the_old_words_go_with_an_edit_and_all_with_its_
 
 
 async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search_proves_it(tmp_path: Path) -> None:
-    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    clock, model = MovedClock(speed=1.0), ScriptedProvider(looks_up)
     async with (
         running_discord(clock, window_s=1.0) as fake,
         forgetting_host(tmp_path, model, clock) as host,
@@ -276,7 +276,7 @@ async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search
         assert not holds(tmp_path, "turquoise")
 
 
-async def gone(folder: Path, clock: LeapingClock, words: str) -> None:
+async def gone(folder: Path, clock: MovedClock, words: str) -> None:
     """Nobody waits for it to be erased, and soon it is."""
     async with asyncio.timeout(PATIENCE_S):
         while holds(folder, words):

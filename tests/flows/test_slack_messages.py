@@ -22,7 +22,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
-from tests.flows.forgetting_bot import LeapingClock, forgetting_host, holds, looks_up
+from tests.flows.forgetting_bot import forgetting_host, holds, looks_up
 from tests.patience import LOOK_S, PATIENCE_S
 
 ME = f"<@{BOT_USER}>"
@@ -225,7 +225,7 @@ async def test_the_shortcut_asks_about_all_that_a_message_shows() -> None:
 
 
 async def test_of_a_stored_alert_the_old_words_go_with_an_edit_and_all_with_its_deletion(tmp_path: Path) -> None:
-    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    clock, model = MovedClock(), ScriptedProvider(looks_up)
     async with FakeSlack(clock) as slack, forgetting_host(tmp_path, model, clock) as host:
         people(slack)
         async with serving(slack, host, allowed_bots=frozenset({APP})):
@@ -244,7 +244,7 @@ async def test_of_a_stored_alert_the_old_words_go_with_an_edit_and_all_with_its_
 
 
 async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search_proves_it(tmp_path: Path) -> None:
-    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    clock, model = MovedClock(), ScriptedProvider(looks_up)
     async with FakeSlack(clock) as slack, forgetting_host(tmp_path, model, clock) as host:
         people(slack)
         async with serving(slack, host):
@@ -281,7 +281,7 @@ async def until(happened: Callable[[], object]) -> None:
             await asyncio.sleep(LOOK_S)
 
 
-async def gone(folder: Path, clock: LeapingClock, words: str) -> None:
+async def gone(folder: Path, clock: MovedClock, words: str) -> None:
     """Nobody waits for it to be erased, and soon it is."""
     async with asyncio.timeout(PATIENCE_S):
         while holds(folder, words):

@@ -17,6 +17,7 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, EVERYBODY, GENERAL, Payload, seen
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_things import BOT_USER, TEAM, FakeEphemeral, FakeMessage
 
@@ -33,6 +34,11 @@ class Page(Protocol):
     def id(self) -> str: ...
     @property
     def text(self) -> str: ...
+    @property
+    def whole(self) -> str:
+        """All that it shows: its text, and the notes below it."""
+        ...
+
     @property
     def buttons(self) -> Sequence[str]:
         """The labels of those that the asker can press."""
@@ -76,12 +82,31 @@ class World(Protocol):
         """
         ...
 
+    async def ask_privately(self, text: str) -> None:
+        """The asker uses `/ask` in the channel, for an answer that only they see."""
+        ...
+
+    async def forget(self, what: str, *, keep_replies: bool = False) -> None:
+        """The asker uses `/forget` in the channel. Whether the bot's replies stay is said here on Discord, and in Slack
+        with the button that agrees.
+        """
+        ...
+
+    async def agree(self, page: Page, label: str, *, keep_replies: bool = False) -> None:
+        """The asker presses this button of the question that `forget` led to."""
+        ...
+
     async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None: ...
     async def edit(self, question: Page, text: str) -> None:
         """`text`: what stands after the mention of the bot."""
         ...
 
+    async def edit_unheard(self, question: Page, text: str) -> None:
+        """The same while the bot is not connected. Somebody writes after it."""
+        ...
+
     async def delete(self, question: Page) -> None: ...
+    async def delete_channel(self) -> None: ...
     async def leave(self) -> None:
         """The asker leaves the place where the channel is."""
         ...
@@ -100,6 +125,15 @@ class World(Protocol):
 
     def calls(self, page: Page) -> bool:
         """Whether the message notifies the asker."""
+        ...
+
+    def titled(self, question: Page) -> Callable[[], str]:
+        """The question's conversation, once it is answered, has its words as title. Return what reads it."""
+        ...
+
+    @property
+    def zone(self) -> str:
+        """The time zone of the asker, as far as the platform says it."""
         ...
 
     @property
@@ -125,7 +159,11 @@ class SlackPage:
 
     @property
     def text(self) -> str:
-        return f"{self.message.text}\n{self.message.blocks}" if self._is_panel else self.message.text
+        return self.whole if self._is_panel else self.message.text
+
+    @property
+    def whole(self) -> str:
+        return f"{self.message.text}\n{self.message.blocks}"
 
     @property
     def _is_panel(self) -> bool:
@@ -155,6 +193,7 @@ class SlackWorld:
     slack: FakeSlack
     clock: MovedClock
     left: str = platforms_texts.SCHEDULE_LEFT
+    zone: str = "Europe/Paris"
     _copies: list[FakeEphemeral] = field(default_factory=list[FakeEphemeral])
 
     def person(self, who: Who) -> str:
@@ -179,15 +218,27 @@ class SlackWorld:
     async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:  # noqa: ARG002 -- see `World`
         await self.slack.command(SLACK_PEOPLE[who], SLACK_GENERAL, f"/{name}", words)
 
+    async def ask_privately(self, text: str) -> None:
+        await self.command("ask", f"privately {text}")
+
+    async def forget(self, what: str, *, keep_replies: bool = False) -> None:  # noqa: ARG002 -- see `World`
+        await self.command("forget", what)
+
+    async def agree(self, page: Page, label: str, *, keep_replies: bool = False) -> None:
+        await self._click(page, label, SLACK_ASKER, ticked=keep_replies)
+
     async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None:
+        await self._click(page, label, SLACK_PEOPLE[who])
+
+    async def _click(self, page: Page, label: str, user: str, *, ticked: bool = False) -> None:
         assert isinstance(page, SlackPage)
-        shown, user = page.message, SLACK_PEOPLE[who]
+        shown = page.message
         if isinstance(shown, FakeEphemeral):
             if shown.user != user:  # a client that shows it to somebody else
                 shown = replace(shown, user=user)
             if not any(shown is one for one in self.slack.state.ephemerals):
                 self._copies.append(shown)
-        await self.slack.click(user, shown, label)
+        await self.slack.click(user, shown, label, ticked=ticked)
 
     async def edit(self, question: Page, text: str) -> None:
         message = self._message(question)
@@ -195,11 +246,19 @@ class SlackWorld:
         change = {"type": "message", "subtype": "message_changed", "channel": message.channel, "message": edited}
         await self.slack.deliver(self.slack.envelope({**change, "previous_message": message.wire(), "ts": "2.1"}))
 
+    async def edit_unheard(self, question: Page, text: str) -> None:
+        self.slack.state.edit(self._message(question), f"<@{BOT_USER}> {text}")
+        self.slack.state.write(SLACK_OTHER, SLACK_GENERAL, "good morning")
+
     async def delete(self, question: Page) -> None:
         message = self._message(question)
         gone = {"type": "message", "subtype": "message_deleted", "channel": message.channel}
         deletion = {**gone, "deleted_ts": message.ts, "previous_message": message.wire()}
         await self.slack.deliver(self.slack.envelope(deletion))
+
+    async def delete_channel(self) -> None:
+        del self.slack.state.channels[SLACK_GENERAL]
+        await self.slack.deliver(self.slack.envelope({"type": "channel_deleted", "channel": SLACK_GENERAL}))
 
     async def leave(self) -> None:
         self.slack.state.channels[SLACK_GENERAL].members.discard(SLACK_ASKER)
@@ -216,6 +275,12 @@ class SlackWorld:
 
     def calls(self, page: Page) -> bool:
         return f"<@{SLACK_ASKER}>" in str(self._message(page).blocks)
+
+    def titled(self, question: Page) -> Callable[[], str]:
+        """Slack keeps it in a session, which an answer has that takes a moment."""
+        session = FakeSession(self.clock, self._message(question).text.partition("> ")[2])
+        self.slack.state.agents.sessions[SLACK_GENERAL, question.id] = session
+        return lambda: session.title
 
     def _message(self, page: Page) -> FakeMessage:
         assert isinstance(page, SlackPage)
@@ -251,6 +316,10 @@ class DiscordPage:
         return seen(self.message)
 
     @property
+    def whole(self) -> str:
+        return self.text
+
+    @property
     def buttons(self) -> Sequence[str]:
         return discord_world.labels(self.message)
 
@@ -274,6 +343,7 @@ class DiscordWorld:
     fake: FakeDiscord
     clock: MovedClock
     left: str = platforms_texts.SCHEDULE_LEFT_SERVER
+    zone: str = "UTC"
 
     def person(self, who: Who) -> str:
         return f"discord:{DISCORD_PEOPLE[who]}"
@@ -299,14 +369,30 @@ class DiscordWorld:
         first = {known["options"][0]["name"]: words} if words else {}
         await self.fake.command(DISCORD_PEOPLE[who], name, GENERAL if below is None else below.id, **first)
 
+    async def ask_privately(self, text: str) -> None:
+        await self.fake.command(BO, "ask", GENERAL, question=text, private=True)
+
+    async def forget(self, what: str, *, keep_replies: bool = False) -> None:
+        await self.fake.command(BO, "forget", GENERAL, what=what, keep_replies=keep_replies)
+
+    async def agree(self, page: Page, label: str, *, keep_replies: bool = False) -> None:  # noqa: ARG002 -- see `World`
+        await self.press(page, label)
+
     async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None:
         await self.fake.press(DISCORD_PEOPLE[who], self._message(page), label)
 
     async def edit(self, question: Page, text: str) -> None:
         await self.fake.change(self._message(question), f"<@{BOT}> {text}")
 
+    async def edit_unheard(self, question: Page, text: str) -> None:
+        self.fake.world.edit(self._message(question), f"<@{BOT}> {text}")
+        self.fake.world.message(GENERAL, ANN, "good morning")
+
     async def delete(self, question: Page) -> None:
         await self.fake.take_back(self._message(question))
+
+    async def delete_channel(self) -> None:
+        await self.fake.dispatch("CHANNEL_DELETE", self.fake.world.channels.pop(GENERAL))
 
     async def leave(self) -> None:
         self.fake.world.absent.add(BO)
@@ -327,6 +413,12 @@ class DiscordWorld:
 
     def calls(self, page: Page) -> bool:
         return f"<@{BO}>" in page.text
+
+    def titled(self, question: Page) -> Callable[[], str]:
+        """It is the name of the thread."""
+        thread = self.fake.world.channels[question.id]
+        assert thread["name"] in question.text
+        return lambda: thread["name"]
 
     def _message(self, page: Page) -> Payload:
         assert isinstance(page, DiscordPage)
