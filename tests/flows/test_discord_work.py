@@ -7,11 +7,10 @@ from pathlib import Path
 from bot.schedules import texts as schedule_texts
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import BO, BOT, GENERAL
+from tests.fakes.discord_world import BO, BOT, EVERYBODY, GENERAL
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.long_work import ASKED, ON_IT, RESULT
 from tests.flows.platform_process import COUNTED, GOES_ON, discord_main
-from tests.flows.test_discord_schedules import EVERYBODY
 from tests.flows.test_slack_crash import processes
 
 STEP = "-# → Using count ferries…"

@@ -10,12 +10,28 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, TypeVar
 
+from agent.memory.audience import GroupAudience, Place, TeamAudience
 from bot.chat.host import Host
 from bot.platforms import texts as platforms_texts
+from bot.platforms.discord.members import ZONE
 from tests.fakes import discord_bot, discord_world, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, EVERYBODY, GENERAL, Payload, seen
+from tests.fakes.discord_world import (
+    ANN,
+    BO,
+    BOT,
+    DM_OF,
+    EPHEMERAL,
+    EVERYBODY,
+    GENERAL,
+    GUILD,
+    STAFF,
+    VIEW,
+    Payload,
+    seen,
+)
 from tests.fakes.fast_clock import MovedClock
+from tests.fakes.hosts import ServedHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_clicks import labels
@@ -40,6 +56,11 @@ class Page(Protocol):
         ...
 
     @property
+    def stands_alone(self) -> bool:
+        """Whether it is in a channel itself: in no thread, and a reply to nothing."""
+        ...
+
+    @property
     def buttons(self) -> Sequence[str]:
         """The labels of those that the asker can press."""
         ...
@@ -50,9 +71,17 @@ class Page(Protocol):
 
 
 class World(Protocol):
-    """`clock`: of the platform, and of the bot there."""
+    """`clock`: of the platform, and of the bot there. `source`: what the bot calls the workspace, or Discord.
+    `channel`, `secret`, `dm`: the ids of the public channel, of one that the asker and few others read, and of the
+    asker's direct messages. `name`: the asker's.
+    """
 
     clock: MovedClock
+    source: str
+    channel: str
+    secret: str
+    dm: str
+    name: str
 
     def person(self, who: Who) -> str:
         """Return the person's id, as the bot writes it."""
@@ -62,8 +91,12 @@ class World(Protocol):
         """Return the id of the conversation that this question began."""
         ...
 
+    def place(self, channel: str) -> Place:
+        """Return where a reply is read that is posted in the public or the secret channel."""
+        ...
+
     def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
-        """The bot, connected."""
+        """The bot, connected. Several are several processes."""
         ...
 
     async def until(self, happened: Callable[[], object]) -> None: ...
@@ -74,6 +107,10 @@ class World(Protocol):
 
     async def write(self, text: str) -> Page:
         """The asker writes a direct message."""
+        ...
+
+    async def reply(self, page: Page, text: str) -> None:
+        """Somebody else mentions the bot below its message in the channel: in a thread, or in a reply to it."""
         ...
 
     async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:
@@ -106,10 +143,24 @@ class World(Protocol):
         ...
 
     async def delete(self, question: Page) -> None: ...
-    async def delete_channel(self) -> None: ...
+    async def delete_channel(self, *, unheard: bool = False) -> None: ...
+    async def open_secret(self) -> None:
+        """From now on everybody reads that channel, and the bot has not heard of it."""
+        ...
+
     async def leave(self) -> None:
         """The asker leaves the place where the channel is."""
         ...
+
+    async def lives_in(self, zone: str, host: ServedHost) -> None:
+        """The asker's clock stands there: Slack says so, and on Discord they have told the bot."""
+        ...
+
+    def give_role(self) -> str:
+        """Give the asker a role, before the bot connects, and return its entry in a list of who may use the bot."""
+        ...
+
+    def take_role(self) -> None: ...
 
     def answers(self, below: Page | None = None) -> Sequence[Page]:
         """The bot's messages that everybody in the channel can read, or those in the thread of a question."""
@@ -118,6 +169,8 @@ class World(Protocol):
     def direct(self) -> Sequence[Page]:
         """The bot's messages in the asker's direct messages."""
         ...
+
+    def in_secret(self) -> Sequence[Page]: ...
 
     def private(self) -> Sequence[Page]:
         """The bot's messages that only one person sees, oldest first."""
@@ -166,6 +219,10 @@ class SlackPage:
         return f"{self.message.text}\n{self.message.blocks}"
 
     @property
+    def stands_alone(self) -> bool:
+        return not self.message.thread_ts
+
+    @property
     def _is_panel(self) -> bool:
         """A panel's text is the short form of its blocks, which show all of it."""
         return isinstance(self.message, FakeEphemeral)
@@ -184,7 +241,8 @@ class SlackPage:
         return hash(self.id)
 
 
-SLACK_ASKER, SLACK_OTHER, SLACK_GENERAL, SLACK_DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+SLACK_ASKER, SLACK_OTHER, SLACK_CREW = "U0ANN", "U0BOB", "S0CREW"
+SLACK_GENERAL, SLACK_SECRET, SLACK_DM = "C0GENERAL", "C0SECRET", "D0ANN"
 SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER}
 
 
@@ -194,6 +252,12 @@ class SlackWorld:
     clock: MovedClock
     left: str = platforms_texts.SCHEDULE_LEFT
     zone: str = "Europe/Paris"
+    source: str = f"slack:{TEAM}"
+    channel: str = SLACK_GENERAL
+    secret: str = SLACK_SECRET
+    dm: str = SLACK_DM
+    name: str = "ann"
+    groups: frozenset[str] = frozenset()
     _copies: list[FakeEphemeral] = field(default_factory=list[FakeEphemeral])
 
     def person(self, who: Who) -> str:
@@ -202,8 +266,13 @@ class SlackWorld:
     def conversation(self, question: Page) -> str:
         return f"slack:{TEAM}:{SLACK_GENERAL}:{question.id}"
 
+    def place(self, channel: str) -> Place:
+        if channel == SLACK_SECRET:
+            return Place(GroupAudience(f"{self.source}:{channel}"), whole_channel=True)
+        return Place(TeamAudience(self.source), within_team=self.source)
+
     def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
-        return slack_bot.serving(self.slack, host, self.clock)
+        return slack_bot.serving(self.slack, host, self.clock, groups=self.groups)
 
     async def until(self, happened: Callable[[], object]) -> None:
         await self.slack.until(happened)
@@ -214,6 +283,9 @@ class SlackWorld:
 
     async def write(self, text: str) -> Page:
         return SlackPage(await self.slack.say(SLACK_ASKER, SLACK_DM, text))
+
+    async def reply(self, page: Page, text: str) -> None:
+        await self.ask(text, page, Who.OTHER)
 
     async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:  # noqa: ARG002 -- see `World`
         await self.slack.command(SLACK_PEOPLE[who], SLACK_GENERAL, f"/{name}", words)
@@ -256,12 +328,27 @@ class SlackWorld:
         deletion = {**gone, "deleted_ts": message.ts, "previous_message": message.wire()}
         await self.slack.deliver(self.slack.envelope(deletion))
 
-    async def delete_channel(self) -> None:
+    async def delete_channel(self, *, unheard: bool = False) -> None:
         del self.slack.state.channels[SLACK_GENERAL]
-        await self.slack.deliver(self.slack.envelope({"type": "channel_deleted", "channel": SLACK_GENERAL}))
+        if not unheard:
+            await self.slack.deliver(self.slack.envelope({"type": "channel_deleted", "channel": SLACK_GENERAL}))
+
+    async def open_secret(self) -> None:
+        self.slack.state.channels[SLACK_SECRET].kind = "public"
 
     async def leave(self) -> None:
         self.slack.state.channels[SLACK_GENERAL].members.discard(SLACK_ASKER)
+
+    async def lives_in(self, zone: str, host: ServedHost) -> None:  # noqa: ARG002 -- see `World`
+        self.slack.state.users[SLACK_ASKER].facts["tz"] = zone
+
+    def give_role(self) -> str:
+        self.groups = frozenset({SLACK_CREW})
+        self.slack.state.groups = {SLACK_CREW: {SLACK_ASKER}}
+        return f"role:{SLACK_CREW}"
+
+    def take_role(self) -> None:
+        self.slack.state.groups[SLACK_CREW] = set()
 
     def answers(self, below: Page | None = None) -> Sequence[Page]:
         said = self.slack.state.answers(SLACK_GENERAL, None if below is None else below.id)
@@ -269,6 +356,9 @@ class SlackWorld:
 
     def direct(self) -> Sequence[Page]:
         return [SlackPage(message) for message in self.slack.state.answers(SLACK_DM)]
+
+    def in_secret(self) -> Sequence[Page]:
+        return [SlackPage(message) for message in self.slack.state.answers(SLACK_SECRET)]
 
     def private(self) -> Sequence[Page]:
         return [SlackPage(message) for message in (*self._copies, *self.slack.state.ephemerals)]
@@ -295,6 +385,7 @@ async def in_slack() -> AsyncGenerator[SlackWorld]:
         slack.state.user("ann")
         slack.state.user("bob")
         slack.state.channel("general")
+        slack.state.channel("secret", "private")
         slack.state.channel("ann", "im")
         yield SlackWorld(slack, clock)
 
@@ -320,6 +411,10 @@ class DiscordPage:
         return self.text
 
     @property
+    def stands_alone(self) -> bool:
+        return self.message["channel_id"] == GENERAL and "message_reference" not in self.message
+
+    @property
     def buttons(self) -> Sequence[str]:
         return discord_world.labels(self.message)
 
@@ -333,6 +428,7 @@ class DiscordPage:
         return hash(self.id)
 
 
+DISCORD_ROLE = "35"
 DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN}
 
 
@@ -344,12 +440,23 @@ class DiscordWorld:
     clock: MovedClock
     left: str = platforms_texts.SCHEDULE_LEFT_SERVER
     zone: str = "UTC"
+    source: str = "discord"
+    channel: str = GENERAL
+    secret: str = STAFF
+    dm: str = DM_OF[BO]
+    name: str = "Bo"
 
     def person(self, who: Who) -> str:
         return f"discord:{DISCORD_PEOPLE[who]}"
 
     def conversation(self, question: Page) -> str:
         return f"discord:{question.id}"
+
+    def place(self, channel: str) -> Place:
+        team = f"discord:{GUILD}"
+        if channel == STAFF:
+            return Place(GroupAudience(f"discord:{channel}"), within_team=team, whole_channel=True)
+        return Place(TeamAudience(team), within_team=team)
 
     def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
         return discord_bot.serving(self.fake, host)
@@ -363,6 +470,9 @@ class DiscordWorld:
 
     async def write(self, text: str) -> Page:
         return DiscordPage(await self.fake.write(BO, text))
+
+    async def reply(self, page: Page, text: str) -> None:
+        await self.fake.reply(ANN, f"<@{BOT}> {text}", self._message(page))
 
     async def command(self, name: str, words: str = "", below: Page | None = None, who: Who = Who.ASKER) -> None:
         known = next(command for command in self.fake.rest.commands if command["name"] == name)
@@ -391,17 +501,36 @@ class DiscordWorld:
     async def delete(self, question: Page) -> None:
         await self.fake.take_back(self._message(question))
 
-    async def delete_channel(self) -> None:
-        await self.fake.dispatch("CHANNEL_DELETE", self.fake.world.channels.pop(GENERAL))
+    async def delete_channel(self, *, unheard: bool = False) -> None:
+        channel = self.fake.world.channels.pop(GENERAL)
+        if not unheard:
+            await self.fake.dispatch("CHANNEL_DELETE", channel)
+
+    async def open_secret(self) -> None:
+        self.fake.world.channels[STAFF]["permission_overwrites"] = []
 
     async def leave(self) -> None:
         self.fake.world.absent.add(BO)
 
+    async def lives_in(self, zone: str, host: ServedHost) -> None:
+        await host.preferences.set(self.person(Who.ASKER), ZONE, zone)
+
+    def give_role(self) -> str:
+        self.fake.world.roles_of[BO] = [DISCORD_ROLE]
+        return f"role:{DISCORD_ROLE}"
+
+    def take_role(self) -> None:
+        self.fake.world.roles_of[BO] = []
+
     def answers(self, below: Page | None = None) -> Sequence[Page]:
-        return self._said(lambda said: said["channel_id"] == below.id if below else said["channel_id"] != DM_OF[BO])
+        elsewhere = (DM_OF[BO], STAFF)
+        return self._said(lambda said: said["channel_id"] == below.id if below else said["channel_id"] not in elsewhere)
 
     def direct(self) -> Sequence[Page]:
         return self._said(lambda said: said["channel_id"] == DM_OF[BO])
+
+    def in_secret(self) -> Sequence[Page]:
+        return self._said(lambda said: said["channel_id"] == STAFF)
 
     def _said(self, chosen: Callable[[Payload], bool]) -> Sequence[Page]:
         said = discord_bot.by_the_bot(self.fake)
@@ -430,6 +559,8 @@ async def on_discord() -> AsyncGenerator[DiscordWorld]:
     clock = MovedClock(speed=2.0)
     async with running_discord(clock, window_s=discord_bot.WINDOW_S) as fake:
         fake.world.everyone_may = EVERYBODY
+        readers: list[Payload] = fake.world.channels[STAFF]["permission_overwrites"]
+        readers.append({"id": BO, "type": 1, "allow": str(VIEW), "deny": "0"})
         yield DiscordWorld(fake, clock)
 
 
