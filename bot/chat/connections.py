@@ -15,6 +15,7 @@ from agent.tools.read_channel import ChannelReader, LeftOut, ReadChannelTool, ex
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
+from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Delete, PageUnsent, Surface
 from bot.chat.turns.worker import TurnWorker
@@ -29,14 +30,6 @@ MAX_RETRY_S = 120.0
 
 # How long a previous process's open turns wait for every platform to connect, so that their replies can be shown.
 START_PATIENCE_S = 60.0
-
-
-class PlatformUnavailable(CogencyError):
-    """A platform cannot be served now. Its adapter is started again after at least `retry_after_s` seconds."""
-
-    def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
-        super().__init__(sentence)
-        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked, StoreMisnamed
+from bot.chat.platform_errors import PlatformUnavailable
 
 
 class Exit(IntEnum):
@@ -34,7 +35,7 @@ def exit_code(error: CogencyError) -> Exit:
             return Exit.BUSY
         case StoreMisnamed():
             return Exit.ARGUMENTS
-        case ProviderError() | StoreError():
+        case ProviderError() | StoreError() | PlatformUnavailable():
             return Exit.UNAVAILABLE
         case _:
             return Exit.FAILED

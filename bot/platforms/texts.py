@@ -236,6 +236,11 @@ def threads_text(threads: Sequence[Thread], now: datetime, current: str | None =
     return "\n".join(["Your threads, the latest first:", "", *lines])
 
 
+def greeting(model: str, where: str) -> str:
+    """Return the start-up lines. `model`: which model answers, and why; `where`: where memory is stored."""
+    return f"{model}\n\nMemory: {where}"
+
+
 def going_on(question: str, conversation: str, threads: Sequence[Thread]) -> str:
     """Which question is answered now that was interrupted, and in which of the threads, as `/threads` counts them."""
     words = literal(shortened(question.strip().partition("\n")[0], TITLE_CHARS))

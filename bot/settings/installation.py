@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, assert_never, cast
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 DISTRIBUTION: Final = "cogency-bot"
 IMAGE_MARKER: Final = "cogency-image"  # The Dockerfile puts this file into the environment
@@ -138,6 +137,8 @@ def _direct_source(direct_url: Mapping[str, object]) -> tuple[str, bool]:
         return f"{vcs['vcs']}+{url}{f'@{revision}' if revision else ''}", False
     if urlsplit(url).scheme != "file":
         return url, False
+    from urllib.request import url2pathname  # noqa: PLC0415 -- loaded where a command is shown, not at each start
+
     return url2pathname(urlsplit(url).path), _object(direct_url.get("dir_info")).get("editable") is True
 
 

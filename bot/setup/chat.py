@@ -1,5 +1,8 @@
 """The chat at a terminal. The prompt appears before the store is open and the bot's modules are loaded: that takes half
 of a start, and is not needed before the person has written something.
+
+Rule: this module imports what shows the prompt, and finds the model that the greeting names. What acts on typed lines
+knows all commands, and so all features: it is imported in functions, once `_load` has loaded it.
 """
 
 import asyncio
@@ -7,6 +10,7 @@ import gc
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from agent.incoming import Person
 from agent.machine import place_of
@@ -15,12 +19,13 @@ from bot.app.from_settings import open_models
 from bot.app.settings import Settings
 from bot.chat.exit_codes import Exit
 from bot.models.switch import ModelSwitch
-from bot.platforms.terminal import inbound
-from bot.platforms.terminal.chat_bot import ChatBot, greeting
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.pipe import PipeWindow
-from bot.platforms.terminal.run import chat
 from bot.platforms.terminal.window import Window
 from bot.setup import texts as setup_texts
+
+if TYPE_CHECKING:
+    from bot.platforms.terminal.chat_bot import ChatBot
 
 
 async def chat_at_once(
@@ -33,8 +38,8 @@ async def chat_at_once(
     async with open_models(settings) as models:
         if isinstance(window, PipeWindow):
             async with _load()(settings, person, models, tools_wait_s=tools_wait_s) as bot:
-                return await chat(bot, window, now)
-        text = greeting(models.sentence, place_of(settings.storage.url))
+                return await _chat(bot, window, now)
+        text = platforms_texts.greeting(models.sentence, place_of(settings.storage.url))
         return await chat_once_open(text, _opening(settings, person, models, tools_wait_s), window, now)
 
 
@@ -54,7 +59,7 @@ async def chat_once_open(
         await asyncio.sleep(0)  # draw the prompt before loading starts
         async with opening as opened:
             await asyncio.wait({typing, opened}, return_when=asyncio.FIRST_COMPLETED)
-            if typing.done() and _leaves(typing.result(), now):
+            if typing.done() and await asyncio.to_thread(_leaves, typing.result(), now):
                 return Exit.OK
             if not await _wait_for(opened, window):
                 return Exit.INTERRUPTED
@@ -63,9 +68,17 @@ async def chat_once_open(
                 if window.set_aside():
                     await _cancel(typing)
                 await asyncio.wait({typing})
-            return await chat(bot, window, now, typing)
+            return await _chat(bot, window, now, typing)
     finally:
         await _cancel(typing)
+
+
+async def _chat(
+    bot: "ChatBot", window: Window, now: Callable[[], datetime], typing: "asyncio.Task[str | None] | None" = None
+) -> Exit:
+    from bot.platforms.terminal.run import chat  # noqa: PLC0415 -- see the module's docstring
+
+    return await chat(bot, window, now, typing)
 
 
 async def _wait_for(opened: "asyncio.Future[ChatBot]", window: Window) -> bool:
@@ -86,6 +99,9 @@ async def _wait_for(opened: "asyncio.Future[ChatBot]", window: Window) -> bool:
 
 
 def _leaves(line: str | None, now: Callable[[], datetime]) -> bool:
+    """Called in a thread: it waits there until what reads lines is loaded."""
+    from bot.platforms.terminal import inbound  # noqa: PLC0415 -- see the module's docstring
+
     return line is None or isinstance(inbound.parse(line, now()), inbound.Quit)
 
 
@@ -126,7 +142,7 @@ async def _opening(
             task.result()
 
 
-def _load() -> Callable[..., AbstractAsyncContextManager[ChatBot]]:
+def _load() -> Callable[..., AbstractAsyncContextManager["ChatBot"]]:
     """Load the bot's modules; called in a thread, so that the prompt echoes what the person types meanwhile."""
     gc.disable()  # see `bot.setup.cli`
     from bot.app.platforms import open_terminal  # noqa: PLC0415 -- see the module's docstring

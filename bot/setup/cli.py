@@ -24,7 +24,6 @@ from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.spending import By
 from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, setting_names
-from bot.chat.connections import PlatformUnavailable
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.logs import LogLevel, log_to
@@ -80,7 +79,7 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
     except (CogencyError, OutputError) as error:
         message = error.reason.to_operator if isinstance(error, ProviderError) else error
         complain(f"cogency: {message}")
-        return _exit_code(error)
+        return Exit.FAILED if isinstance(error, OutputError) else exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe
@@ -103,16 +102,6 @@ async def _with_frozen_imports(work: Coroutine[object, None, Exit]) -> Exit:
 
     asyncio.get_running_loop().call_soon(freeze)
     return await work
-
-
-def _exit_code(error: CogencyError | OutputError) -> Exit:
-    match error:
-        case PlatformUnavailable():
-            return Exit.UNAVAILABLE
-        case OutputError():
-            return Exit.FAILED
-        case _:
-            return exit_code(error)
 
 
 async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
@@ -146,7 +135,7 @@ async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
 
 
 async def _chat(settings: Settings) -> Exit:
-    from bot.platforms.terminal.run import open_window  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.platforms.terminal.window import open_window  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.setup.chat import chat_at_once  # noqa: PLC0415 -- a settings error is reported before it loads
 
     zone = local_time_zone(Path("/etc/localtime"))
@@ -168,9 +157,9 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
     from bot.platforms.terminal.run import (  # noqa: PLC0415 -- a settings error is reported before it loads
         answer_as_json,
         ask_once,
-        open_window,
         question_of,
     )
+    from bot.platforms.terminal.window import open_window  # noqa: PLC0415 -- a settings error is reported before it loads
 
     try:
         question, user = question_of(words, sys.stdin.read), user_name()

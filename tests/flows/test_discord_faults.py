@@ -12,7 +12,7 @@ from agent.admission_terms import Authority
 from agent.errors import CogencyError, SettingsError
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptPause
 from bot.chat.access.acl import AccessRules, parse_entries
-from bot.chat.connections import PlatformUnavailable
+from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.buttons import row

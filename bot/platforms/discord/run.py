@@ -22,8 +22,8 @@ from agent.incoming import Incoming
 from agent.ports.clock import Clock
 from agent.providers.http_client import Http
 from agent.shown_replies import ShownPage, ShownReply
-from bot.chat.connections import PlatformUnavailable
 from bot.chat.host import Host
+from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import Surface
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.watermark import Watermark

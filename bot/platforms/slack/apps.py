@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from agent.errors import CogencyError, StoreUnavailable
 from agent.ports.clock import Clock
 from bot.chat.backoff import Backoff
-from bot.chat.connections import PlatformUnavailable
 from bot.chat.host import Host
+from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.http_events import EventsListener

@@ -28,9 +28,9 @@ from agent.ports.clock import Clock
 from agent.shown_replies import ShownPage, ShownReply
 from bot.chat.access.admission import NoticeThrottle
 from bot.chat.commands.talking import SUMMARISE
-from bot.chat.connections import PlatformUnavailable
 from bot.chat.host import Host
 from bot.chat.logs import severity
+from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.chat.watermark import Watermark

@@ -31,8 +31,9 @@ from bot.chat.ports import ModelMenu
 from bot.chat.reply.surface import PageContent, PageKey, PageRef, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.worker import AnsweredElsewhere, TurnWorker
+from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.attachments import typed
-from bot.platforms.terminal.chat_bot import UnfinishedTurn, greeting
+from bot.platforms.terminal.chat_bot import UnfinishedTurn
 from bot.platforms.terminal.surface import SOURCE
 
 log = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ class TerminalBot:
         return Place(PersonAudience(self.person.id))
 
     def greeting(self) -> str:
-        return greeting(self.choice.sentence, self.where)
+        return platforms_texts.greeting(self.choice.sentence, self.where)
 
     def new_conversation(self) -> str:
         return f"{SOURCE}:{self.new_id()}"

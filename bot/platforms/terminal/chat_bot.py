@@ -98,8 +98,3 @@ class ChatBot(Protocol):
     def model_name(self) -> str:
         """The default model, in the form of `COGENCY_MODEL`."""
         ...
-
-
-def greeting(model: str, where: str) -> str:
-    """Return the start-up lines. `model`: which model answers, and why; `where`: where memory is stored."""
-    return f"{model}\n\nMemory: {where}"

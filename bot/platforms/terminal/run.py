@@ -6,12 +6,10 @@
 import asyncio
 import re
 import shlex
-import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from io import TextIOWrapper
 from typing import assert_never
 
 from agent.errors import CogencyError
@@ -46,31 +44,7 @@ EXPORT_CHARS = 50_000  # Limit of an export that is displayed: some thirty scree
 ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all", "always"})
 SHOWN_MESSAGES = 6  # Three questions with their answers: enough to recall the topic, and they fit a screen
 TRIES = 5  # Invalid inputs for a field after which the form is left
-PROMPT = "> "  # The prompt of a terminal without cursor control
 MAX_QUESTION_CHARS = 1_000_000  # Limit of standard input: more than any model reads at once
-
-
-def open_window() -> Window:
-    """Return a window on this process's terminal, or on its pipes if input or output is not a terminal.
-
-    The terminal libraries are imported only if needed: a pipe should answer at once.
-    """
-    prompt = ""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        from rich.console import Console  # noqa: PLC0415 -- see above
-
-        from bot.platforms.terminal.tty import TerminalWindow  # noqa: PLC0415 -- see above
-
-        console = Console(highlight=False)
-        if not console.is_dumb_terminal:
-            return TerminalWindow(console)
-        prompt = PROMPT
-    from bot.platforms.terminal.pipe import PipeWindow, lines_from  # noqa: PLC0415 -- see above
-
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
-    return PipeWindow(lines_from(sys.stdin.fileno()), sys.stdout, sys.stderr, prompt)
 
 
 async def chat(

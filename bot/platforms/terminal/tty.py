@@ -47,7 +47,6 @@ from rich.text import Text
 from bot.chat.output import printable
 from bot.chat.texts.formatting import literal
 from bot.platforms import texts as platforms_texts
-from bot.platforms.terminal.inbound import completed
 from bot.platforms.terminal.markdown_blocks import block_ending, parsed_blocks, settled_chars
 
 CODE_THEME = "ansi_dark"  # The terminal's own colours: readable on any background
@@ -273,6 +272,8 @@ class _CommandCompletion(Completer):
     """Completes the names of commands."""
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 -- the library's
+        from bot.platforms.terminal.inbound import completed  # noqa: PLC0415 -- loads all commands, which a prompt needs not
+
         typed = document.text_before_cursor
         yield from (Completion(name, -len(typed)) for name in completed(typed))
 

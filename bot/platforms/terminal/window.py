@@ -1,8 +1,12 @@
-"""What a user types into and reads from: a terminal, or a pair of pipes. Protocols."""
+"""What a user types into and reads from: a terminal, or a pair of pipes. Protocols, and the window of this process."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from io import TextIOWrapper
 from typing import Protocol, TextIO
+
+PROMPT = "> "  # The prompt of a terminal without cursor control
 
 
 class Display(Protocol):
@@ -89,3 +93,26 @@ class Window(Protocol):
     def answering(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
         """While the bot answers, Ctrl-C calls `stop`."""
         ...
+
+
+def open_window() -> Window:
+    """Return a window on this process's terminal, or on its pipes if input or output is not a terminal.
+
+    The terminal libraries are imported only if needed: a pipe should answer at once.
+    """
+    prompt = ""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415 -- see above
+
+        from bot.platforms.terminal.tty import TerminalWindow  # noqa: PLC0415 -- see above
+
+        console = Console(highlight=False)
+        if not console.is_dumb_terminal:
+            return TerminalWindow(console)
+        prompt = PROMPT
+    from bot.platforms.terminal.pipe import PipeWindow, lines_from  # noqa: PLC0415 -- see above
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    return PipeWindow(lines_from(sys.stdin.fileno()), sys.stdout, sys.stderr, prompt)

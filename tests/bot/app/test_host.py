@@ -18,9 +18,10 @@ from agent.providers.scripted import ScriptedProvider, Until
 from agent.spending import SpendingAccount, Spent
 from bot.budgets.report import account_text
 from bot.chat.commands.declaration import CommandCall
-from bot.chat.connections import PlatformUnavailable, serve_all
+from bot.chat.connections import serve_all
 from bot.chat.host import Host
 from bot.chat.panels import Panel
+from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import Surface
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from store.databases.database import LocalNotifier

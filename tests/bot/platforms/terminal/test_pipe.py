@@ -106,7 +106,8 @@ def test_pipes_need_no_library_of_the_terminal_and_an_unread_input_does_not_keep
     """In a separate process: what is imported there is what the chat itself needs."""
     program = """
 import asyncio, sys
-from bot.platforms.terminal.run import chat, open_window
+from bot.platforms.terminal.run import chat
+from bot.platforms.terminal.window import open_window
 from tests.fakes.chatbot import FakeChatBot, TIME
 async def main():
     return await chat(FakeChatBot(), open_window(), lambda: TIME)

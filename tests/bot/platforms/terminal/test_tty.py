@@ -121,7 +121,8 @@ async def test_any_key_but_yes_keeps_everything(keys: PipeInput, key: str) -> No
 
 PROGRAM = """
 import asyncio, sys
-from bot.platforms.terminal.run import chat, open_window
+from bot.platforms.terminal.run import chat
+from bot.platforms.terminal.window import open_window
 from tests.fakes.chatbot import FakeChatBot, TIME
 async def main():
     return await chat(FakeChatBot(), open_window(), lambda: TIME)
