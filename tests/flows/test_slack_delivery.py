@@ -65,6 +65,30 @@ async def test_a_mention_is_answered_in_its_thread(slack: FakeSlack) -> None:
     assert (answer.text, answer.thread_ts) == ("Hello Ann.", question.ts)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+async def test_the_two_events_of_a_mention_read_its_thread_once(slack: FakeSlack, order: int) -> None:
+    one = bot(slack, "Hello Ann.")
+    host = turns_host(one.store, one.model, slack.clock)
+    async with serving(slack, host), host.turns.serving():
+        root = await slack.say(BOB, GENERAL, "the build is red")
+        question = slack.state.write(ANN, GENERAL, f"{ME} why?", root.ts)
+        for envelope in [slack.envelope(event) for event in slack.events_of(question)][::order]:
+            await slack.acked(await slack.deliver(envelope))
+        await one.answered(slack)
+        assert len(slack.state.answers(GENERAL)) == 1
+        assert len(slack.state.called("conversations.replies")) == 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_mention_is_answered_if_only_one_of_its_events_comes(slack: FakeSlack, order: int) -> None:
+    one = bot(slack, "Hello Ann.")
+    host = turns_host(one.store, one.model, slack.clock)
+    async with serving(slack, host), host.turns.serving():
+        await slack.acked(await slack.deliver(asked(slack)[::order][0]))
+        await one.answered(slack)
+        assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello Ann."]
+
+
 async def test_a_direct_message_is_answered(slack: FakeSlack) -> None:
     one = bot(slack, "Hello Ann.")
     host = turns_host(one.store, one.model, slack.clock)

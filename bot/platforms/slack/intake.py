@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias, TypeVar, assert_never
 
@@ -36,6 +36,7 @@ from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members import Member, OurBots, People, SlackMemberUnknown, member_of
 from bot.platforms.slack.places import Places, group_place, person_place
 from bot.platforms.slack.slash_commands import COMMANDS
+from bot.platforms.slack.stored_questions import StoredQuestions
 from bot.platforms.slack.surroundings import SlackNames, Threads
 
 log = logging.getLogger(__name__)
@@ -146,6 +147,7 @@ class SlackIntake:
     agent_events: AgentEventHandler
     uninstalled: asyncio.Event  # Set once the app is uninstalled, or its token revoked
     our_bots: OurBots
+    stored: StoredQuestions = field(default_factory=StoredQuestions)
 
     @property
     def names(self) -> SlackNames:
@@ -159,6 +161,10 @@ class SlackIntake:
         """
         if (message := inbound.read_event(body, self.me, self.allowed_bots)) is None:
             await self._handle_notice(body)
+            return False
+        if _key(message) in self.stored:
+            if message.closed:  # the event that came first may not have said so
+                await self._channel_place(message)
             return False
         thread = f"{message.channel}:{message.thread_ts}" if message.in_thread else ""
         # Several apps of one operator may sit in a channel: only the mentioned one answers.
@@ -181,9 +187,9 @@ class SlackIntake:
             decision = await self._stop(decision, message, author)
         match decision:
             case message_intake.Answer():
-                incoming = await self._read_question(message, author, conversation, new=participants is None)
+                read = partial(self._read_question, message, author, conversation, new=participants is None)
                 try:
-                    return await self.host.messages.submit(incoming)
+                    return await self.stored.store_once(_key(message), partial(self._submit, read))
                 except Refused as refusal:
                     _raise_if_unsure(author, refusal)
                     if not decision.late:
@@ -200,6 +206,9 @@ class SlackIntake:
             case _:
                 assert_never(decision)
         return False
+
+    async def _submit(self, read: Callable[[], Awaitable[Incoming]]) -> bool:
+        return await self.host.messages.submit(await read())
 
     def _consider(self, message: SlackMessage, conversation: str) -> None:
         """Offer an open question, which was not asked of the bot, for an ambient answer in a thread below it."""
@@ -285,7 +294,7 @@ class SlackIntake:
 
     async def _run_once(self, message: SlackMessage, obey: Callable[[], Awaitable[T]]) -> T | None:
         """Run `obey` once per message: a mention arrives as two events, which two processes may receive."""
-        return await self.host.deduplication.run_once(self.me.source, f"{message.channel}:{message.ts}", obey)
+        return await self.host.deduplication.run_once(self.me.source, _key(message), obey)
 
     async def _obey(self, order: Order, message: SlackMessage, author: Member) -> None:
         to = inbound.of_message(message)
@@ -403,6 +412,10 @@ class SlackIntake:
         if message.closed and place.within_team:
             return await self.places.mark_closed(message.channel)
         return group_place(self.me, message.channel) if message.outside and place.within_team else place
+
+
+def _key(message: SlackMessage) -> str:
+    return f"{message.channel}:{message.ts}"
 
 
 def _raise_if_unsure(author: Member, refusal: Refused) -> None:

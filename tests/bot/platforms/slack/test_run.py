@@ -41,7 +41,7 @@ async def test_a_mention_is_taken_once_though_it_comes_as_two_events(slack: Fake
     assert taken.permalink == f"https://fake.slack.com/archives/{GENERAL}/p{said.ts.replace('.', '')}"
     assert taken.place.audience == TeamAudience(TEAM)
     assert taken.place.within_team == TEAM
-    assert len(host.again) == 1
+    assert not host.again
 
 
 async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> None:

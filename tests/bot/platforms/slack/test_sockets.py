@@ -38,7 +38,8 @@ async def test_what_comes_again_through_another_one_is_taken_once(slack: FakeSla
         envelope = told(slack, "hello")
         await slack.deliver(envelope, 0)
         await slack.deliver(envelope, 1, attempt=1)
-        await slack.until(lambda: len(host.taken) == len(host.again) == 1)
+        await slack.settled()
+    assert len(host.taken) == 1
 
 
 async def test_one_that_is_refreshed_is_followed_while_the_other_stays(slack: FakeSlack) -> None:
