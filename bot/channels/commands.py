@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
 
-from bot.channels import texts as channels_texts
-from bot.channels.rule import OFF, ChannelRule, Form, Menu, RuleContext, Switch
+from bot.channels.rule import ChannelRule, Form
 from bot.channels.rules import CHANNEL_RULES
-from bot.channels.service import PlaceAnswer, PlaceService, is_place_request
+from bot.channels.service import PlaceService, is_place_request
 from bot.chat.commands import declaration
-from bot.chat.panels import Filled, Panel, PanelAction, PanelForm, PanelPart, PanelSelect
+from bot.chat.panels import Filled, Panel, PanelForm
 
 
 def _ordered(rule: ChannelRule, value: str) -> str:
@@ -24,34 +22,8 @@ WORDS = ("history", "undo", *(_ordered(rule, words) for rule in CHANNEL_RULES fo
 
 async def show(service: PlaceService, call: declaration.CommandCall) -> Panel:
     asker = await call.caller.asker()
-    answer = await service.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
-    if answer.context is None or call.caller.entry_chars is None:
-        return Panel(answer.text, refused=answer.refused)
-    return channel_panel(answer, answer.context)
-
-
-def channel_panel(answer: PlaceAnswer, context: RuleContext) -> Panel:
-    """Return the panel with the buttons and menus of a channel's manager; other changes are written as words."""
-    forms, switches, parts = list[PanelAction](), list[PanelAction](), list[PanelPart]()
-    for rule in CHANNEL_RULES:
-        chosen = context.chosen.get(rule.name, "")
-        for control in rule.controls:
-            match control:
-                case Form(form, choices):
-                    forms += [form.button()] if choices is None or choices(context) else []
-                case Switch(sure):
-                    is_on = chosen != OFF
-                    label = (channels_texts.SWITCH_OFF if is_on else channels_texts.SWITCH_ON).format(what=rule.name)
-                    words = f"{rule.name} {'off' if is_on else 'on'}"
-                    switches.append(PanelAction(label, words, confirm="" if is_on else sure))
-                case Menu(options):
-                    labels = options(context)
-                    current = chosen if chosen in labels else ""
-                    select = PanelSelect(rule.title, labels, current, rule.name)
-                    parts += [PanelPart(select=select)] if labels else []
-                case _:
-                    assert_never(control)
-    return Panel(answer.text, (*forms, *switches), tuple(parts))
+    panel = await service.answer(asker, call.words, call.caller.announce, call.caller.not_receiving)
+    return panel if call.caller.entry_chars is not None else replace(panel, actions=(), parts=())
 
 
 async def _prefilled(service: PlaceService, call: declaration.CommandCall) -> Filled:

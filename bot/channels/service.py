@@ -14,11 +14,13 @@ from agent.ports.preferences import Preferences
 from agent.ports.tool_audit import ToolAudit
 from agent.ports.tools import Asker
 from bot.channels import texts as channels_texts
+from bot.channels.panel import channel_panel
 from bot.channels.rule import ChannelRule, RuleContext, is_usual
 from bot.channels.rules import CHANNEL_RULES, rule_named
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.place_rules import PLACE, PlaceRules, place_owner
 from bot.chat.audit import policy_change
+from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import counted, literal, shortened, zone_of
 from bot.memory.pauses import LearningPauses
@@ -145,18 +147,6 @@ class StoredPlace:
 Say: TypeAlias = Callable[[str], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceAnswer:
-    """The answer of `/channel`, as Markdown. `context`: where its reader may change the rules; None if they may not.
-
-    `refused`: nothing was done; `text` says why.
-    """
-
-    text: str
-    context: RuleContext | None = None
-    refused: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceService:
     """Answers `/channel`.
@@ -195,21 +185,21 @@ class PlaceService:
         values = {rule.name: await _value(rule, rules, context) for rule in CHANNEL_RULES}
         return replace(context, chosen={name: value for name, value in values.items() if value})
 
-    async def answer(self, asker: Asker, words: str, say: Say, not_receiving: str = "") -> PlaceAnswer:
+    async def answer(self, asker: Asker, words: str, say: Say, not_receiving: str = "") -> Panel:
         """Return the answer to `/channel` with these words. Raises StoreError.
 
-        `say`: posts to all who read there. `not_receiving`: why the bot does not receive the channel's other messages,
-        or "".
+        Its buttons and menus are for those who may change the rules. `say`: posts to all who read there.
+        `not_receiving`: why the bot does not receive the channel's other messages, or "".
         """
         if not asker.channel:
-            return PlaceAnswer(channels_texts.NO_CHANNEL_HERE, refused=True)
+            return Panel(channels_texts.NO_CHANNEL_HERE, refused=True)
         request = read_place_request(words)
         try:
             match request:
                 case ShowPlace(past):
                     return await (self._show_history(asker) if past else self._show(asker))
                 case UnclearPlace(sentence):
-                    return PlaceAnswer(sentence, refused=True)
+                    return Panel(sentence, refused=True)
                 case ChangePlace():
                     return await self._change(asker, request, say, not_receiving)
                 case UndoChange(number):
@@ -217,23 +207,23 @@ class PlaceService:
                 case _:
                     assert_never(request)
         except Refused as refused:
-            return PlaceAnswer(str(refused), refused=True)
+            return Panel(str(refused), refused=True)
 
     def _may_change(self, asker: Asker) -> bool:
         return asker.manages or self.access.is_operator(asker.person.id)
 
-    async def _undo(self, asker: Asker, number: int | None, say: Say, not_receiving: str) -> PlaceAnswer:
+    async def _undo(self, asker: Asker, number: int | None, say: Say, not_receiving: str) -> Panel:
         history = StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel))).history
         change = next((past for past in reversed(history) if number in {None, past.number}), None)
         # The rule may be one of another release of the bot.
         rule = None if change is None else rule_named(change.rule)
         if change is None or rule is None:
-            return PlaceAnswer(channels_texts.NO_SUCH_CHANGE, refused=True)
+            return Panel(channels_texts.NO_SUCH_CHANGE, refused=True)
         return await self._change(asker, ChangePlace(rule, change.before), say, not_receiving)
 
-    async def _change(self, asker: Asker, change: ChangePlace, say: Say, not_receiving: str) -> PlaceAnswer:
+    async def _change(self, asker: Asker, change: ChangePlace, say: Say, not_receiving: str) -> Panel:
         if not self._may_change(asker):
-            return PlaceAnswer(channels_texts.NOT_YOUR_CHANNEL, refused=True)
+            return Panel(channels_texts.NOT_YOUR_CHANNEL, refused=True)
         rule, value = change.rule, change.value
         context = await self.context(asker.channel, not_receiving)
         await rule.check(value, context)
@@ -263,20 +253,18 @@ class PlaceService:
                 return
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
-    async def _show(self, asker: Asker, notice: str = "") -> PlaceAnswer:
+    async def _show(self, asker: Asker, notice: str = "") -> Panel:
         context, may_change = await self.context(asker.channel), self._may_change(asker)
         lines = [f"- **{rule.title}**: {_shown(rule, context.chosen.get(rule.name, ''))}" for rule in CHANNEL_RULES]
         hint = usage() if may_change else channels_texts.NOT_YOUR_CHANNEL
         text = "\n\n".join(filter(None, [notice, channels_texts.PLACE_HEADING, "\n".join(lines), hint]))
-        return PlaceAnswer(text, context if may_change else None)
+        return channel_panel(text, context) if may_change else Panel(text)
 
-    async def _show_history(self, asker: Asker) -> PlaceAnswer:
+    async def _show_history(self, asker: Asker) -> Panel:
         history = StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel))).history
         zone = zone_of(asker.person.time_zone)
         lines = [self._line(change, zone) for change in history]
-        return PlaceAnswer(
-            "\n".join([channels_texts.PLACE_HISTORY, "", *lines]) if lines else channels_texts.NO_CHANGES
-        )
+        return Panel("\n".join([channels_texts.PLACE_HISTORY, "", *lines]) if lines else channels_texts.NO_CHANGES)
 
     def _line(self, change: PlaceChange, zone: tzinfo) -> str:
         rule, day = rule_named(change.rule), datetime.fromisoformat(change.at).astimezone(zone).date().isoformat()

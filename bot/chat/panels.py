@@ -8,6 +8,10 @@ from typing import Final, TypeAlias
 
 from bot.chat.texts import commands as command_texts
 
+# What a person may type where there are no buttons (`PanelAction.typed`).
+TYPED_YES: Final[tuple[str, ...]] = ("y", "yes")
+TYPED_NO: Final[tuple[str, ...]] = ("n", "no")
+
 
 class FieldKind(Enum):
     LINE = auto()

@@ -1,21 +1,9 @@
-"""What `/tools` and a tool's questions show."""
+"""What the questions of tools show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.tools.mcp.questions import QuestionField
-
-
-@dataclass(frozen=True, slots=True)
-class ToolsAnswer:
-    """The answer of `/tools`, as Markdown. `call`: the name of the call to decide on, "" for none. `may_stand`: whether
-    a decision may apply to the whole thread. `refused`: nothing was done, and `text` gives the reason.
-    """
-
-    text: str
-    call: str = ""
-    may_stand: bool = False
-    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,9 @@ from agent.turn import ConsentDecided, Turn, TurnLimits
 from agent.turn_records import Claim
 from bot.chat.audit import policy_change
 from bot.chat.logs import severity
+from bot.chat.panels import TYPED_NO, TYPED_YES, Panel, PanelAction
 from bot.chat.texts.formatting import as_code, counted, literal, shortened
 from bot.tools import texts as tool_texts
-from bot.tools.answers import ToolsAnswer
 
 log = logging.getLogger(__name__)
 
@@ -169,26 +169,26 @@ class PolicyTable:
         self._set = changed
         self.rows[:] = (*self.fixed, *changed.rows.values())
 
-    async def answer(self, asker: Asker, words: str, names: Collection[str], *, operates: bool) -> ToolsAnswer:
+    async def answer(self, asker: Asker, words: str, names: Collection[str], *, operates: bool) -> Panel:
         """Return the answer to `/tools policy` with these words. `names`: the asker's tools. `operates`: whether the
         asker is an operator. Raises StoreError.
         """
         if not operates:
-            return ToolsAnswer(tool_texts.POLICY_NOT_YOURS, refused=True)
+            return Panel(tool_texts.POLICY_NOT_YOURS, refused=True)
         verb, *arguments = words.split() or [""]
         try:
             match verb.lower(), arguments:
                 case "", _:
                     await self.read()
-                    return ToolsAnswer(self._list_rows())
+                    return Panel(self._list_rows())
                 case "set", _:
-                    return ToolsAnswer(await self._set_row(asker, arguments, names))
+                    return Panel(await self._set_row(asker, arguments, names))
                 case "remove", [number] if number.isascii() and number.isdecimal() and len(number) <= DIGITS:
-                    return ToolsAnswer(await self._remove(asker, int(number)))
+                    return Panel(await self._remove(asker, int(number)))
                 case _:
-                    return ToolsAnswer(tool_texts.POLICY_USAGE, refused=True)
+                    return Panel(tool_texts.POLICY_USAGE, refused=True)
         except Refused as refusal:
-            return ToolsAnswer(str(refusal), refused=True)
+            return Panel(str(refusal), refused=True)
 
     async def _set_row(self, asker: Asker, arguments: Sequence[str], names: Collection[str]) -> str:
         words = [MENTION.sub(r"\1", word) for word in arguments]
@@ -321,10 +321,11 @@ class ApprovalPolicy:
 # The command `/tools`. Its answer shows a waiting call first, in full, else which tools the asker may use.
 
 # The words that decide about a call, followed by its name: "allow 12.2.1-3f09…"; and whether the consent is standing.
+ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"
 DECISIONS: Final[Mapping[str, tuple[Consent, bool]]] = {
-    "allow": (Consent.GIVEN, False),
-    "always": (Consent.GIVEN, True),
-    "refuse": (Consent.REFUSED, False),
+    ALLOW: (Consent.GIVEN, False),
+    ALWAYS: (Consent.GIVEN, True),
+    REFUSE: (Consent.REFUSED, False),
 }
 FORMS: Final = {"policy": "policy", "sign": "sign in SERVER"}  # The arguments of `/tools`, by their first word
 TURN_DIGITS: Final = 9  # Of a number that every database accepts
@@ -343,7 +344,7 @@ class ApprovalService:
     clock: Clock
     wake: Callable[[], None]
 
-    async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> ToolsAnswer:
+    async def answer(self, asker: Asker, words: str, *, operates: bool = False) -> Panel:
         """Return the answer to `/tools` with these words, shown to the asker alone. `operates`: whether the asker is an
         operator. Raises StoreError.
         """
@@ -354,12 +355,12 @@ class ApprovalService:
                 is_stored = outcome in (ConsentOutcome.GOES_ON, ConsentOutcome.KEPT)
                 text = tool_texts.DECIDED[word] if is_stored else tool_texts.NOT_DECIDED[outcome.name]
                 waiting = await self.policy.consents.undecided(asker.person.id)
-                return self._question(asker, waiting, text) if waiting else ToolsAnswer(text, refused=not is_stored)
+                return self._question(asker, waiting, text) if waiting else Panel(text, refused=not is_stored)
             case ["waiting", turn]:
                 waiting = await self.policy.consents.undecided(asker.person.id)
                 # A button below a reply shows only the calls of that reply.
                 waiting = [call for call in waiting if str(call.turn) == turn]
-                return self._question(asker, waiting) if waiting else ToolsAnswer(tool_texts.NOTHING_WAITS)
+                return self._question(asker, waiting) if waiting else Panel(tool_texts.NOTHING_WAITS)
             case [word, *rest] if word.lower() == "policy":
                 names = [tool.name for tool in self.toolbox.all(asker)]
                 return await self.policy.table.answer(asker, " ".join(rest), names, operates=operates)
@@ -367,11 +368,11 @@ class ApprovalService:
                 waiting = await self.policy.consents.undecided(asker.person.id)
                 if waiting:
                     return self._question(asker, waiting)
-                return ToolsAnswer(self._list_tools(asker, operates=operates))
+                return Panel(self._list_tools(asker, operates=operates))
             case unknown:
                 matches = get_close_matches(unknown[0].lower(), FORMS, n=1)
                 suggestion = tool_texts.TOOLS_MEANT.format(words=FORMS[matches[0]]) if matches else ""
-                return ToolsAnswer(joined([suggestion, tool_texts.TOOLS_USAGE]), refused=True)
+                return Panel(joined([suggestion, tool_texts.TOOLS_USAGE]), refused=True)
 
     async def _decide(self, person: str, word: str, name: str) -> ConsentOutcome:
         turn, _, key = name.partition(".")
@@ -384,7 +385,7 @@ class ApprovalService:
             self.wake()
         return outcome
 
-    def _question(self, asker: Asker, waiting: Sequence[Undecided], intro: str = "") -> ToolsAnswer:
+    def _question(self, asker: Asker, waiting: Sequence[Undecided], intro: str = "") -> Panel:
         """Return the question about the oldest waiting call, in full, with the arguments that the tool will get."""
         first, *others = waiting
         first = replace(first, call=self.toolbox.registry(asker).as_run(first.call))
@@ -392,7 +393,7 @@ class ApprovalService:
         more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
         text = joined([intro, question_text(first, effect), more if others else ""])
         may_stand = effect not in (None, ToolEffect.IRREVERSIBLE) and not _is_asked_for_its_address(first.call, effect)
-        return ToolsAnswer(text, f"{first.turn}.{first.key}", may_stand=may_stand)
+        return Panel(text, decision_buttons(f"{first.turn}.{first.key}", may_stand=may_stand))
 
     def _list_tools(self, asker: Asker, *, operates: bool) -> str:
         """List the tools that the asker has here, those that are refused, and servers that are not connected."""
@@ -421,6 +422,14 @@ class ApprovalService:
             if decide(self.policy.rows, f"{server}.", ToolEffect.READS, asker, Provenance.OWN).answer
             is not PolicyAnswer.NO
         ]
+
+
+def decision_buttons(call: str, *, may_stand: bool) -> tuple[PanelAction, ...]:
+    """Return the buttons that decide about a call. `may_stand`: a consent may apply to the whole thread."""
+    allow = PanelAction(tool_texts.ALLOW_ONCE, f"{ALLOW} {call}", typed=TYPED_YES)
+    always = PanelAction(tool_texts.ALLOW_HERE, f"{ALWAYS} {call}", typed=(ALWAYS,))
+    refuse = PanelAction(tool_texts.REFUSE, f"{REFUSE} {call}", danger=True, typed=TYPED_NO)
+    return (allow, always, refuse) if may_stand else (allow, refuse)
 
 
 def _truncated(lines: Sequence[str]) -> Sequence[str]:

@@ -9,26 +9,22 @@ from dataclasses import dataclass, replace
 from agent.ports.tools import Asker
 from bot.chat.askers import Requester
 from bot.chat.commands import declaration
-from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
+from bot.chat.panels import TYPED_NO, TYPED_YES, FieldKind, Filled, FormField, Panel, PanelAction, PanelForm
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.chat.texts.formatting import shortened
 from bot.tools import texts as tool_texts
-from bot.tools.answers import QuestionAnswer, ToolsAnswer
+from bot.tools.answers import QuestionAnswer
 from bot.tools.approvals import ApprovalService
 from bot.tools.mcp.questions import MAX_TEXT_CHARS, QuestionField, ValueKind, limits_of, values_of
 from bot.tools.mcp.source import ToolSignIns
 from bot.tools.questions import ANSWER, DECLINE, LATER, SEND, SHOW, SHOW_QUESTION, QuestionService
 
-ALLOW, ALWAYS, REFUSE = "allow", "always", "refuse"  # The decisions about a waiting call; its name follows
-PRESSES, DECLINES, OTHERWISE = ("y", "yes"), ("n", "no"), ("",)  # What is typed for buttons (`PanelAction.typed`)
-TYPED = {ALLOW: PRESSES, ALWAYS: ("always",), REFUSE: DECLINES}
 WORDS = ("sign in SERVER", "sign out SERVER")
 # Suggested while a person types; the capitals are to be replaced.
 OF_OPERATORS = ("policy", "policy set TOOLS WHO WHERE ANSWER", "policy remove NUMBER")
 TITLE_CHARS, LABEL_CHARS, HINT_CHARS = 24, 45, 100  # Of a form: the smaller of the platforms' limits
 LINE_CHARS = 200  # A longer text gets a field of several lines
-MAX_BUTTONS = 10  # In one panel; with more accounts, people write the words
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class ToolsService:
     sign_ins: ToolSignIns
     operates: Callable[[str], bool]
 
-    async def answer(self, asker: Asker, words: str) -> ToolsAnswer:
+    async def answer(self, asker: Asker, words: str) -> Panel:
         return await self.service.answer(asker, words, operates=self.operates(asker.person.id))
 
 
@@ -51,21 +47,11 @@ async def show(service: ToolsService, call: declaration.CommandCall) -> Panel:
         return await _sign_ins(service, call)
     if (question := await service.questions.answer(call.caller.person.id, call.words)) is not None:
         return question_panel(question, call.caller.window_fields)
-    answer = await service.answer(await call.caller.asker(), call.words)
-    if words or answer.call:
-        return tools_panel(answer)
+    panel = await service.answer(await call.caller.asker(), call.words)
+    if words or panel.actions:
+        return panel
     accounts = await _sign_ins(service, call)
-    return Panel(f"{answer.text}\n\n{accounts.text}" if accounts.actions else answer.text, accounts.actions)
-
-
-def tools_panel(answer: ToolsAnswer) -> Panel:
-    labels = {ALLOW: tool_texts.ALLOW_ONCE, ALWAYS: tool_texts.ALLOW_HERE, REFUSE: tool_texts.REFUSE}
-    actions = tuple(
-        PanelAction(label, f"{word} {answer.call}", danger=word == REFUSE, typed=TYPED[word])
-        for word, label in labels.items()
-        if answer.call and (word != ALWAYS or answer.may_stand)
-    )
-    return Panel(answer.text, actions, refused=answer.refused)
+    return Panel(f"{panel.text}\n\n{accounts.text}", accounts.actions) if accounts.actions else panel
 
 
 def question_panel(question: QuestionAnswer, fields: int) -> Panel:
@@ -83,16 +69,16 @@ def question_panel(question: QuestionAnswer, fields: int) -> Panel:
             part = tool_texts.ANSWER_PART.format(first=first + 1, last=last, all=question.fields)
             label = part if question.fields > fields else reply_texts.ANSWER_BUTTON
             words = f"{ANSWER} {question.name} {first} {fields}"
-            typed = PRESSES if question.fields <= fields else ()
+            typed = TYPED_YES if question.fields <= fields else ()
             actions.append(PanelAction(label, words, form=ANSWER_FORM, typed=typed))
         buttons = (
             {tool_texts.SEND_BUTTON: SEND} if question.ready and (question.begun or question.fields > fields) else {}
         )
         buttons |= {tool_texts.DECLINE_BUTTON: DECLINE}
     buttons |= {tool_texts.LATER_BUTTON: LATER}
-    typed_for = {DECLINE: DECLINES, LATER: OTHERWISE}
+    typed_for = {DECLINE: TYPED_NO, LATER: ("",)}
     if not (actions and actions[0].typed):
-        typed_for[SEND] = PRESSES
+        typed_for[SEND] = TYPED_YES
     actions += [
         PanelAction(label, f"{word} {question.name}", typed=typed_for.get(word, ())) for label, word in buttons.items()
     ]
@@ -147,12 +133,7 @@ def _form_field(place: int, spec: QuestionField) -> FormField:
 
 async def _sign_ins(service: ToolsService, call: declaration.CommandCall) -> Panel:
     person = (await call.caller.private_asker()).person
-    answer = await service.sign_ins.answer(person, call.words)
-    actions = (
-        *(PanelAction(f"Sign in at {name}", f"sign in {name}") for name in answer.others),
-        *(PanelAction(f"Sign out of {name}", f"sign out {name}", danger=True) for name in answer.signed_in),
-    )
-    return Panel(answer.text, actions[:MAX_BUTTONS])
+    return await service.sign_ins.answer(person, call.words)
 
 
 async def press_waiting(_: object, pressed: declaration.PressedReply) -> PanelAction:

@@ -40,6 +40,8 @@ NOTHING_WAITS = "Nothing here needs your approval. Only the person who asked can
 ALLOW_ONCE = "Approve"
 ALLOW_HERE = "Approve in this thread"
 REFUSE = "Deny"
+SIGN_IN_AT = "Sign in at {server}"
+SIGN_OUT_OF = "Sign out of {server}"
 DECIDED = {
     "allow": "Approved once.",
     "always": (

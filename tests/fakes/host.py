@@ -51,7 +51,6 @@ from bot.operators.service import OperatorLinks, OperatorService
 from bot.schedules import commands as remind
 from bot.schedules.service import ScheduleService
 from bot.tools import commands as tools
-from bot.tools.answers import ToolsAnswer
 from store.conversations import SqlConversations
 from store.databases.database import Database
 from tests.fakes.clock import FakeClock
@@ -100,7 +99,7 @@ class FakeHost:
     policies: str = "There are no policies here."
     asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     asked_for_memory: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
-    tools_answer: ToolsAnswer = field(default_factory=lambda: ToolsAnswer("Tools I can use when you ask me here:"))
+    tools_answer: Panel = field(default_factory=lambda: Panel("Tools I can use when you ask me here:"))
     asked_for_tools: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     running: set[str] = field(default_factory=set[str])  # The conversations in which an answer runs
     stopped: list[str] = field(default_factory=list[str])
@@ -283,7 +282,7 @@ class FakeHost:
 
     async def _tools(self, call: CommandCall) -> Panel:
         self.asked_for_tools.append((await call.caller.asker(), call.words))
-        return tools.tools_panel(self.tools_answer)
+        return self.tools_answer
 
     async def _policy(self, call: CommandCall) -> Panel:
         self.fail()

@@ -33,6 +33,7 @@ from agent.errors import CogencyError
 from agent.incoming import Person, platform_of
 from agent.ports.clock import Clock
 from agent.ports.tool_accounts import SealedSignIn
+from bot.chat.panels import Panel, PanelAction
 from bot.chat.texts.formatting import literal
 from bot.chat.web_page import PageAnswer, page
 from bot.tools import texts as tool_texts
@@ -42,7 +43,7 @@ from bot.tools.accounts.pages import PATH
 from bot.tools.mcp.config import HttpReach, McpServerConfig
 from bot.tools.mcp.listing import one_line
 from bot.tools.mcp.people import PersonServers
-from bot.tools.mcp.source import PeopleSettings, SignInAnswer
+from bot.tools.mcp.source import PeopleSettings
 
 TIME: Final = timedelta(minutes=10)  # From requesting a link to the end: finding a password takes minutes
 # The callback address when the bot has no address: the person's own machine, where nothing listens. The address stays
@@ -52,6 +53,7 @@ MAX_PASTED_CHARS: Final = 8_000
 MAX_LINKS: Final = 5  # Of one person within RATE_S
 RATE_S: Final = 60.0
 MAX_ASKERS: Final = 1_000
+MAX_BUTTONS: Final = 10  # In one panel; with more accounts, people write the words
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class OAuthSignInService:
 
     # On the platform.
 
-    async def answer(self, person: Person, words: str) -> SignInAnswer:
+    async def answer(self, person: Person, words: str) -> Panel:
         """Return the answer to `/tools` with these words. Raises StoreError."""
         match words.split():
             case []:
@@ -106,15 +108,22 @@ class OAuthSignInService:
                 text = await self._with_server(server, lambda name: self._sign_out(person, name), accounts)
             case _:
                 text = tool_texts.USAGE
-        return SignInAnswer(text)
+        return Panel(text)
 
-    async def _list(self, person: Person) -> SignInAnswer:
+    async def _list(self, person: Person) -> Panel:
         accounts = await self._accounts.all_of(person.id)
         names = dict.fromkeys((*self._servers, *accounts))
         lines = [_line(name, is_signed_in=name in accounts, account=accounts.get(name)) for name in names]
-        signed_in = tuple(name for name in names if name in accounts)
-        others = tuple(name for name in self._servers if name not in accounts)
-        return SignInAnswer("\n".join([tool_texts.ACCOUNTS, "", *lines]), signed_in, others)
+        signed_in = [name for name in names if name in accounts]
+        others = [name for name in self._servers if name not in accounts]
+        actions = [
+            *(PanelAction(tool_texts.SIGN_IN_AT.format(server=name), f"sign in {name}") for name in others),
+            *(
+                PanelAction(tool_texts.SIGN_OUT_OF.format(server=name), f"sign out {name}", danger=True)
+                for name in signed_in
+            ),
+        ]
+        return Panel("\n".join([tool_texts.ACCOUNTS, "", *lines]), tuple(actions[:MAX_BUTTONS]))
 
     async def _with_server(self, server: str, do: Callable[[str], Awaitable[str]], more: Collection[str] = ()) -> str:
         name = server.strip("`.")

@@ -18,6 +18,7 @@ from agent.ports.clock import Clock
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tools import Asker, Tool
 from bot.chat.findings import Finding
+from bot.chat.panels import Panel
 from bot.chat.texts.formatting import long_time
 from bot.chat.web_page import PageAnswer
 from bot.tools import texts as tool_texts
@@ -53,19 +54,8 @@ class RunningServer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SignInAnswer:
-    """The answer of `/tools` about sign-ins, as Markdown for the person alone. `signed_in`, `others`: the names of the
-    servers, if the question was for a list.
-    """
-
-    text: str
-    signed_in: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-
 class ToolSignIns(Protocol):
-    async def answer(self, person: Person, words: str) -> SignInAnswer:
+    async def answer(self, person: Person, words: str) -> Panel:
         """Return the answer to `/tools` with these words (see `bot.tools.accounts.sign_in`), for this person alone."""
         ...
 
@@ -115,10 +105,10 @@ class McpSource:
         self.loaded = asyncio.Event()
         self.port = 0  # The port of the sign-in pages; 0 if they are not served
 
-    async def answer(self, person: Person, words: str) -> SignInAnswer:
+    async def answer(self, person: Person, words: str) -> Panel:
         if (service := await self.ready()) is not None:
             return await service.answer(person, words)
-        return SignInAnswer(tool_texts.NO_SERVERS if self.loaded.is_set() else tool_texts.NOT_READY)
+        return Panel(tool_texts.NO_SERVERS if self.loaded.is_set() else tool_texts.NOT_READY)
 
     async def ready(self) -> SignInService | None:
         """Wait for the SDK, up to LOAD_S. Return None if there are no sign-ins, or not yet."""

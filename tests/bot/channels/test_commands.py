@@ -1,10 +1,11 @@
 """Each button, menu and form of `/channel` sends words that the command understands."""
 
 from bot.channels import texts as channels_texts
-from bot.channels.commands import COMMAND, WORDS, channel_panel
+from bot.channels.commands import COMMAND, WORDS
+from bot.channels.panel import channel_panel
 from bot.channels.rule import RuleContext
 from bot.channels.rules import CHANNEL_RULES, INSTRUCTIONS, LANGUAGE, MODELS
-from bot.channels.service import ChangePlace, PlaceAnswer, UnclearPlace, read_place_request
+from bot.channels.service import ChangePlace, UnclearPlace, read_place_request
 from bot.chat.access.acl import AccessRules
 from bot.chat.commands.declaration import CommandCall
 from bot.memory.pauses import LearningPauses
@@ -30,7 +31,7 @@ def channel(models: tuple[str, ...] = (), most_ambient: int = 0, **chosen: str) 
 
 
 def test_every_button_and_choice_means_a_change() -> None:
-    panel = channel_panel(PlaceAnswer("Here"), channel(NAMES, 20, learning="off", ambient="7"))
+    panel = channel_panel("Here", channel(NAMES, 20, learning="off", ambient="7"))
     pressed = [one.words for one in panel.actions if one.form is None]
     assert {"learning on", "knowledge off"} <= {*pressed}
     selects = [part.select for part in panel.parts if part.select is not None]
@@ -42,7 +43,7 @@ def test_every_button_and_choice_means_a_change() -> None:
 
 
 def test_choices_that_a_channel_does_not_have_are_not_offered() -> None:
-    panel = channel_panel(PlaceAnswer("Here"), channel())
+    panel = channel_panel("Here", channel())
     names = {one.form.name for one in panel.actions if one.form is not None}
     menus = {part.select.words for part in panel.parts if part.select is not None}
     assert ("channelwords" in names, "channelmodels" in names) == (True, False)

@@ -18,8 +18,8 @@ from agent.ports.tool_audit import AuditedCall
 from agent.ports.tools import Asker, ToolEffect
 from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
+from bot.chat.panels import Panel
 from bot.tools import texts as tool_texts
-from bot.tools.answers import ToolsAnswer
 from bot.tools.approvals import NAME, OWNER, READ_S, ApprovalPolicy, ApprovalService, NumberedRows, PolicyTable
 from tests.contracts.test_consents import asks, put_aside
 from tests.fakes.fast_clock import FastClock
@@ -45,7 +45,7 @@ class World:
         self.toolbox = Toolbox((), [FixedTools((Echo(effect=ToolEffect.READS),))], policy)
         self.service = ApprovalService(self.toolbox, policy, self.clock, lambda: None)
 
-    async def told(self, words: str, asker: Asker = ANN, *, operates: bool = True) -> ToolsAnswer:
+    async def told(self, words: str, asker: Asker = ANN, *, operates: bool = True) -> Panel:
         return await self.service.answer(asker, words, operates=operates)
 
     async def says(self, words: str, asker: Asker = ANN) -> str:

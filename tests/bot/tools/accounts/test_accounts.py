@@ -53,7 +53,7 @@ async def test_a_token_that_ends_soon_is_renewed_before_it_is_used(store: Store,
         world.clock.ahead_s += 3_590
         assert await world.use(ANN) == "the notes of ann: buy bread"
         assert service.authorization.refreshed == 1
-        assert (await world.service.answer(ANN, "")).signed_in == ("wiki",)
+        assert [button.words for button in (await world.service.answer(ANN, "")).actions] == ["sign out wiki"]
 
 
 async def test_a_token_that_the_server_takes_no_longer_is_renewed_within_the_call(
@@ -87,7 +87,7 @@ async def test_an_authorization_server_that_is_away_ends_no_sign_in(store: Store
         for _ in range(2):  # the lease is given back
             with pytest.raises(OAuthFailed, match="cannot be reached"):
                 await _bearer(world)
-        assert (await world.service.answer(ANN, "")).signed_in == ("wiki",)
+        assert [button.words for button in (await world.service.answer(ANN, "")).actions] == ["sign out wiki"]
 
 
 @dataclass
