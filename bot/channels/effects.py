@@ -1,6 +1,6 @@
 """Applies the rules of a channel to its questions, prompts and answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -10,6 +10,7 @@ from agent.ports.preferences import Preferences
 from bot.channels.rule import ChannelRule, OnAnswer, OnPrompt, OnQuestion
 from bot.channels.rules import CHANNEL_RULES
 from bot.chat.access.place_rules import rules_at
+from bot.chat.ports import AnswerRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +28,17 @@ class ChannelEffects:
                     return why
         return None
 
-    async def persona(self, usual: Persona, question: Incoming) -> Persona:
-        chosen, persona = await rules_at(self.preferences, question.channel), usual
-        for rule in self.rules:
-            for effect in rule.effects if (value := chosen.text(rule.name)) else ():
-                if isinstance(effect, OnPrompt):
-                    persona = effect.persona(value, persona, question)
-        return persona
-
-    async def answer(self, question: Incoming) -> Callable[[str], str]:
+    async def answer(self, question: Incoming) -> AnswerRules:
         chosen = await rules_at(self.preferences, question.channel)
-        shapes = [
-            partial(effect.text, value)
-            for rule in self.rules
-            if (value := chosen.text(rule.name))
-            for effect in rule.effects
-            if isinstance(effect, OnAnswer)
+        effects = [
+            (effect, value) for rule in self.rules if (value := chosen.text(rule.name)) for effect in rule.effects
         ]
-        return lambda text: reduce(lambda shaped, shape: shape(shaped), shapes, text)
+        shapes = [partial(effect.text, value) for effect, value in effects if isinstance(effect, OnAnswer)]
+
+        def persona(usual: Persona) -> Persona:
+            for effect, value in effects:
+                if isinstance(effect, OnPrompt):
+                    usual = effect.persona(value, usual, question)
+            return usual
+
+        return AnswerRules(persona, lambda text: reduce(lambda shaped, shape: shape(shaped), shapes, text))

@@ -65,6 +65,28 @@ class BudgetChecks(Protocol):
         ...
 
 
+def usual_persona(persona: Persona) -> Persona:
+    """Return who the bot is without a rule of the channel."""
+    return persona
+
+
+def unshaped(text: str) -> str:
+    """Return an answer as it was written."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """What a channel's rules change about the answer to one question. They are read once for it, so that its prompt and
+    its shape follow from the same rules. Its functions are pure.
+    """
+
+    persona: Callable[[Persona], Persona] = usual_persona
+    """Returns who the bot is. For the questions of one channel it is the same, for caches."""
+    shape: Callable[[str], str] = unshaped
+    """Shapes the answer, while it grows and once it is complete."""
+
+
 class ChannelRules(Protocol):
     """What the managers of a channel have set for it. Its methods raise StoreError."""
 
@@ -72,12 +94,8 @@ class ChannelRules(Protocol):
         """Return why this message is not answered there, a sentence for its author; None if it is."""
         ...
 
-    async def persona(self, usual: Persona, question: Incoming) -> Persona:
-        """Return who the bot is for this question. For the questions of one channel it is the same, for caches."""
-        ...
-
-    async def answer(self, question: Incoming) -> Callable[[str], str]:
-        """Return what shapes the answer, while it grows and once it is complete; it is pure."""
+    async def answer(self, question: Incoming) -> AnswerRules:
+        """Return how the question is answered, by the rules as they are now."""
         ...
 
 
@@ -93,16 +111,8 @@ class NoChannelRules:
     async def refusal(self, incoming: Incoming) -> str | None:  # noqa: ARG002 -- a port's
         return None
 
-    async def persona(self, usual: Persona, question: Incoming) -> Persona:  # noqa: ARG002 -- a port's
-        return usual
-
-    async def answer(self, question: Incoming) -> Callable[[str], str]:  # noqa: ARG002 -- a port's
-        return unshaped
-
-
-def unshaped(text: str) -> str:
-    """Return an answer as it was written."""
-    return text
+    async def answer(self, question: Incoming) -> AnswerRules:  # noqa: ARG002 -- a port's
+        return AnswerRules()
 
 
 NO_CHANNEL_RULES: Final = NoChannelRules()

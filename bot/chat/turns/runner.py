@@ -20,6 +20,7 @@ from agent.events import (
     AgentEvent,
     IterationStarted,
     Outcome,
+    TurnEnded,
     TurnPutAside,
 )
 from agent.incoming import Incoming
@@ -158,10 +159,14 @@ class TurnRunner:
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self.ledger.set_text(claim, files.spoken)
-            live.shape_answer(await self.channel_rules.answer(claim.incoming))
+            rules = await self.channel_rules.answer(claim.incoming)
+            live.shape_answer(rules.shape)
             groups = await self._groups(claim.incoming.place)
             provider = await self.provider(claim.incoming)
-            context, until = await self._known(claim, rule, tools, groups, turn.progress, files, provider.capabilities)
+            persona = rules.persona(await self.persona(claim.incoming))
+            context, until = await self._known(
+                claim, rule, persona, tools, groups, turn.progress, files, provider.capabilities
+            )
             turn.record_sources(context.sources)
             live.record_context(context.read, turn.progress)
             closing = replace(
@@ -178,11 +183,7 @@ class TurnRunner:
                 ended = await loop.run()
             if isinstance(ended, TurnPutAside):
                 return await self._put_aside(ended, turn, audit, events)
-            written = turn.progress.summary
-            noted = SituationSummary().merged(written) if written else None
-            closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
-            if closing.outcome in ANSWERED:
-                closing = await self._to_be_learned(claim.incoming, rule, turn.progress.joined, closing)
+            closing = await self._completed(claim.incoming, rule, turn.progress, ended, closing)
         except asyncio.CancelledError:
             if not stopped():
                 raise
@@ -213,6 +214,7 @@ class TurnRunner:
         self,
         claim: Claim,
         rule: TurnRule,
+        persona: Persona,
         tools: Registry,
         groups: frozenset[str],
         progress: Progress,
@@ -220,8 +222,7 @@ class TurnRunner:
         capabilities: Capabilities,
     ) -> tuple[Context, int | None]:
         """See `ContextComposer.compose`. Raises StoreError."""
-        usual, contents = await self.persona(claim.incoming), FileContents(files.images, files.quoted)
-        persona = await self.channel_rules.persona(usual, claim.incoming)
+        contents = FileContents(files.images, files.quoted)
         context, until = await self._contexts.compose(claim, persona, tools, groups, capabilities, progress, contents)
         if rule.runs_beside and claim.incoming.own:  # a model wrote the text of this question
             context = replace(context, asker_texts=context.asker_texts[:-1])
@@ -236,6 +237,16 @@ class TurnRunner:
             return Attached()
         await live.record_event(IterationStarted(1))
         return await self.files.read(question)
+
+    async def _completed(
+        self, question: Incoming, rule: TurnRule, progress: Progress, ended: TurnEnded, closing: Closing
+    ) -> Closing:
+        """Return the end of a turn whose loop has ended by itself, with its summary, and when to learn from it."""
+        summary = SituationSummary().merged(progress.summary) if progress.summary else None
+        closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=summary)
+        if closing.outcome not in ANSWERED:
+            return closing
+        return await self._to_be_learned(question, rule, progress.joined, closing)
 
     async def _to_be_learned(
         self, question: Incoming, rule: TurnRule, joined: Sequence[Waiting], closing: Closing

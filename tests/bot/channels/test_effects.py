@@ -59,10 +59,11 @@ async def test_rules_shape_the_prompt_and_the_answer_one_after_the_other() -> No
     loud = rule("loud", OnAnswer(lambda _, text: text.upper()))
     preferences = (await store_with('{"polite": "Be kind.", "short": "4", "loud": "on"}')).preferences
     effects = ChannelEffects(preferences, [polite, short, loud])
-    assert (await effects.persona(Persona("A bot.", ""), QUESTION)).text == "A bot. Be kind."
-    assert (await effects.answer(QUESTION))("Hello.") == "HELL"
-    elsewhere = replace(QUESTION, channel="C2")
-    assert (await effects.answer(elsewhere))("Hello.") == "Hello."
+    here, elsewhere = [await effects.answer(replace(QUESTION, channel=channel)) for channel in (CHANNEL, "C2")]
+    usual = Persona("A bot.", "")
+    assert here.persona(usual).text == "A bot. Be kind."
+    assert here.shape("Hello.") == "HELL"
+    assert (elsewhere.persona(usual), elsewhere.shape("Hello.")) == (usual, "Hello.")
 
 
 def taken_back(effect: OnAnswer, value: str, answer: str) -> list[str]:

@@ -1,7 +1,7 @@
 """From a message to its stored, visible reply: real turns and replies; model, store and places in memory."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ from agent.turn_records import Claiming, Closing
 from bot.budgets.budgets import ModelNote
 from bot.budgets.report import FooterStyle
 from bot.chat.feature import Feature
-from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, BudgetChecks, ChannelRules, NoChannelRules
+from bot.chat.ports import NO_BUDGETS, NO_CHANNEL_RULES, AnswerRules, BudgetChecks, ChannelRules, NoChannelRules
 from bot.chat.reply.surface import Limits, ReplyEnd, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.runner import WAITED, TurnRunner
@@ -436,8 +436,8 @@ class Shortened(NoChannelRules):
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
-    async def answer(self, question: Incoming) -> Callable[[str], str]:  # noqa: ARG002 -- the same for each
-        return lambda text: text[: self.limit]
+    async def answer(self, question: Incoming) -> AnswerRules:  # noqa: ARG002 -- the same for each
+        return AnswerRules(shape=lambda text: text[: self.limit])
 
 
 async def test_an_answer_is_shaped_by_its_channel_while_it_grows_and_as_it_is_stored() -> None:
