@@ -1,10 +1,8 @@
-"""What people do about replies in Slack, and what reaches whom: real slack-bolt and turns; the model is scripted."""
+"""What reaches whom in Slack: real slack-bolt and turns; the model is scripted. See `test_feedback`, too."""
 
 import re
 from datetime import UTC, datetime
 
-from agent.shown_replies import ReplyVerdict
-from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT
 from tests.fakes.slack_things import FakeMessage
@@ -22,82 +20,17 @@ async def asked(world: World, words: str = "which colour?") -> FakeMessage:
     return world.slack.state.answers(world.general, question.ts)[-1]
 
 
-async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_restart() -> None:
-    async with workspace(["It is blue."]) as world:
-        async with world.running():
-            answer = await asked(world)
-        async with world.running():
-            await world.slack.click(world.bob, answer, "Good answer")
-            await world.slack.until(lambda: world.slack.state.ephemerals)
+async def test_a_verdict_is_thanked_for_in_the_thread_of_the_reply_alone() -> None:
+    async with workspace(["It is blue."]) as world, world.running():
+        answer = await asked(world)
+        await world.slack.click(world.bob, answer, "Good answer")
+        await world.slack.until(lambda: world.slack.state.ephemerals)
     (thanks,) = world.slack.state.ephemerals
-    assert await world.store.replies.verdicts(EVER) == {ReplyVerdict.GOOD: 1}
     assert (thanks.user, thanks.thread_ts, thanks.text) == (
         world.bob,
         answer.thread_ts,
         platforms_texts.NOTED,
     )
-
-
-async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -> None:
-    async with workspace(["It is blue.", "It is azure."]) as world, world.running():
-        answer = await asked(world)
-        await world.slack.acked(await world.slack.click(world.bob, answer, "Regenerate"))
-        await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
-        await world.answered(2)
-        await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
-        first, second = world.slack.state.answers(world.general)
-    assert (second.text, second.thread_ts) == ("It is azure.", first.thread_ts)
-    assert [request[-1].text for request in world.model.requests] == ["ann: which colour?"] * 2
-    told = [(ephemeral.user, ephemeral.text) for ephemeral in world.slack.state.ephemerals]
-    assert told == [(world.bob, reply_texts.NOT_YOURS), (world.ann, platforms_texts.ASKED_ALREADY)]
-
-
-async def test_the_second_answer_can_be_asked_for_once_more() -> None:
-    async with workspace(["It is blue.", "It is azure.", "It is navy."]) as world, world.running():
-        await asked(world)
-        for turns in (2, 3):
-            answer = world.slack.state.answers(world.general)[-1]
-            await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
-            await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
-            await world.answered(turns)
-        assert [answer.text for answer in world.slack.state.answers(world.general)][1:] == [
-            "It is azure.",
-            "It is navy.",
-        ]
-
-
-async def test_a_deleted_reply_disappears_and_is_not_said_to_the_model_again() -> None:
-    async with workspace(["It is mauve.", "Hello."]) as world, world.running():
-        answer = await asked(world)
-        await world.slack.click(world.ann, answer, "Delete this reply")
-        await world.slack.until(lambda: not world.slack.state.answers(world.general))
-        await world.slack.say(world.ann, world.general, f"{ME} and now?", answer.thread_ts)
-        await world.answered(2)
-    assert not any("mauve" in message.text for message in world.model.requests[-1])
-
-
-async def test_a_reply_that_an_admin_deletes_is_not_said_to_the_model_again() -> None:
-    async with workspace(["It is mauve.", "Hello."]) as world, world.running():
-        answer = await asked(world)
-        world.slack.state.messages.remove(answer)
-        event = {"type": "message", "subtype": "message_deleted", "channel": answer.channel}
-        gone = {**event, "deleted_ts": answer.ts, "previous_message": answer.wire()}
-        await world.slack.acked(await world.slack.deliver(world.slack.envelope(gone)))
-        await world.slack.say(world.ann, world.general, f"{ME} and now?", answer.thread_ts)
-        await world.answered(2)
-    assert not any("mauve" in message.text for message in world.model.requests[-1])
-
-
-async def test_a_reaction_is_feedback_and_a_wastebasket_of_the_asker_deletes() -> None:
-    async with workspace(["It is mauve."]) as world, world.running():
-        answer = await asked(world)
-        await world.slack.acked(await world.slack.react(world.bob, answer, "-1"))
-        assert await world.store.replies.verdicts(EVER) == {ReplyVerdict.BAD: 1}
-        await world.slack.acked(await world.slack.react(world.bob, answer, "wastebasket"))
-        assert world.slack.state.answers(world.general) == [answer]
-        await world.slack.react(world.ann, answer, "wastebasket")
-        await world.slack.until(lambda: not world.slack.state.answers(world.general))
-    assert not world.slack.state.ephemerals
 
 
 async def test_nothing_that_a_model_writes_pings_or_unfolds() -> None:

@@ -4,7 +4,7 @@ A scenario takes a `World` of each platform. Two people are in it: the asker, an
 channel, and the asker in their direct messages. What only one platform has is tested beside it, with its own double.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -12,8 +12,11 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from bot.chat.host import Host
+from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
+from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.slack.settings import SlackSettings
 from tests.fakes import discord_bot, discord_world, slack_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import (
@@ -73,7 +76,8 @@ class Page(Protocol):
 class World(Protocol):
     """`clock`: of the platform, and of the bot there. `source`: what the bot calls the workspace, or Discord.
     `channel`, `secret`, `dm`: the ids of the public channel, of one that the asker and few others read, and of the
-    asker's direct messages. `name`: the asker's.
+    asker's direct messages. `name`: the asker's. `marks`: whether the bot marks questions that it answers, which is set
+    before it connects.
     """
 
     clock: MovedClock
@@ -82,6 +86,7 @@ class World(Protocol):
     secret: str
     dm: str
     name: str
+    marks: bool
 
     def person(self, who: Who) -> str:
         """Return the person's id, as the bot writes it."""
@@ -134,6 +139,18 @@ class World(Protocol):
         ...
 
     async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None: ...
+    def label(self, action: ReplyAction) -> str:
+        """Return the label of this button below a reply."""
+        ...
+
+    async def react(self, page: Page, emoji: str, who: Who = Who.ASKER, *, take_back: bool = False) -> None:
+        """`emoji`: 👍, 👎 or 🗑."""
+        ...
+
+    async def delete_reply(self, page: Page) -> None:
+        """Somebody who manages the place deletes it."""
+        ...
+
     async def edit(self, question: Page, text: str) -> None:
         """`text`: what stands after the mention of the bot."""
         ...
@@ -178,6 +195,14 @@ class World(Protocol):
 
     def calls(self, page: Page) -> bool:
         """Whether the message notifies the asker."""
+        ...
+
+    def marked(self, question: Page) -> Sequence[str]:
+        """The emojis of the bot on a question."""
+        ...
+
+    def times_marked(self, question: Page) -> int:
+        """How often it has added or removed one there."""
         ...
 
     def titled(self, question: Page) -> Callable[[], str]:
@@ -243,6 +268,19 @@ class SlackPage:
 
 SLACK_ASKER, SLACK_OTHER, SLACK_CREW = "U0ANN", "U0BOB", "S0CREW"
 SLACK_GENERAL, SLACK_SECRET, SLACK_DM = "C0GENERAL", "C0SECRET", "D0ANN"
+SLACK_EMOJIS: Final = {
+    "👀": "eyes",
+    "✅": "white_check_mark",
+    "⚠️": "warning",
+    "👍": "+1",
+    "👎": "-1",
+    "🗑": "wastebasket",
+}
+SLACK_LABELS: Final[Mapping[ReplyAction, str]] = {
+    ReplyAction.GOOD: platforms_texts.GOOD_BUTTON,
+    ReplyAction.BAD: platforms_texts.BAD_BUTTON,
+    ReplyAction.DELETE: platforms_texts.DELETE_BUTTON,
+}
 SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER}
 
 
@@ -258,6 +296,7 @@ class SlackWorld:
     dm: str = SLACK_DM
     name: str = "ann"
     groups: frozenset[str] = frozenset()
+    marks: bool = False
     _copies: list[FakeEphemeral] = field(default_factory=list[FakeEphemeral])
 
     def person(self, who: Who) -> str:
@@ -272,7 +311,8 @@ class SlackWorld:
         return Place(TeamAudience(self.source), within_team=self.source)
 
     def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
-        return slack_bot.serving(self.slack, host, self.clock, groups=self.groups)
+        chosen = SlackSettings(marks=self.marks)
+        return slack_bot.serving(self.slack, host, self.clock, groups=self.groups, chosen=chosen)
 
     async def until(self, happened: Callable[[], object]) -> None:
         await self.slack.until(happened)
@@ -301,6 +341,17 @@ class SlackWorld:
 
     async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None:
         await self._click(page, label, SLACK_PEOPLE[who])
+
+    def label(self, action: ReplyAction) -> str:
+        return SLACK_LABELS.get(action, action.capitalize())
+
+    async def react(self, page: Page, emoji: str, who: Who = Who.ASKER, *, take_back: bool = False) -> None:
+        name = SLACK_EMOJIS[emoji]
+        await self.slack.react(SLACK_PEOPLE[who], self._message(page), name, added=not take_back)
+
+    async def delete_reply(self, page: Page) -> None:
+        self.slack.state.messages.remove(self._message(page))
+        await self.delete(page)
 
     async def _click(self, page: Page, label: str, user: str, *, ticked: bool = False) -> None:
         assert isinstance(page, SlackPage)
@@ -366,6 +417,14 @@ class SlackWorld:
     def calls(self, page: Page) -> bool:
         return f"<@{SLACK_ASKER}>" in str(self._message(page).blocks)
 
+    def marked(self, question: Page) -> Sequence[str]:
+        names = self.slack.state.reactions[self._message(question).channel, question.id]
+        return [emoji for name in names for emoji, known in SLACK_EMOJIS.items() if known == name]
+
+    def times_marked(self, question: Page) -> int:
+        calls = [call for call in self.slack.state.calls if call.method.startswith("reactions.")]
+        return len([call for call in calls if call.args["timestamp"] == question.id])
+
     def titled(self, question: Page) -> Callable[[], str]:
         """Slack keeps it in a session, which an answer has that takes a moment."""
         session = FakeSession(self.clock, self._message(question).text.partition("> ")[2])
@@ -429,6 +488,7 @@ class DiscordPage:
 
 
 DISCORD_ROLE = "35"
+DISCORD_LABELS: Final[Mapping[ReplyAction, str]] = {ReplyAction.GOOD: "👍", ReplyAction.BAD: "👎"}
 DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN}
 
 
@@ -445,6 +505,7 @@ class DiscordWorld:
     secret: str = STAFF
     dm: str = DM_OF[BO]
     name: str = "Bo"
+    marks: bool = False
 
     def person(self, who: Who) -> str:
         return f"discord:{DISCORD_PEOPLE[who]}"
@@ -459,7 +520,7 @@ class DiscordWorld:
         return Place(TeamAudience(team), within_team=team)
 
     def serving(self, host: Host) -> AbstractAsyncContextManager[None]:
-        return discord_bot.serving(self.fake, host)
+        return discord_bot.serving(self.fake, host, chosen=DiscordSettings(marks=self.marks))
 
     async def until(self, happened: Callable[[], object]) -> None:
         await self.fake.until(happened)
@@ -490,6 +551,15 @@ class DiscordWorld:
 
     async def press(self, page: Page, label: str, who: Who = Who.ASKER) -> None:
         await self.fake.press(DISCORD_PEOPLE[who], self._message(page), label)
+
+    def label(self, action: ReplyAction) -> str:
+        return DISCORD_LABELS.get(action, action.capitalize())
+
+    async def react(self, page: Page, emoji: str, who: Who = Who.ASKER, *, take_back: bool = False) -> None:
+        await self.fake.react(DISCORD_PEOPLE[who], emoji, self._message(page), take_back=take_back)
+
+    async def delete_reply(self, page: Page) -> None:
+        await self.delete(page)
 
     async def edit(self, question: Page, text: str) -> None:
         await self.fake.change(self._message(question), f"<@{BOT}> {text}")
@@ -542,6 +612,14 @@ class DiscordWorld:
 
     def calls(self, page: Page) -> bool:
         return f"<@{BO}>" in page.text
+
+    def marked(self, question: Page) -> Sequence[str]:
+        if question.id not in self.fake.world.messages:
+            return []
+        return self.fake.rest.reactions[self._message(question)["channel_id"], question.id]
+
+    def times_marked(self, question: Page) -> int:
+        return len([call for call in self.fake.calls if f"/{question.id}/reactions/" in call.path])
 
     def titled(self, question: Page) -> Callable[[], str]:
         """It is the name of the thread."""

@@ -47,6 +47,8 @@ async def reaction_added(host: Host, connection: Connection, event: discord.RawR
     if emoji not in {*VERDICTS, WASTE_BASKET}:
         return
     if (reply := await _reply(host, event.channel_id, event.message_id)) is None:
+        if emoji == WASTE_BASKET:
+            await _delete_running(host, event.channel_id, event.message_id, person)
         return
     if emoji in VERDICTS:
         await host.feedback.judge(reply.turn, person, VERDICTS[emoji])
@@ -83,6 +85,13 @@ def _emoji_of(event: discord.RawReactionActionEvent) -> str:
 async def _reply(host: Host, channel: int, message: int) -> Answered | None:
     found = [await host.feedback.at(SOURCE, page) for page in inbound.pages_at(channel, message)]
     return next((reply for reply in found if reply is not None), None)
+
+
+async def _delete_running(host: Host, channel: int, message: int, person: str) -> None:
+    """Withdraw the growing reply with this page, if it answers this person."""
+    for page in inbound.pages_at(channel, message):
+        if await host.feedback.delete_running(SOURCE, page, person):
+            return
 
 
 async def delete_pages(connection: Connection, channel: int, reply: Answered) -> None:
