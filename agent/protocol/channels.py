@@ -86,21 +86,19 @@ class Channels:
         self._held = ""
         self._in_thought = False
         self._begins = False
-
-    @property
-    def passes(self) -> bool:
-        """Whether all further text is passed on as it is."""
-        return self._mode is _Mode.PASSING
+        self.passes = False  # Whether all further text is passed on as it is
 
     def feed(self, text: str) -> list[Piece]:
         """Return the pieces that are certain now."""
         self._held += text
-        return list(self._read(is_whole=False)) if text else []
+        pieces = list(self._read(is_whole=False)) if text else []
+        self.passes = self._mode is _Mode.PASSING
+        return pieces
 
     def flush(self) -> list[Piece]:
         """Return what was held back at the end of the stream."""
         pieces = list(self._read(is_whole=True))
-        rest, self._held, self._mode = self._held, "", _Mode.PASSING
+        rest, self._held, self._mode, self.passes = self._held, "", _Mode.PASSING, True
         return [*pieces, Piece(rest, self._in_thought)] if rest else pieces
 
     def _read(self, *, is_whole: bool) -> Iterator[Piece]:

@@ -475,16 +475,21 @@ def read_frame(text: str, start: int, frame: str, *, results: bool = False) -> t
 
 # An element that holds code or a quotation, if its content touches it or begins on the next line: before a word or a
 # stop ("<pre> keeps blanks") it is only mentioned.
+_CODE_ELEMENTS: Final = ("pre", "xmp", "listing", "textarea", "blockquote", "code", "samp", "kbd", "q")
 _CODE_ELEMENT: Final = regex.compile(
-    r"(?P<tag><(?P<name>pre|xmp|listing|textarea|blockquote|code|samp|kbd|q)(?:\s[^<>\n]{0,160})?>)"
+    rf"(?P<tag><(?P<name>{'|'.join(_CODE_ELEMENTS)})(?:\s[^<>\n]{{0,160}})?>)"
     r"(?:[ \t]{0,16}\n|[^\s.,;:!?)\"'`])",
     regex.IGNORECASE | regex.ASCII,
 )
 _ENDS_WITH_PARAGRAPH: Final = frozenset({"code", "samp", "kbd", "q"})
+_CODE_ELEMENT_BEGINS: Final = tuple(f"<{name[:2]}" for name in _CODE_ELEMENTS)  # Most tags begin otherwise
 
 
 def read_code_element(text: str, start: int, *, is_whole: bool) -> tuple[OpenElement, int] | Maybe | None:
     """Read the opening tag of an element whose content is text. Returns the element and the end of the tag."""
+    begin = text[start : start + 3].lower()
+    if len(begin) == 3 and not begin.startswith(_CODE_ELEMENT_BEGINS):
+        return None
     match = _CODE_ELEMENT.match(text, start, partial=True)
     if match is None or match.partial:
         return None if match is None or is_whole else MAYBE

@@ -215,17 +215,17 @@ class Openings:
         self, text: str, start: int, mentioned: AbstractSet[BlockKind], blanks: str = ""
     ) -> Beginning | grammar.Maybe:
         """Decide at the first character of a line that is not blank, or after a closing tag. `blanks`: before it."""
-        element = self._code_element(text, start)
-        if element is not None:
+        if text[start] == "<" and (element := self._code_element(text, start)) is not None:
             return element
         beginning = self._begins(text, start, mentioned)
-        is_code = "\t" in blanks or len(blanks) >= CODE_INDENT
-        if is_code and isinstance(beginning, NativeOpening) and beginning.form is not Form.CALLS:
+        if not blanks or not ("\t" in blanks or len(blanks) >= CODE_INDENT):
+            return beginning
+        if isinstance(beginning, NativeOpening) and beginning.form is not Form.CALLS:
             return Text(start + 1)
-        return _quoted(beginning, text, start) if is_code else beginning
+        return _quoted(beginning, text, start)
 
     def _code_element(self, text: str, start: int) -> ElementFound | grammar.Maybe | None:
-        found = read_code_element(text, start, is_whole=self.is_whole) if text[start] == "<" else None
+        found = read_code_element(text, start, is_whole=self.is_whole)
         return ElementFound(*found) if isinstance(found, tuple) else found
 
     def _begins(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
@@ -255,16 +255,15 @@ class Openings:
     ) -> Beginning | grammar.Maybe:
         """Decide at a `<` or `[` in the middle of a line, after the character `before`."""
         # After a quote or backtick the tag is spoken about, not used.
-        element = self._code_element(text, start) if not before or before not in QUOTES else None
-        if element is not None:
+        may_begin_code = text[start] == "<" and (not before or before not in QUOTES)
+        if may_begin_code and (element := self._code_element(text, start)) is not None:
             return element
         native = self._native(text, start, before)
-        # Models go from a finished sentence straight into a call; in the middle of a sentence the token is only
-        # mentioned.
-        if isinstance(native, NativeOpening) and before in _SENTENCE_ENDS and native.is_token:
-            return native
         if native is not None:
-            return _quoted(native, text, start)
+            # Models go from a finished sentence straight into a call; in the middle of a sentence the token is only
+            # mentioned.
+            is_meant = isinstance(native, NativeOpening) and before in _SENTENCE_ENDS and native.is_token
+            return native if is_meant else _quoted(native, text, start)
         if text[start] == "[":
             return Text(start + 1)
         tag = grammar.read_tag(text, start, self.limits)
