@@ -1,15 +1,13 @@
-"""Turns between people, so that nobody who asks much holds up the others."""
+"""A queue in which people take turns: one person's backlog does not delay the others."""
 
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-# Slow work with limited concurrency, in turns by person, so that one person's backlog does not delay the others.
-
 
 class FairTurns:
-    """Runs `at_once` pieces of work at a time, one per person; waiting people take turns."""
+    """Limits slow work: up to `at_once` pieces run in parallel, one per person. People who wait take turns."""
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once

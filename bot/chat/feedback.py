@@ -44,8 +44,8 @@ class Feedback(Protocol):
         ...
 
     async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
-        """Take back what this button of a note below the reply stands for, for the person whom it answers; return the
-        sentence that says so. Raises Refused for anyone else.
+        """Undo what a note below the reply reports, as this button of the note says. Return a sentence that confirms
+        it. Raises Refused unless `person` asked the question.
         """
         ...
 

@@ -46,12 +46,12 @@ class Enclosed:
 
     @property
     def may_be_ours(self) -> bool:
-        """Whether the bot itself may have written them: nobody can tell of a message that was forwarded."""
+        """Whether the bot itself may have written them. The platforms do not say who wrote a forwarded message."""
         return self.source == FORWARDED
 
     @property
     def quotation(self) -> str:
-        """The words, each line quoted, so that nobody takes them for the sender's."""
+        """The words, with each line marked as quoted, so that they are not taken for the sender's."""
         author = f" by {self.author}" if self.author else ""
         return "\n".join((f"({self.source}{author})", *(f"> {line}" for line in self.text.splitlines())))
 

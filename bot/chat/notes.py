@@ -53,12 +53,12 @@ class ReplyNote(Protocol):
 
 
 class NotePress(Protocol):
-    """What a button of a note takes back. Only the person whom the reply answers can press it. (A button that leads to
-    a command is declared there.)
+    """Undoes what a note reports, when a button of the note is pressed. Only the asker can press it. (A button that
+    leads to a command is declared with the command.)
     """
 
     async def __call__(self, reply: Answered, person: str) -> str:
-        """Return the sentence that says what was taken back. Raises StoreError."""
+        """Return a sentence that says what was undone. Raises StoreError."""
         ...
 
 

@@ -114,7 +114,7 @@ class AccessSettings:
             "at once and says so."
         ),
     )
-    """With sixteen at a time and half a minute each, the last one waits for half an hour."""
+    """If sixteen are answered in parallel, each in half a minute, the last of a thousand waits for half an hour."""
     allowed_bots: frozenset[str] = setting(
         "COGENCY_ALLOWED_BOTS",
         ids,

@@ -2,8 +2,8 @@
 
 Rules.
 - A part is found as Office finds it: by the relation that names it, in any letter case, with either slash.
-- A part that nobody needs never refuses a file: it is not unpacked. One that can be done without, such as styles, reads
-  as empty if it is damaged.
+- Parts that the readers do not use are not unpacked, so a damaged one does not make a file unreadable. An optional
+  part, such as styles, counts as empty if it is damaged.
 - Memory does not grow with a part's size or depth. No part may declare a document type, so none can define entities.
 """
 

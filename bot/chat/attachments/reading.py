@@ -134,16 +134,16 @@ _Content: TypeAlias = _Text | _Unread | Image
 
 @dataclass(frozen=True, slots=True)
 class _ReadRequest:
-    """How a file is to be read: `source` of its message, `person` for whom, first page, and how much of a text.
-
-    `time_left`: the time left for all documents of a message.
-    """
+    """How to read a file. `source`: of its message. `person`: who asked."""
 
     source: str
     person: str
     time_left: ReadSeconds
+    """For all documents of the message."""
     page: int = 1
+    """The first page to read."""
     is_whole: bool = False
+    """Whether a text is read as a whole, and not only its beginning."""
 
 
 class AttachmentReader:

@@ -1,10 +1,15 @@
 """Decodes a text file, or finds that it is no text. Pure, in linear time.
 
-The encoding is that of a byte order mark; else UTF-8, if the bytes are valid, which other encodings are hardly ever by
-chance; else the announced one; else UTF-16, which its zero bytes or the one script of its letters show; else a guess by
-`chardet`, of which the reader is told. Its scores for short texts are close to each other. So a guess counts less if
-its words look odd (a capital or a symbol inside of a word), or if its system is rare. Of two that are about as good,
-one with more letters is preferred, then one of Windows; the guess is not certain then.
+The first of these that applies is the encoding:
+1. That of a byte order mark.
+2. UTF-8, if the bytes are valid. Bytes of other encodings hardly ever are by chance.
+3. The encoding that the file's sender declared.
+4. UTF-16, if its zero bytes show it, or letters of only one script.
+5. A guess by `chardet`; the result says that it is one.
+
+For short texts `chardet`'s scores are close to each other. So a guess counts less if its words look odd (a capital or a
+symbol inside a word), or if the encoding is rare. Between two of similar score, the one that decodes to more letters is
+preferred, then the one of Windows; such a guess is marked as uncertain.
 """
 
 import codecs

@@ -79,7 +79,7 @@ MAX_INVALID = 3
 # Of the pages that are shown elsewhere: their keys are others than those of the pages before.
 FIRST_ELSEWHERE = 1_000
 
-PATIENCE_S = 3.0  # A person's: whoever waits longer for words that are there is shown why
+PATIENCE_S = 3.0  # A person who waits longer for text that is ready is shown the reason
 
 # The longest single sleep: the turn may end meanwhile, and FINAL_PATIENCE_S starts then.
 SLEEP_S = 5.0
@@ -103,8 +103,8 @@ class LiveReply:
     - An intermediate frame that fails is dropped, as the next one holds more. Final ones are retried for
       FINAL_PATIENCE_S. The pauses double with each failure of that kind of write; they are counted per kind, because a
       failed search for a page says nothing about posting one. Each cause is logged once a minute.
-    - Where the platform allows no reply, it is shown in another place, if the surface knows one, and the asker is told.
-      The pages before stay as they are.
+    - Where the platform refuses a reply, the rest is shown in another place, if the surface knows one, and the asker is
+      notified. Earlier pages stay as they are.
     - Permanent failures (the reply was deleted; the pages could not be stored; FINAL_PATIENCE_S is over) are raised by
       the next `see` or by `finish`.
     """

@@ -288,8 +288,8 @@ CUT_ROOM: Final = 16  # For what closes open markup: a fence in a list or a quot
 def cut_markdown(text: str, max_chars: int) -> str:
     """Return the text, cut off to at most `max_chars`, at least 20, with "…" and what closes its open markup.
 
-    It may be applied while the text grows: nothing that was returned of a shorter text is taken back. Therefore a text
-    is already cut if it has not CUT_ROOM characters less than `max_chars`.
+    It can be applied while the text grows: the result for a longer text begins with the result for a shorter one.
+    Therefore a text is already cut if it is less than CUT_ROOM characters below `max_chars`.
     """
     kept = max_chars - CUT_ROOM - 2
     if len(text) <= kept:

@@ -327,7 +327,7 @@ class Answering:
             async with asyncio.timeout(ATTACH_S):
                 messages = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
         except (SurfaceError, TimeoutError) as error:
-            log.warning("turn %d: %d files not handed over: %s", claim.turn, len(files), error)
+            log.warning("turn %d: files were not attached (%d): %s", claim.turn, len(files), error)
             return ended
         return _closing(ended, pages=(*closing.pages, *(page.id for page in messages)))
 
@@ -338,7 +338,7 @@ class Answering:
             while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
                 await self.clock.sleep(running.lease.pause_s)
             if pages is not None and page.id not in pages:
-                log.info("turn %d: a page too many is taken away", turn)
+                log.info("turn %d: a surplus page is deleted", turn)
                 await surface.delete(page)
 
     async def _generate(
@@ -366,7 +366,7 @@ def _closing(ended: EndedTurn, **changes: Any) -> EndedTurn:  # noqa: ANN401 -- 
 
 
 def _end_of(running: RunningTurn, closing: Closing | None) -> ReplyEnd:
-    """Return what the surface is told of the end of a turn. `closing`: None if it waits for its asker."""
+    """Return how the turn ended, for its surface. `closing`: None if the turn waits for its asker."""
     if running.taken_back:
         return ReplyEnd.TAKEN_BACK
     if closing is None:

@@ -79,7 +79,7 @@ WAITED = timedelta(seconds=5)  # Longer than a message waits for its turn while 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class TurnRunner:
-    """The last fields may be left out, each with what it stands for: nothing is learned, no file is read, and so on."""
+    """Runs claimed turns. A field that is left out switches its part off: nothing is learned, no file is read …"""
 
     ledger: Ledger
     knowledge: Knowledge

@@ -37,10 +37,9 @@ MEASURED = (IterationStarted, ModelAnswered, CallStarted, CallFinished)  # The e
 
 @dataclass(slots=True, eq=False)
 class ObservedEvents:
-    """Passes on a turn's events, and notes which model was `asked` and why another one answered.
+    """Passes on a turn's events, and records which model was asked, and why another one answered.
 
-    `held`: the events until it is known that there is something to report; None if there always is. `is_held`: that is
-    not known before the answer is complete. `asks`: whether the person may be asked to confirm a call meanwhile.
+    A turn that may have nothing to report holds its events back until its text shows that it has: then all are shown.
     """
 
     live: LiveReply
@@ -48,10 +47,15 @@ class ObservedEvents:
     explain: Callable[[FailureReason], str]
     audit: CallAudit | None = None
     asked: str = ""
+    """The name of the model that was asked."""
     switched: str = ""
+    """Why another model answered, a sentence; "" if none did."""
     held: list[AgentEvent] | None = None
+    """The events that are held back; None if events are shown as they come."""
     is_held: bool = False
+    """Whether they are held back until the answer is complete, whatever its text."""
     asks: bool = True
+    """Whether a request for consent ends the holding back."""
     turn: int = 0
     telemetry: Telemetry = SILENT
     _said: str = ""

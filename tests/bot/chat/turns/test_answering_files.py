@@ -103,8 +103,8 @@ async def test_a_platform_that_takes_no_files_harms_no_answer(caplog: pytest.Log
     surface.fail_attach = PageUnsent("no files today")
     assert await asked(world) is Outcome.ANSWERED
     assert world.shown() == [LONG]
-    assert [record.message for record in caplog.records if "handed over" in record.message] == [
-        "turn 1: 1 files not handed over: no files today"
+    assert [record.message for record in caplog.records if "attached" in record.message] == [
+        "turn 1: files were not attached (1): no files today"
     ]
 
 
