@@ -65,14 +65,6 @@ async def test_by_setting_a_mention_is_answered_in_place_as_a_reply() -> None:
         assert shown["message_reference"]["message_id"] == asked["id"]
 
 
-async def test_a_direct_message_is_answered() -> None:
-    async with talking(["Blue."]) as (fake, host):
-        await fake.write(ANN, "which colour has the boat?")
-        await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
-        assert fake.world.shown(DM_OF[ANN]) == ["Blue."]
-        assert host.taken[0].person.name == "Ann"
-
-
 async def test_a_short_answer_is_one_message_without_an_edit() -> None:
     async with talking([["Blue ", "boat."]]) as (fake, host):
         await fake.write(ANN, "what?")
@@ -161,39 +153,6 @@ async def test_an_answer_goes_on_growing_while_the_socket_is_lost() -> None:
         fake.drop()
         await answered(fake, host)
         assert fake.world.shown(DM_OF[ANN]) == [on_discord(text)]
-
-
-async def test_two_people_at_once_in_two_threads_each_get_their_answer() -> None:
-    async with talking(lambda messages: f"You said: {messages[-1].text}") as (fake, _):
-        ann = await fake.say(ANN, f"<@{BOT}> apples")
-        bo = await fake.say(BO, f"<@{BOT}> pears")
-        await fake.until(lambda: fake.world.shown(ann["id"]) and fake.world.shown(bo["id"]))
-        assert fake.world.shown(ann["id"]) == ["You said: Ann: apples"]
-        assert fake.world.shown(bo["id"]) == ["You said: Bo: pears"]
-
-
-async def test_two_people_at_once_in_one_thread_are_answered_in_order_and_by_name() -> None:
-    async with talking(lambda messages: f"To {messages[-1].text}") as (fake, host):
-        asked = await fake.say(ANN, f"<@{BOT}> apples")
-        await fake.until(lambda: fake.world.shown(asked["id"]))
-        await asyncio.gather(fake.say(ANN, f"<@{BOT}> more", asked["id"]), fake.say(BO, f"<@{BOT}> pears", asked["id"]))
-        await fake.until(lambda: len(fake.world.shown(asked["id"])) == 3)
-        assert fake.world.shown(asked["id"]) == ["To Ann: apples", "To Ann: more", "To Bo: pears"]
-        assert [incoming.person.name for incoming in host.taken] == ["Ann", "Ann", "Bo"]
-
-
-async def test_a_reply_that_a_dead_process_began_is_finished_in_the_same_message() -> None:
-    clock = FastClock(speed=1.0)
-    text = answer_of(1_200)
-    async with running_discord(clock, window_s=WINDOW_S) as fake:
-        first = answering_host(ScriptedProvider([slowly(text, 30.0)]), clock)
-        async with serving(fake, first), first.answering():
-            asked = await fake.say(ANN, f"<@{BOT}> tell me")
-            await fake.until(lambda: fake.world.shown(asked["id"]))
-        second = answering_host(ScriptedProvider([text]), clock, first.store)
-        async with second.answering(), serving(fake, second):
-            await answered(fake, second, 0)
-        assert fake.world.shown(asked["id"]) == [on_discord(text)]
 
 
 async def test_typing_shows_until_the_first_text() -> None:

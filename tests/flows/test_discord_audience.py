@@ -93,24 +93,6 @@ async def talking(folder: Path, **chosen: object) -> AsyncGenerator[Talk, None]:
             yield Talk(clock, fake, host, model)
 
 
-async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else(tmp_path: Path) -> None:
-    async with talking(tmp_path) as talk:
-        await talk.ask(BO, DM_OF[BO], "remember my canoe, it is vermilion")
-        assert await talk.knowing() == {(BO, DM_OF[BO])}
-
-
-async def test_what_was_told_in_a_private_channel_is_known_to_its_reader_in_their_dm_until_they_are_shut_out(
-    tmp_path: Path,
-) -> None:
-    async with talking(tmp_path) as talk:
-        await talk.ask(BO, STAFF, "remember my canoe, it is vermilion")
-        assert await talk.knowing() == {(BO, DM_OF[BO]), (BO, STAFF)}
-        talk.fake.world.channels[STAFF]["permission_overwrites"].pop()
-        await talk.fake.dispatch("CHANNEL_UPDATE", talk.fake.world.channels[STAFF])
-        talk.clock.ahead_s += MAX_AGE_S + 1
-        assert not await talk.knows(BO, DM_OF[BO])
-
-
 async def test_who_leaves_the_server_is_told_nothing_of_it_any_more(tmp_path: Path) -> None:
     async with talking(tmp_path) as talk:
         await talk.ask(BO, STAFF, "remember my canoe, it is vermilion")

@@ -22,21 +22,6 @@ def saying(text: str, seconds: float = 1.5) -> Answer:
     return slowly(text, seconds)
 
 
-async def test_pages_that_the_finished_answer_does_not_need_are_deleted_after_a_crash() -> None:
-    clock = FastClock(speed=1.0)
-    async with running_discord(clock, window_s=WINDOW_S) as fake:
-        first = answering_host(ScriptedProvider([saying(LONG), "never"]), clock)
-        async with serving(fake, first), first.answering():
-            await fake.write(ANN, "tell me")
-            await fake.until(lambda: len(fake.world.shown(DM_OF[ANN])) == 2)
-        second = answering_host(ScriptedProvider(["Blue."]), clock, first.store)
-        kept, _ = by_the_bot(fake)
-        async with second.answering(), serving(fake, second):
-            await answered(fake, second, 0)
-        assert [message["id"] for message in by_the_bot(fake)] == [kept["id"]]
-        assert fake.world.shown(DM_OF[ANN]) == ["Blue."]
-
-
 async def test_a_page_that_can_no_longer_be_edited_is_followed_by_the_rest() -> None:
     text = ("The boat is blue. " * 60).strip()
     async with talking([saying(text)]) as (fake, host):
@@ -46,15 +31,6 @@ async def test_a_page_that_can_no_longer_be_edited_is_followed_by_the_rest() -> 
         await answered(fake, host)
         assert len(by_the_bot(fake)) == 2
         assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == on_discord(text)
-
-
-async def test_a_page_that_somebody_deleted_ends_the_answer() -> None:
-    async with talking([saying(LONG)]) as (fake, host):
-        await fake.write(ANN, "tell me")
-        await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
-        del fake.world.messages[by_the_bot(fake)[0]["id"]]
-        await answered(fake, host)
-        assert by_the_bot(fake) == []
 
 
 async def growing(fake: FakeDiscord, *, private: bool) -> Interaction:

@@ -1,11 +1,10 @@
-"""Two people, a direct message, a private and a public channel in Slack: what is known where, and who is told so."""
+"""What is known where in Slack, and who is told so; what is the same on each platform is in `test_audience`."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent.providers.scripted import ScriptedProvider
-from bot.chat.caches import MAX_AGE_S
 from tests.fakes.canoe import answer
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
@@ -73,21 +72,6 @@ async def talking() -> AsyncGenerator[Talk, None]:
         host = turns_host(talk.store, talk.model, clock)
         async with serving(slack, host), host.turns.serving():
             yield talk
-
-
-async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
-    async with talking() as talk:
-        await talk.ask("ann", "ann's", "remember my canoe, it is vermilion")
-        assert await talk.knowing() == {("ann", "ann's")}
-
-
-async def test_what_was_told_in_a_private_channel_is_known_to_its_member_in_their_dm_until_they_leave() -> None:
-    async with talking() as talk:
-        await talk.ask("ann", "secret", "remember my canoe, it is vermilion")
-        assert await talk.knowing() == {("ann", "ann's"), ("ann", "secret")}
-        talk.slack.state.channels[talk.places["secret"]].members.discard(talk.people["ann"])
-        talk.clock.ahead_s += MAX_AGE_S + 1
-        assert not await talk.knows("ann", "ann's")
 
 
 async def test_what_was_told_in_public_is_known_to_its_person_in_public_and_in_their_dm() -> None:

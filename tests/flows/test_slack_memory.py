@@ -1,4 +1,4 @@
-"""What is remembered in Slack, and where it may be used: in the same direct messages, and nowhere wider."""
+"""What was said in Slack, and where it is recalled."""
 
 from collections.abc import Sequence
 
@@ -16,35 +16,7 @@ from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
-REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The canoe is vermilion."}}]\n</execute>'
 RECALL = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</execute>'
-
-
-async def test_what_somebody_told_the_bot_in_a_dm_is_known_in_that_dm_only() -> None:
-    def answer(messages: Sequence[Message]) -> str:
-        if "<results>" in messages[-1].text:
-            return "Done."
-        return REMEMBER if "remember my canoe" in messages[-1].text else RECALL
-
-    async with FakeSlack(FastClock()) as slack:
-        ann, bob = slack.state.user("ann"), slack.state.user("bob")
-        anns, bobs = slack.state.channel("ann", "im"), slack.state.channel("bob", "im")
-        general, secret = slack.state.channel("general"), slack.state.channel("secret", "private")
-        store, model = store_in_memory(), ScriptedProvider(answer)
-        host = turns_host(store, model, slack.clock)
-        async with serving(slack, host), host.turns.serving():
-            await ask(slack, store, ann, anns, "remember my canoe, it is vermilion")
-            known = {
-                (who, where): await ask_about_the_canoe(slack, store, model, who, where)
-                for who, where in ((ann, anns), (bob, bobs), (ann, general), (ann, secret), (bob, general))
-            }
-    assert known == {
-        (ann, anns): True,
-        (bob, bobs): False,
-        (ann, general): False,
-        (ann, secret): False,
-        (bob, general): False,
-    }
 
 
 async def test_what_was_said_in_a_public_channel_is_recalled_in_others_unless_a_guest_reads_it() -> None:

@@ -79,14 +79,6 @@ async def workspace(
         yield World(slack, script, tools)
 
 
-async def test_a_mention_is_answered_in_its_thread() -> None:
-    async with workspace(["Hello Ann."]) as world, world.running():
-        question = await world.slack.say(world.ann, world.general, f"{ME} hello?")
-        await world.answered()
-        (answer,) = world.slack.state.answers(world.general)
-    assert (answer.text, answer.thread_ts, answer.unfurl) == ("Hello Ann.", question.ts, False)
-
-
 async def test_a_direct_message_begins_a_thread_in_which_it_is_answered() -> None:
     async with workspace(["Hello Ann."]) as world, world.running():
         question = await world.slack.say(world.ann, world.dm, "hello?")
@@ -173,15 +165,6 @@ async def test_what_a_model_says_pings_nobody() -> None:
     assert answer.text == "Wake ‹!channel>, ‹@U0BOB> and ＠here!"
 
 
-async def test_a_page_that_somebody_deleted_ends_the_answer() -> None:
-    async with workspace([typed(answer_of(3_000))]) as world, world.running():
-        await world.slack.say(world.ann, world.general, f"{ME} hello?")
-        await world.slack.until(lambda: world.slack.state.answers(world.general))
-        world.slack.state.messages.remove(world.slack.state.answers(world.general)[0])
-        await world.answered()
-        assert not world.slack.state.answers(world.general)
-
-
 async def test_a_page_that_can_no_longer_be_edited_is_followed_by_the_rest() -> None:
     text = ("The boat is blue. " * 200).strip()
     async with workspace([typed(text)]) as world, world.running():
@@ -248,21 +231,6 @@ def assert_within_limits(slack: FakeSlack) -> None:
     assert not slack.state.refused
 
 
-async def test_a_restart_in_mid_stream_finishes_the_same_message_once() -> None:
-    text = answer_of(3_000).strip()
-    async with workspace(lambda _: typed(text)) as world:
-        async with world.running():
-            await world.slack.say(world.ann, world.general, f"{ME} hello?")
-            await world.slack.until(lambda: sum(page.edits for page in world.slack.state.answers(world.general)) >= 1)
-            begun = world.slack.state.answers(world.general)[0].ts
-        await world.store.ledger.release_all()
-        async with world.running():
-            await world.answered()
-        (page,) = world.slack.state.answers(world.general)
-    assert page.ts == begun
-    assert read([page]) == text
-
-
 @pytest.mark.parametrize("in_thread", [True, False])
 async def test_a_page_that_was_posted_but_not_stored_before_a_crash_is_found_again(*, in_thread: bool) -> None:
     text = answer_of(2_000).strip()
@@ -286,17 +254,3 @@ async def test_a_slow_shutdown_leaves_within_ten_seconds() -> None:
             await world.slack.until(lambda: world.slack.state.answers(world.general))
             before = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - before < 10
-
-
-async def test_pages_that_the_finished_answer_does_not_need_are_deleted_after_a_crash() -> None:
-    async with workspace(lambda _: typed(answers.pop(0))) as world:
-        answers = [answer_of(9_000), "Blue."]
-        async with world.running():
-            await world.slack.say(world.ann, world.general, f"{ME} hello?")
-            await world.slack.until(lambda: len(world.slack.state.answers(world.general)) == 2)
-            begun = world.slack.state.answers(world.general)[0].ts
-        await world.store.ledger.release_all()
-        async with world.running():
-            await world.answered()
-        (page,) = world.slack.state.answers(world.general)
-    assert (page.ts, page.text) == (begun, "Blue.")

@@ -110,8 +110,12 @@ class World(Protocol):
         """Mention the bot in the channel, or in the thread of a question."""
         ...
 
-    async def write(self, text: str) -> Page:
-        """The asker writes a direct message."""
+    async def write(self, text: str, who: Who = Who.ASKER) -> Page:
+        """Write a direct message to the bot."""
+        ...
+
+    async def ask_in_secret(self, text: str, who: Who = Who.ASKER) -> Page:
+        """Mention the bot in the channel that the two people and few others read."""
         ...
 
     async def reply(self, page: Page, text: str) -> None:
@@ -147,7 +151,7 @@ class World(Protocol):
         """`emoji`: 👍, 👎 or 🗑."""
         ...
 
-    async def delete_reply(self, page: Page) -> None:
+    async def delete_reply(self, page: Page, *, unheard: bool = False) -> None:
         """Somebody who manages the place deletes it."""
         ...
 
@@ -167,6 +171,10 @@ class World(Protocol):
 
     async def leave(self) -> None:
         """The asker leaves the place where the channel is."""
+        ...
+
+    async def leave_secret(self) -> None:
+        """From now on the asker does not read that channel."""
         ...
 
     async def lives_in(self, zone: str, host: ServedHost) -> None:
@@ -282,6 +290,7 @@ SLACK_LABELS: Final[Mapping[ReplyAction, str]] = {
     ReplyAction.DELETE: platforms_texts.DELETE_BUTTON,
 }
 SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER}
+SLACK_DMS: Final = {Who.ASKER: SLACK_DM, Who.OTHER: "D0BOB"}
 
 
 @dataclass
@@ -321,8 +330,14 @@ class SlackWorld:
         thread = "" if below is None else below.id
         return SlackPage(await self.slack.say(SLACK_PEOPLE[who], SLACK_GENERAL, f"<@{BOT_USER}> {text}", thread))
 
-    async def write(self, text: str) -> Page:
-        return SlackPage(await self.slack.say(SLACK_ASKER, SLACK_DM, text))
+    async def write(self, text: str, who: Who = Who.ASKER) -> Page:
+        return await self.write_in(SLACK_DMS[who], text, who)
+
+    async def ask_in_secret(self, text: str, who: Who = Who.ASKER) -> Page:
+        return await self.write_in(SLACK_SECRET, f"<@{BOT_USER}> {text}", who)
+
+    async def write_in(self, channel: str, text: str, who: Who) -> Page:
+        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], channel, text))
 
     async def reply(self, page: Page, text: str) -> None:
         await self.ask(text, page, Who.OTHER)
@@ -349,9 +364,10 @@ class SlackWorld:
         name = SLACK_EMOJIS[emoji]
         await self.slack.react(SLACK_PEOPLE[who], self._message(page), name, added=not take_back)
 
-    async def delete_reply(self, page: Page) -> None:
+    async def delete_reply(self, page: Page, *, unheard: bool = False) -> None:
         self.slack.state.messages.remove(self._message(page))
-        await self.delete(page)
+        if not unheard:
+            await self.delete(page)
 
     async def _click(self, page: Page, label: str, user: str, *, ticked: bool = False) -> None:
         assert isinstance(page, SlackPage)
@@ -389,6 +405,9 @@ class SlackWorld:
 
     async def leave(self) -> None:
         self.slack.state.channels[SLACK_GENERAL].members.discard(SLACK_ASKER)
+
+    async def leave_secret(self) -> None:
+        self.slack.state.channels[SLACK_SECRET].members.discard(SLACK_ASKER)
 
     async def lives_in(self, zone: str, host: ServedHost) -> None:  # noqa: ARG002 -- see `World`
         self.slack.state.users[SLACK_ASKER].facts["tz"] = zone
@@ -446,6 +465,7 @@ async def in_slack() -> AsyncGenerator[SlackWorld]:
         slack.state.channel("general")
         slack.state.channel("secret", "private")
         slack.state.channel("ann", "im")
+        slack.state.channel("bob", "im")
         yield SlackWorld(slack, clock)
 
 
@@ -529,8 +549,11 @@ class DiscordWorld:
         channel = GENERAL if below is None else below.id
         return DiscordPage(await self.fake.say(DISCORD_PEOPLE[who], f"<@{BOT}> {text}", channel))
 
-    async def write(self, text: str) -> Page:
-        return DiscordPage(await self.fake.write(BO, text))
+    async def write(self, text: str, who: Who = Who.ASKER) -> Page:
+        return DiscordPage(await self.fake.write(DISCORD_PEOPLE[who], text))
+
+    async def ask_in_secret(self, text: str, who: Who = Who.ASKER) -> Page:
+        return DiscordPage(await self.fake.say(DISCORD_PEOPLE[who], f"<@{BOT}> {text}", STAFF))
 
     async def reply(self, page: Page, text: str) -> None:
         await self.fake.reply(ANN, f"<@{BOT}> {text}", self._message(page))
@@ -558,8 +581,11 @@ class DiscordWorld:
     async def react(self, page: Page, emoji: str, who: Who = Who.ASKER, *, take_back: bool = False) -> None:
         await self.fake.react(DISCORD_PEOPLE[who], emoji, self._message(page), take_back=take_back)
 
-    async def delete_reply(self, page: Page) -> None:
-        await self.delete(page)
+    async def delete_reply(self, page: Page, *, unheard: bool = False) -> None:
+        if unheard:
+            del self.fake.world.messages[page.id]
+        else:
+            await self.delete(page)
 
     async def edit(self, question: Page, text: str) -> None:
         await self.fake.change(self._message(question), f"<@{BOT}> {text}")
@@ -582,6 +608,11 @@ class DiscordWorld:
     async def leave(self) -> None:
         self.fake.world.absent.add(BO)
 
+    async def leave_secret(self) -> None:
+        channel = self.fake.world.channels[STAFF]
+        channel["permission_overwrites"] = [one for one in channel["permission_overwrites"] if one["id"] != BO]
+        await self.fake.dispatch("CHANNEL_UPDATE", channel)
+
     async def lives_in(self, zone: str, host: ServedHost) -> None:
         await host.preferences.set(self.person(Who.ASKER), ZONE, zone)
 
@@ -593,7 +624,7 @@ class DiscordWorld:
         self.fake.world.roles_of[BO] = []
 
     def answers(self, below: Page | None = None) -> Sequence[Page]:
-        elsewhere = (DM_OF[BO], STAFF)
+        elsewhere = (*DM_OF.values(), STAFF)
         return self._said(lambda said: said["channel_id"] == below.id if below else said["channel_id"] not in elsewhere)
 
     def direct(self) -> Sequence[Page]:
