@@ -163,8 +163,7 @@ class SlackIntake:
             await self._handle_notice(body)
             return False
         if _key(message) in self.stored:
-            if message.closed:  # the event that came first may not have said so
-                await self._channel_place(message)
+            await self._note_closed(message)
             return False
         thread = f"{message.channel}:{message.thread_ts}" if message.in_thread else ""
         # Several apps of one operator may sit in a channel: only the mentioned one answers.
@@ -189,7 +188,9 @@ class SlackIntake:
             case message_intake.Answer():
                 read = partial(self._read_question, message, author, conversation, new=participants is None)
                 try:
-                    return await self.stored.store_once(_key(message), partial(self._submit, read))
+                    if await self.stored.store_once(_key(message), partial(self._submit, read)):
+                        return True
+                    await self._note_closed(message)
                 except Refused as refusal:
                     _raise_if_unsure(author, refusal)
                     if not decision.late:
@@ -404,6 +405,11 @@ class SlackIntake:
             return member_of(self.me, message.user, {"name": message.bot_name})
         member = await self.people.member(message.user)
         return member if message.external else await self.places.member_in(message.channel, member)
+
+    async def _note_closed(self, message: SlackMessage) -> None:
+        """Record that a channel is private, if this event says so: the one that was stored may not have."""
+        if message.closed:
+            await self._channel_place(message)
 
     async def _channel_place(self, message: SlackMessage) -> Place:
         if message.direct:

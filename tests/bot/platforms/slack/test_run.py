@@ -16,7 +16,7 @@ from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
-from tests.fakes.slack import FakeSlack
+from tests.fakes.slack import FakeSlack, asked_now
 from tests.fakes.slack_bot import app_of, serving, settings
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_ID, BOT_USER
@@ -41,6 +41,43 @@ async def test_a_mention_is_taken_once_though_it_comes_as_two_events(slack: Fake
     assert taken.permalink == f"https://fake.slack.com/archives/{GENERAL}/p{said.ts.replace('.', '')}"
     assert taken.place.audience == TeamAudience(TEAM)
     assert taken.place.within_team == TEAM
+    assert not host.again
+
+
+async def test_the_second_event_of_a_mention_still_says_that_its_channel_was_made_private(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.settled()
+        slack.state.channels[GENERAL].kind = "private"  # Slack's event about that does not come
+        for text in ("and now?", "and then?"):
+            mention, message = slack.events_of(slack.state.write(ANN, GENERAL, f"{ME} {text}"))
+            await slack.acked(await slack.deliver(slack.envelope(mention)))
+            await slack.acked(await slack.deliver(slack.envelope(message)))
+    public, private = TeamAudience(TEAM), GroupAudience(f"{TEAM}:{GENERAL}")
+    assert [taken.place.audience for taken in host.taken] == [public, public, private]
+
+
+async def test_the_events_of_a_mention_that_come_together_are_read_once_and_both_count(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        root = slack.state.write(BOB, GENERAL, "the build is red")
+        await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.settled()
+        slack.state.channels[GENERAL].kind = "private"
+        slack.stalled["conversations.replies"] = answers = asyncio.Event()
+        mention, message = slack.events_of(slack.state.write(ANN, GENERAL, f"{ME} why?", root.ts))
+        await slack.deliver(slack.envelope(mention))
+        await slack.until(lambda: slack.state.stalling)
+        await slack.deliver(slack.envelope(message))
+        await slack.until(lambda: len(asked_now()) > 1)
+        answers.set()
+        await slack.settled()
+        mention, _ = slack.events_of(slack.state.write(ANN, GENERAL, f"{ME} and then?"))
+        await slack.acked(await slack.deliver(slack.envelope(mention)))
+    public, private = TeamAudience(TEAM), GroupAudience(f"{TEAM}:{GENERAL}")
+    assert [taken.place.audience for taken in host.taken] == [public, public, private]
+    assert len(slack.state.called("conversations.replies")) == 1
     assert not host.again
 
 
