@@ -1,11 +1,24 @@
-"""The arguments of a call: parsing them, adapting them to the tool's schema, and what is wrong with them. Pure."""
+"""The arguments of a call: parsing them, adapting them to the tool's schema, and what is wrong with them. Pure.
+
+Rules of checking. A server wrote the schema, and a text that the model read may have chosen the arguments. So a check
+takes time that is linear in both, and opens no address:
+- References lead within the schema only, and each check follows a limited number of them.
+- Keywords that may take longer are not checked: regular expressions, and what is left over by other keywords. The
+  server checks these itself.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, cast
+from itertools import islice
+from typing import Any, Final, TypeAlias, cast
 
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType] -- its types are partial
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from agent.messages import Json, ToolCall
 from agent.protocol.grammar import ParserLimits
@@ -14,12 +27,88 @@ from agent.protocol.json_text import JsonReader, Unreadable
 MAX_SCHEMAS: Final = 1_024  # Of several large servers; one takes milliseconds to check, and a few kilobytes
 
 
+# References that one check follows, and how many within one another. A tree of arguments has one for each of its nodes;
+# two references to the same schema in each of twenty schemas would be a million.
+MAX_REFERENCES: Final = 5_000
+MAX_REFERENCE_DEPTH: Final = 60
+
+# A keyword's function in jsonschema: validator, the keyword's value, the arguments, and the schema that has it.
+_Keyword: TypeAlias = Callable[[Any, Any, Any, Any], Iterable[ValidationError]]
+
+
+class UncheckableSchema(Exception):
+    """The schema leads nowhere, out of itself, or on without an end."""
+
+
+@dataclass(slots=True)
+class _References:
+    left: int = MAX_REFERENCES
+    depth: int = 0
+
+
+_references: ContextVar[_References] = ContextVar("_references")  # Of the check that runs
+
+
+def _keyword(name: str) -> _Keyword:
+    return cast("_Keyword", Draft202012Validator.VALIDATORS[name])
+
+
+def _follow(validator: Any, ref: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ANN401 -- jsonschema's
+    references = _references.get()
+    references.left -= 1
+    if references.left < 0 or references.depth >= MAX_REFERENCE_DEPTH:
+        raise UncheckableSchema
+    references.depth += 1
+    try:
+        yield from _keyword("$ref")(validator, ref, instance, schema)
+    finally:
+        references.depth -= 1
+
+
+def _pass(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ANN401, ARG001 -- jsonschema's
+    yield from ()
+
+
+def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ANN401 -- jsonschema's
+    if "patternProperties" not in schema:  # else regular expressions say which fields these are
+        yield from _keyword("additionalProperties")(validator, value, instance, schema)
+
+
+def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ANN401, ARG001 -- jsonschema's
+    # jsonschema compares each item with each other one.
+    if value and isinstance(instance, list):
+        items = cast("list[Json]", instance)
+        if len({json.dumps(item, sort_keys=True) for item in items}) < len(items):
+            yield ValidationError("the list has equal items")
+
+
+_Validator: Final = cast(
+    "type[Draft202012Validator]",
+    extend(
+        Draft202012Validator,
+        {
+            "$ref": _follow,
+            "$dynamicRef": _pass,
+            "pattern": _pass,
+            "patternProperties": _pass,
+            "unevaluatedProperties": _pass,
+            "unevaluatedItems": _pass,
+            "additionalProperties": _additional,
+            "uniqueItems": _unique,
+        },
+    ),
+)
+
+
 @lru_cache(MAX_SCHEMAS)
 def validator_of(schema: str) -> Draft202012Validator:
     """Return the validator of a schema in JSON, cached for all registries. Raises SchemaError."""
     parsed = json.loads(schema)
-    Draft202012Validator.check_schema(parsed)
-    return Draft202012Validator(parsed)
+    try:
+        Draft202012Validator.check_schema(parsed)
+    except RecursionError:
+        raise SchemaError("it is nested too deeply") from None
+    return _Validator(parsed, registry=Registry())
 
 
 def as_meant(value: Json, schema: Mapping[str, Json]) -> Json:
@@ -41,12 +130,19 @@ def as_chosen(value: Json, schema: Mapping[str, Json]) -> Json:
     return near[0] if words and len(near) == 1 else value
 
 
-def schema_errors(validator: Draft202012Validator, call: ToolCall) -> Iterable[ValidationError]:
+def schema_errors(validator: Draft202012Validator, call: ToolCall) -> list[ValidationError]:
+    """Return the first errors of a call's arguments. Raises UncheckableSchema."""
     iter_errors = cast(
         "Callable[[Any], Iterable[ValidationError]]",
         validator.iter_errors,  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
     )
-    return iter_errors(dict(call.args))
+    token = _references.set(_References())
+    try:
+        return [*islice(iter_errors(dict(call.args)), MAX_PROBLEMS)]
+    except (RecursionError, Unresolvable):
+        raise UncheckableSchema from None
+    finally:
+        _references.reset(token)
 
 
 def problem_of(path: str, message: str) -> str:

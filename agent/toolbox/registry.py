@@ -10,7 +10,6 @@ Rules.
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final, Protocol
 
 from cachetools import LRUCache
@@ -34,7 +33,7 @@ from agent.ports.tools import (
 )
 from agent.protocol.render import stands_in
 from agent.toolbox.arguments import (
-    MAX_PROBLEMS,
+    UncheckableSchema,
     as_chosen,
     as_meant,
     parse_arguments,
@@ -128,9 +127,9 @@ class Registry:
             return self._unknown(call.name)
         adapted, problems = self.adapt_arguments(call), list[str]()
         try:
-            for error in islice(schema_errors(self._validator(call.name), adapted), MAX_PROBLEMS):
+            for error in schema_errors(self._validator(call.name), adapted):
                 problems.append(problem_of(error.json_path, error.message))
-        except SchemaError:
+        except (SchemaError, UncheckableSchema):
             return f"the tool {call.name!r} cannot be called: the schema of its arguments is none"
         except (ArithmeticError, ValueError):  # for example in a multiple of 0.01: a float has up to 308 digits
             return "wrong arguments: a number is too large"
