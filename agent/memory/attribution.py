@@ -263,13 +263,21 @@ def stated(text: str) -> str:
 
 
 def quotes(text: str) -> bool:
-    """Return whether a message holds others' words: a forwarded message, or lines that the person quoted."""
-    return _QUOTED.search(text) is not None
+    """Return whether a message may hold others' words, beside names that it mentions: a forwarded message, lines that
+    the person quoted, a closed block of code, or names of files.
+    """
+    return _QUOTED.search(text) is not None or text.count(_FENCE) > 1 or FILES_NOTE in text
 
 
-def mention(name: str) -> str:
-    """Format a mention. A name may be a whole sentence, and must not count as words of the author."""
-    return "@" + "\u00a0".join(name.split())
+def mention(name: str, sign: str = "@", *, before: str = "") -> str:
+    """Format a mention of a person ("@") or a place ("#"). A name may be a whole sentence, and must not count as words
+    of the author: it has no ordinary blanks, and its sign stands by itself. `before`: what stands before the mention.
+    """
+    is_glued = before[-1:].isalnum() or before[-1:] in _GLUES
+    return f"{' ' if is_glued else ''}{sign}" + "\u00a0".join(name.split())
+
+
+_GLUES: Final = frozenset({"_", ">"})  # Marks of italics, and the end of another mention
 
 
 _LETTER: Final = compile_later(r"[^\W\d_]")

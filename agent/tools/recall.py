@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.incoming import Person
-from agent.memory.attribution import FILES_NOTE, mentions
+from agent.memory.attribution import mentions
 from agent.memory.audience import may_flow_from
 from agent.memory.documents import DocumentQuery, Documents, FoundPassage
 from agent.memory.marking import mark
@@ -139,8 +139,8 @@ class RecallTool:
 
 
 def _is_own(message: StoredMessage, person: Person) -> bool:
-    """Return whether it has only the person's own words, or the bot's to them: names of files may be of others."""
-    return is_of(message, person.id) and not (FILES_NOTE in message.text or mentions(message.text))
+    """Return whether it has only the person's own words, or the bot's to them."""
+    return is_of(message, person.id) and not mentions(message.text)
 
 
 def _texts_of_people(hits: Sequence[Hit], passages: Sequence[FoundPassage]) -> tuple[str, ...]:

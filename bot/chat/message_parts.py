@@ -51,9 +51,11 @@ class Enclosed:
 
     @property
     def quotation(self) -> str:
-        """The words, with each line marked as quoted, so that they are not taken for the sender's."""
-        author = f" by {self.author}" if self.author else ""
-        return "\n".join((f"({self.source}{author})", *(f"> {line}" for line in self.text.splitlines())))
+        """Who wrote the words, and the words, with each line marked as quoted, so that they are not taken for the
+        sender's.
+        """
+        author = f" by {' '.join(self.author.split())}" if self.author else ""
+        return "\n".join(f"> {line}" for line in (f"({self.source}{author})", *self.text.splitlines()))
 
 
 @dataclass(frozen=True)  # without slots: with them, Python cannot construct a frozen generic class by its alias

@@ -148,7 +148,7 @@ async def test_polls_and_stickers_are_the_words_of_their_sender_and_cards_are_no
         await fake.write(ANN, "what is this?", embeds=[card("Build 471 failed")])
         await until(lambda: len(host.taken) == 4)
         assert [one.text for one in host.taken] == [
-            "(sticker: Wave)",
+            "(sticker: #Wave)",
             "(poll: Which day?, open until 2026-11-28 10:00 UTC)\n- Monday (0 votes)",
             "see https://example.org",
             "what is this?",

@@ -121,7 +121,7 @@ async def test_alerts_and_forwarded_messages_of_a_channel_reach_the_model_whole(
         await talk.fake.say(BO, "look", GENERAL, message_snapshots=[snapshot], message_reference=reference)
         told = (await talk.ask(ANN, DM_OF[ANN], where="#general"))["content"]
     assert [words for words in alert.says if words not in told] == []
-    assert "> look\n> (a forwarded message)\n> > it is vermilion" in told
+    assert "> look\n> > (a forwarded message)\n> > it is vermilion" in told
 
 
 async def test_only_what_the_asker_may_read_now_is_read_and_only_where_all_readers_may(tmp_path: Path) -> None:

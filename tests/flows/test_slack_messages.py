@@ -179,7 +179,7 @@ async def test_in_a_thread_of_several_people_a_forwarded_message_is_stored_as_a_
         await slack.settled()
         await slack.say(BOB, GENERAL, "this came in", root.ts, facts={"attachments": [shared("Invoice 471")]})
         await slack.settled()
-        assert [one.text for one in host.overheard] == ["this came in\n(a forwarded message by Grace)\n> Invoice 471"]
+        assert [one.text for one in host.overheard] == ["this came in\n> (a forwarded message by Grace)\n> Invoice 471"]
 
 
 async def test_an_edit_of_attachments_alone_is_an_edit_and_a_preview_is_none() -> None:

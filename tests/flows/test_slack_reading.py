@@ -334,7 +334,7 @@ async def test_alerts_and_forwarded_messages_of_a_channel_reach_the_model_whole(
         await talk.ask("U0ANN", "C0GENERAL", "what happened in #incident?", read(where="#incident"), "It is down.")
         told = talk.results_of()["content"]
     assert [words for words in alert.says if words.splitlines()[0] not in told] == []
-    assert "> look\n> (a forwarded message by Grace)\n> > it is vermilion\n> > (attached file plan.pdf)" in told
+    assert "> look\n> > (a forwarded message by Grace)\n> > it is vermilion\n> > (attached file plan.pdf)" in told
     assert "> (file: plan.pdf)" in told
     assert "secret" not in told
 

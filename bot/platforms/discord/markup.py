@@ -42,14 +42,15 @@ def readable(content: str, names: DiscordNames) -> str:
     """
 
     def name(found: re.Match[str]) -> str:
+        before = content[max(0, found.start() - 1) : found.start()]
         match found.lastgroup:
             case "user":
-                return mention(names.users.get(int(found["user"]), "someone"))
+                return mention(names.users.get(int(found["user"]), "someone"), before=before)
             case "role":
-                return mention(names.roles.get(int(found["role"]), "someone"))
+                return mention(names.roles.get(int(found["role"]), "someone"), before=before)
             case "channel":
                 channel_name = names.channels.get(int(found["channel"]))
-                return found[0] if channel_name is None else f"#{channel_name}"
+                return found[0] if channel_name is None else mention(channel_name, "#", before=before)
             case "emoji":
                 return f":{found['emoji']}:"
             case "command":

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 import discord
 from discord import components
 
+from agent.memory.attribution import mention
 from bot.chat.message_parts import (
     CARD,
     FORWARDED,
@@ -74,7 +75,7 @@ def is_card(embed: discord.Embed) -> bool:
 def _own_parts(message: "discord.Message | discord.MessageSnapshot") -> Iterator[str]:
     yield from _components(message.components, 0)
     for sticker in message.stickers:
-        yield f"(sticker: {sticker.name})"
+        yield f"(sticker: {mention(sticker.name, '#')})"  # its name is not its sender's
 
 
 def _cards(embeds: Iterable[discord.Embed]) -> Iterator[str]:

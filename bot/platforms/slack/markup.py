@@ -72,7 +72,7 @@ def mentioned_channels(text: str) -> tuple[str, ...]:
 
 def readable(text: str, names: Mapping[str, str]) -> str:
     """Return a message of Slack as a person reads it. `names`: by ids of users and channels; other ids stay."""
-    return _unescaped(_TOKEN.sub(lambda token: _readable_token(token[1], names), text)).strip()
+    return _unescaped(_TOKEN.sub(lambda token: _readable_token(token, names), text)).strip()
 
 
 def without_mention(text: str, user: str) -> str:
@@ -151,13 +151,16 @@ def _pad(sign: str, mark: str) -> str:
     return sign.ljust(len(mark), "\u2060")
 
 
-def _readable_token(token: str, names: Mapping[str, str]) -> str:
-    target, _, label = token.partition("|")
+def _readable_token(token: "re.Match[str]", names: Mapping[str, str]) -> str:
+    target, _, label = token[1].partition("|")
+    before = token.string[max(0, token.start() - 1) : token.start()]
     match target[:1]:
         case "@":
-            return mention(names.get(target[1:]) or label or target[1:])
+            return mention(names.get(target[1:]) or label or target[1:], before=before)
         case "#":
-            return f"#{label or names.get(target[1:]) or target[1:]}"
+            return mention(label or names.get(target[1:]) or target[1:], "#", before=before)
+        case "!" if target.startswith("!subteam"):
+            return mention(label.removeprefix("@") or "subteam", before=before)
         case "!":
             return label or f"@{target[1:].partition('^')[0]}"
         case _:

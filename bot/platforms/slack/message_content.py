@@ -2,8 +2,9 @@
 
 Rules
 - The result is in Slack's own markup, like a message's `text`: `markup.readable` turns it into words and names.
-- A message of a user is its `text`; of its blocks, those are added that the text does not repeat, such as a table. Of
-  a message of an app, Slack shows the blocks, and the text only where there are none.
+- A message of a user is its `text`, or its rich text if the text does not show all that the user quoted; a table is
+  added. Users write no other blocks: those are others' words (`Enclosed`). Of a message of an app, Slack shows the
+  blocks, and the text only where there are none.
 - A forwarded message holds another person's words, and never counts as its sender's (`Enclosed`).
 - Previews of links (unfurls) are not read: Slack makes them with the rights of whoever posted the link, and the reader
   of an answer may have none. Links to messages are read by `surroundings`, which asks who may read them.
@@ -38,6 +39,7 @@ MAX_NESTED: Final = 10  # Messages in one forwarded message: Slack sends one
 MAX_CELLS: Final = 2_000  # Of one table: Slack allows 100 rows of 20 cells
 
 _MENTION: Final = re.compile(r"&lt;([@#!][^&<>\n]{1,99})&gt;")
+_QUOTED_LINE: Final = re.compile(r"[ \t]*(?:&gt;|>)")
 _NO_PREVIEW: Final = "[no preview available]"  # Slack's fallback of an attachment that has blocks
 # Fields that Slack sets in an attachment that it made from a link.
 _UNFURLED: Final = ("from_url", "original_url", "app_unfurl_url")
@@ -56,6 +58,8 @@ def content_of(message: JsonObject, depth: int = 0) -> Content:
         return Content(TOO_DEEP)
     by_app = bool(text(message, "bot_id"))
     own, enclosed, files = [_words(message, depth, by_app=by_app)], list[Enclosed](), list[JsonObject]()
+    if _is_of_user(message) and (words := bounded(_blocks(_of_apps(message), depth))):
+        enclosed.append(Enclosed(CARD, "", words))
     room = MAX_CHARS
     for attachment in items(message, "attachments"):
         words = ""
@@ -94,10 +98,40 @@ def _email(file: JsonObject) -> Enclosed:
 def _words(message: JsonObject, depth: int, *, by_app: bool) -> str:
     """Return the text and the blocks of a message, without what one repeats of the other."""
     typed, blocks = text(message, "text"), items(message, "blocks")
+    if _is_of_user(message):
+        blocks = [block for block in blocks if text(block, "type") in _OF_USERS]
     if not by_app and typed:  # Slack itself writes the text of a user's message from its rich text
-        return bounded((typed, *_blocks((block for block in blocks if text(block, "type") != "rich_text"), depth)))
+        rich = [block for block in blocks if text(block, "type") == "rich_text"]
+        if not _shows_quotes(typed, rich):
+            typed = bounded(_blocks(rich, depth))
+        return bounded((typed, *_blocks((block for block in blocks if block not in rich), depth)))
     shown = bounded(_blocks(blocks, depth))
     return shown if _has_words(shown) else bounded((typed, shown))
+
+
+_OF_USERS: Final = frozenset({"rich_text", "table"})  # The blocks that users write
+
+
+def _is_of_user(message: JsonObject) -> bool:
+    """Return whether a user wrote the message; of a forwarded one that is not known."""
+    return bool(text(message, "user")) and not text(message, "bot_id")
+
+
+def _of_apps(message: JsonObject) -> Iterator[JsonObject]:
+    """Yield the blocks of a user's message that an app put there, such as the preview of a video."""
+    yield from (block for block in items(message, "blocks") if text(block, "type") not in _OF_USERS)
+
+
+def _shows_quotes(typed: str, rich: Iterable[JsonObject]) -> bool:
+    """Return whether the text of a user's message marks a quoted line for each quoted element of its rich text."""
+    quoted = sum(_is_quoted(element) for block in rich for element in items(block, "elements"))
+    lines = typed.splitlines() if quoted else ()
+    return sum(_QUOTED_LINE.match(line) is not None for line in lines) >= quoted
+
+
+def _is_quoted(element: JsonObject) -> bool:
+    """Return whether it is a quotation, or a list or code within one, which has a border."""
+    return text(element, "type") == "rich_text_quote" or number(element, "border") > 0
 
 
 def _forwarded(attachment: JsonObject, original: Content) -> Enclosed:
@@ -411,7 +445,9 @@ def _auth_provider(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG
 
 
 def _rich_text(block: JsonObject, depth: int) -> Iterator[str]:
-    yield from _elements(items(block, "elements"), depth)
+    for element in items(block, "elements"):
+        lines = _elements([element], depth)
+        yield from _quoted(lines) if _is_quoted(element) else lines
 
 
 def _rich_section(element: JsonObject, depth: int) -> Iterator[str]:
@@ -426,8 +462,11 @@ def _rich_list(element: JsonObject, depth: int) -> Iterator[str]:
 
 
 def _rich_quote(element: JsonObject, depth: int) -> Iterator[str]:
-    words = "".join(_elements(items(element, "elements"), depth))
-    yield "\n".join(f"&gt; {line}" for line in words.splitlines())
+    yield "".join(_elements(items(element, "elements"), depth))
+
+
+def _quoted(lines: Iterable[str]) -> Iterator[str]:
+    yield "\n".join(f"&gt; {line}" for words in lines for line in words.splitlines())
 
 
 def _rich_preformatted(element: JsonObject, depth: int) -> Iterator[str]:

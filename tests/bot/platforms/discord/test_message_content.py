@@ -87,7 +87,7 @@ def test_the_cards_of_an_app_are_its_own_words_and_those_of_a_user_are_not() -> 
     assert read(OTHER_BOT, "look", embeds=[card]) == "look\nBuild 471 failed\nlinker error, @Bo"
     assert content(OTHER_BOT, "look", embeds=[card]).enclosed == ()
     assert content(ANN, "look", embeds=[card]).text == "look"
-    assert read(ANN, "look", embeds=[card]) == f"look\n({CARD})\n> Build 471 failed\n> linker error, @Bo"
+    assert read(ANN, "look", embeds=[card]) == f"look\n> ({CARD})\n> Build 471 failed\n> linker error, @Bo"
 
 
 def test_what_a_link_in_a_users_text_unfolds_to_is_a_preview_of_whatever_type() -> None:
@@ -199,7 +199,7 @@ def test_the_result_of_a_poll_is_read() -> None:
 
 
 def test_stickers_are_named() -> None:
-    assert read(ANN, "", sticker_items=[{"id": "5", "name": "Wave", "format_type": 1}]) == "(sticker: Wave)"
+    assert read(ANN, "", sticker_items=[{"id": "5", "name": "Wave", "format_type": 1}]) == "(sticker: #Wave)"
 
 
 def snapshot(words: str = "", **more: Any) -> Payload:
@@ -224,7 +224,7 @@ def test_a_forwarded_message_is_read_as_others_words_with_its_cards_and_files() 
         )
     ]
     assert [file.filename for file in shown.files] == ["a.log"]
-    assert read(ANN, "", message_snapshots=[snapshot("look")], **FORWARD) == f"({FORWARDED})\n> look"
+    assert read(ANN, "", message_snapshots=[snapshot("look")], **FORWARD) == f"> ({FORWARDED})\n> look"
 
 
 @pytest.mark.parametrize("snapshots", [[], [snapshot()]])
