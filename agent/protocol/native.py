@@ -297,13 +297,13 @@ def read_marker(text: str, start: int, is_tool: Callable[[str], bool]) -> Marker
 
 def _marker_of(marker: str, end: int, *, token: bool) -> Marker:
     inside = marker.strip("<>[]◁▷")
-    name = inside if token else _NAME_END.split(inside.removeprefix("/"), maxsplit=1)[0]
-    words = _LETTERS.findall(name.lower())
+    name = (inside if token else _NAME_END.split(inside.removeprefix("/"), maxsplit=1)[0]).lower()
+    words = _LETTERS.findall(name)
     # <x|> is the counterpart of <|x>.
     is_mirrored = inside[:1] not in _BARS and inside[-1:] in _BARS
     closes = "/" in inside[:3] or is_mirrored or not _CLOSING_EDGES.isdisjoint(words)
     core = " ".join(word for word in words if word not in _EDGES)
-    return Marker(marker, end, name.lower(), core, closes, token)
+    return Marker(marker, end, name, core, closes, token)
 
 
 def _thoughts(text: str, marker: Marker, before: str, markers: int = _MAX_MARKERS) -> NativeOpening | Maybe | None:
@@ -381,8 +381,9 @@ def _names_tool(text: str, marker: Marker, is_tool: Callable[[str], bool], max_p
 
 
 def _named_by(marker: Marker, is_tool: Callable[[str], bool]) -> bool:
-    names = [marker.name.rpartition(":")[2], *_ATTRIBUTE.findall(marker.text)]
-    return any(is_tool(bare_name(name)) for name in names)
+    if is_tool(bare_name(marker.name.rpartition(":")[2])):
+        return True
+    return "=" in marker.text and any(is_tool(bare_name(name)) for name in _ATTRIBUTE.findall(marker.text))
 
 
 def _names_in_json(text: str, start: int, is_tool: Callable[[str], bool]) -> bool | Maybe:
