@@ -2,9 +2,12 @@
 
 import asyncio
 import io
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
@@ -23,6 +26,7 @@ from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.screen import FakeScreen
 from tests.patience import PATIENCE_S
 
+ROOT = Path(__file__).parents[3]
 GREETING = "**rehearsal** answers."
 UP = "\x1b[A"
 CTRL_D = "\x04"
@@ -204,3 +208,13 @@ async def test_ctrl_c_ends_the_waiting_for_the_bot() -> None:
     opening = Opening()
     assert await chatting(opening, ImpatientWindow(lines(), io.StringIO(), io.StringIO())) == Exit.INTERRUPTED
     assert opening.closed
+
+
+def test_what_shows_the_prompt_loads_no_command_no_turn_and_no_store() -> None:
+    """In a separate process: here the tests have loaded all of it."""
+    code = (
+        "import sys, bot.setup.cli, bot.setup.chat, bot.platforms.terminal.tty; "
+        "print({'bot.commands', 'bot.chat.turns.runner', 'store', 'jsonschema', 'sqlalchemy'} & sys.modules.keys())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 -- our own interpreter
+    assert ran.stdout == "set()\n"
