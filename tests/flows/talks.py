@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from agent.ports.tools import Tool
+from agent.ports.transcription import Transcriber
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.store import StoreInMemory, store_in_memory
@@ -27,6 +28,7 @@ class Talk(Generic[W]):
     world: W
     script: Script
     tools: Sequence[Tool] = ()
+    transcriber: Transcriber | None = None
     store: StoreInMemory = field(default_factory=store_in_memory)
     model: ScriptedProvider = field(init=False)
     host: AnsweringHost = field(init=False)
@@ -35,7 +37,7 @@ class Talk(Generic[W]):
     async def running(self, script: Script | None = None) -> AsyncGenerator[None]:
         """A process, on what the ones before have left. `script`: of its model, if it differs."""
         self.model = ScriptedProvider(self.script if script is None else script, sleep=self.world.clock.sleep)
-        self.host = answering_host(self.model, self.world.clock, self.store, tools=self.tools)
+        self.host = answering_host(self.model, self.world.clock, self.store, self.transcriber, tools=self.tools)
         async with self.world.serving(self.host), self.host.answering():
             yield
 
@@ -76,13 +78,17 @@ class Talk(Generic[W]):
 
 
 @asynccontextmanager
-async def talk_in(open_world: OpenWorld[W], script: Script, tools: Sequence[Tool] = ()) -> AsyncGenerator[Talk[W]]:
+async def talk_in(
+    open_world: OpenWorld[W], script: Script, tools: Sequence[Tool] = (), transcriber: Transcriber | None = None
+) -> AsyncGenerator[Talk[W]]:
     """No process is running yet."""
     async with open_world() as world:
-        yield Talk(world, script, tools)
+        yield Talk(world, script, tools, transcriber)
 
 
 @asynccontextmanager
-async def talking(open_world: OpenWorld[W], script: Script, tools: Sequence[Tool] = ()) -> AsyncGenerator[Talk[W]]:
-    async with talk_in(open_world, script, tools) as talk, talk.running():
+async def talking(
+    open_world: OpenWorld[W], script: Script, tools: Sequence[Tool] = (), transcriber: Transcriber | None = None
+) -> AsyncGenerator[Talk[W]]:
+    async with talk_in(open_world, script, tools, transcriber) as talk, talk.running():
         yield talk

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from bot.chat.host import Host
@@ -32,6 +32,7 @@ from tests.fakes.discord_world import (
     VIEW,
     Payload,
     seen,
+    text_file,
 )
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.hosts import ServedHost
@@ -44,6 +45,9 @@ from tests.fakes.slack_things import BOT_USER, TEAM, FakeEphemeral, FakeMessage
 class Who(Enum):
     ASKER = "asker"
     OTHER = "other"
+
+
+Upload: TypeAlias = dict[str, Any]  # A file as the platform's events describe it
 
 
 class Page(Protocol):
@@ -106,11 +110,17 @@ class World(Protocol):
 
     async def until(self, happened: Callable[[], object]) -> None: ...
 
-    async def ask(self, text: str, below: Page | None = None, who: Who = Who.ASKER) -> Page:
+    def upload(self, name: str, content: bytes, media_type: str = "text/plain", *, voice: bool = False) -> Upload:
+        """A file that the asker sends with a message. `voice`: they have spoken it there."""
+        ...
+
+    async def ask(
+        self, text: str, below: Page | None = None, who: Who = Who.ASKER, *, files: Sequence[Upload] = ()
+    ) -> Page:
         """Mention the bot in the channel, or in the thread of a question."""
         ...
 
-    async def write(self, text: str, who: Who = Who.ASKER) -> Page:
+    async def write(self, text: str, who: Who = Who.ASKER, *, files: Sequence[Upload] = ()) -> Page:
         """Write a direct message to the bot."""
         ...
 
@@ -196,6 +206,9 @@ class World(Protocol):
         ...
 
     def in_secret(self) -> Sequence[Page]: ...
+    def handed_over(self, below: Page | None = None) -> Sequence[tuple[str, bytes]]:
+        """The files of the bot in the thread of a question, or in the asker's direct messages."""
+        ...
 
     def private(self) -> Sequence[Page]:
         """The bot's messages that only one person sees, oldest first."""
@@ -326,18 +339,18 @@ class SlackWorld:
     async def until(self, happened: Callable[[], object]) -> None:
         await self.slack.until(happened)
 
-    async def ask(self, text: str, below: Page | None = None, who: Who = Who.ASKER) -> Page:
+    async def ask(
+        self, text: str, below: Page | None = None, who: Who = Who.ASKER, *, files: Sequence[Upload] = ()
+    ) -> Page:
         thread = "" if below is None else below.id
-        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], SLACK_GENERAL, f"<@{BOT_USER}> {text}", thread))
+        words = f"<@{BOT_USER}> {text}"
+        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], SLACK_GENERAL, words, thread, files=[*files]))
 
-    async def write(self, text: str, who: Who = Who.ASKER) -> Page:
-        return await self.write_in(SLACK_DMS[who], text, who)
+    async def write(self, text: str, who: Who = Who.ASKER, *, files: Sequence[Upload] = ()) -> Page:
+        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], SLACK_DMS[who], text, files=[*files]))
 
     async def ask_in_secret(self, text: str, who: Who = Who.ASKER) -> Page:
-        return await self.write_in(SLACK_SECRET, f"<@{BOT_USER}> {text}", who)
-
-    async def write_in(self, channel: str, text: str, who: Who) -> Page:
-        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], channel, text))
+        return SlackPage(await self.slack.say(SLACK_PEOPLE[who], SLACK_SECRET, f"<@{BOT_USER}> {text}"))
 
     async def reply(self, page: Page, text: str) -> None:
         await self.ask(text, page, Who.OTHER)
@@ -430,6 +443,15 @@ class SlackWorld:
     def in_secret(self) -> Sequence[Page]:
         return [SlackPage(message) for message in self.slack.state.answers(SLACK_SECRET)]
 
+    def upload(self, name: str, content: bytes, media_type: str = "text/plain", *, voice: bool = False) -> Upload:
+        return {**self.slack.upload(name, content, media_type), **({"subtype": "slack_audio"} if voice else {})}
+
+    def handed_over(self, below: Page | None = None) -> Sequence[tuple[str, bytes]]:
+        channel = SLACK_DM if below is None else SLACK_GENERAL
+        shared = [one for one in self.slack.state.handed_over(channel) if below is None or one.thread_ts == below.id]
+        contents = {name: content for _, name, content in self.slack.state.files}
+        return [(file["name"], contents[file["name"]]) for message in shared for file in message.files]
+
     def private(self) -> Sequence[Page]:
         return [SlackPage(message) for message in (*self._copies, *self.slack.state.ephemerals)]
 
@@ -508,6 +530,7 @@ class DiscordPage:
 
 
 DISCORD_ROLE = "35"
+VOICE_MESSAGE = 1 << 13
 DISCORD_LABELS: Final[Mapping[ReplyAction, str]] = {ReplyAction.GOOD: "👍", ReplyAction.BAD: "👎"}
 DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN}
 
@@ -545,12 +568,23 @@ class DiscordWorld:
     async def until(self, happened: Callable[[], object]) -> None:
         await self.fake.until(happened)
 
-    async def ask(self, text: str, below: Page | None = None, who: Who = Who.ASKER) -> Page:
+    async def ask(
+        self, text: str, below: Page | None = None, who: Who = Who.ASKER, *, files: Sequence[Upload] = ()
+    ) -> Page:
         channel = GENERAL if below is None else below.id
-        return DiscordPage(await self.fake.say(DISCORD_PEOPLE[who], f"<@{BOT}> {text}", channel))
+        return await self._say(who, f"<@{BOT}> {text}", channel, files)
 
-    async def write(self, text: str, who: Who = Who.ASKER) -> Page:
-        return DiscordPage(await self.fake.write(DISCORD_PEOPLE[who], text))
+    async def write(self, text: str, who: Who = Who.ASKER, *, files: Sequence[Upload] = ()) -> Page:
+        return await self._say(who, text, DM_OF[DISCORD_PEOPLE[who]], files)
+
+    async def _say(self, who: Who, text: str, channel: str, files: Sequence[Upload]) -> Page:
+        flags = VOICE_MESSAGE if any("waveform" in file for file in files) else 0
+        return DiscordPage(await self.fake.say(DISCORD_PEOPLE[who], text, channel, attachments=[*files], flags=flags))
+
+    def upload(self, name: str, content: bytes, media_type: str = "text/plain", *, voice: bool = False) -> Upload:
+        self.fake.rest.files[name] = content
+        file = text_file(name, f"http://{self.fake.address}/cdn/{name}", len(content), media_type)
+        return {**file, "id": str(len(name)), **({"waveform": "AA==", "duration_secs": 2.0} if voice else {})}
 
     async def ask_in_secret(self, text: str, who: Who = Who.ASKER) -> Page:
         return DiscordPage(await self.fake.say(DISCORD_PEOPLE[who], f"<@{BOT}> {text}", STAFF))
@@ -633,9 +667,15 @@ class DiscordWorld:
     def in_secret(self) -> Sequence[Page]:
         return self._said(lambda said: said["channel_id"] == STAFF)
 
+    def handed_over(self, below: Page | None = None) -> Sequence[tuple[str, bytes]]:
+        channel = DM_OF[BO] if below is None else below.id
+        shared = [said for said in discord_bot.by_the_bot(self.fake) if said["channel_id"] == channel]
+        return [(name, text.encode()) for said in shared for name, text in said.get("files", {}).items()]
+
     def _said(self, chosen: Callable[[Payload], bool]) -> Sequence[Page]:
         said = discord_bot.by_the_bot(self.fake)
-        return [DiscordPage(message) for message in said if not message["flags"] & EPHEMERAL and chosen(message)]
+        pages = [DiscordPage(message) for message in said if not message["flags"] & EPHEMERAL and chosen(message)]
+        return [page for page in pages if page.text or not page.message.get("files")]
 
     def private(self) -> Sequence[Page]:
         said = discord_bot.by_the_bot(self.fake)
