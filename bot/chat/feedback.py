@@ -1,6 +1,6 @@
 """What people say about a reply, by buttons and reactions, and the deletion of a reply by who asked for it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -33,6 +33,10 @@ class Feedback(Protocol):
 
     async def of(self, turn: int) -> Answered | None:
         """Return None if there is none, or no longer."""
+        ...
+
+    async def conversation_at(self, source: str, pages: Collection[str]) -> str | None:
+        """Return the conversation of the reply, finished or not, that has one of these pages; None as for `at`."""
         ...
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
@@ -70,8 +74,8 @@ class Feedback(Protocol):
 #   The reply's text is forgotten first, then its pages are deleted on the platform. A job later deletes pages that
 #   cannot be deleted now.
 
-# A reply's buttons appear shortly before the reply is stored, earlier where files are uploaded. A button pressed in
-# between waits this long, within the three seconds that platforms allow.
+# A reply's buttons appear shortly before the reply is stored, earlier where files are uploaded, and a page shortly
+# before its id is. A button pressed in between waits this long, within the three seconds that platforms allow.
 ENDING_S: Final = 1.5
 LOOK_S: Final = 0.1
 
@@ -106,6 +110,18 @@ class ReplyFeedback:
                 return None
             await self.clock.sleep(LOOK_S)
         return reply
+
+    async def conversation_at(self, source: str, pages: Collection[str]) -> str | None:
+        """Return the conversation of a page, waiting for one that was only just shown. Raises StoreError."""
+        deadline = self.clock.monotonic() + ENDING_S
+        while True:
+            for page in pages:
+                reply = await self.at(source, page) or await self.replies.running_by_page(source, page)
+                if reply is not None:
+                    return reply.conversation
+            if self.clock.monotonic() >= deadline:
+                return None
+            await self.clock.sleep(LOOK_S)
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
         """Store a person's verdict; return False if the reply no longer exists. Raises StoreError."""

@@ -186,6 +186,10 @@ class FakeDiscord:
     async def press(self, person: str, message: Payload, label: str) -> Interaction:
         """A person presses a button of a message."""
         custom_id = next(part["custom_id"] for part in parts(message) if part["type"] == 2 and _called(part, label))
+        return await self.press_id(person, message, custom_id)
+
+    async def press_id(self, person: str, message: Payload, custom_id: str) -> Interaction:
+        """A person's own program presses a button with this id, which the message need not have."""
         data = {"custom_id": custom_id, "component_type": 2}
         return await self._interact(person, message["channel_id"], 3, data, message=message)
 

@@ -300,6 +300,10 @@ class FakeHost:
         found = (one for one in self.replies if one.source == source and page in one.pages)
         return next((one for one in found if channel in ("", one.channel)), None)
 
+    async def conversation_at(self, source: str, pages: Collection[str]) -> str | None:
+        found = [await self.at(source, page) for page in pages]
+        return next((one.conversation for one in found if one is not None), None)
+
     async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
         self.deleted_growing.append((source, page, person, channel))
         return False

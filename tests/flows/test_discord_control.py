@@ -170,6 +170,35 @@ async def test_the_stop_button_ends_the_answer_for_whoever_presses_it() -> None:
         assert labels(await page(fake, STOPPED)) == ["Regenerate", "Delete"]
 
 
+async def test_a_press_is_about_the_reply_above_it_whatever_its_id_says() -> None:
+    async with talking([[HALF, Until(hang)], "Public 2.", "Public 3."]) as (fake, host):
+        await fake.write(ANN, "my secret")
+        growing = await page(fake, HALF)
+        await fake.say(BO, f"{ME} hello")
+        public = await page(fake, "Public 2.")
+        hers, his = (asked.conversation for asked in host.taken)
+        await fake.press_id(BO, public, f"stop:{hers}")
+        await page(fake, reply_texts.NOTHING_RUNNING)
+        assert labels(growing) == ["Stop"], "hers goes on"
+        await fake.press_id(BO, public, f"continue:{hers}")
+        await page(fake, "Public 3.")
+        assert host.taken[-1].conversation == his
+        await fake.press(ANN, growing, "Stop")
+        await page(fake, STOPPED)
+
+
+@pytest.mark.parametrize("action", ["stop", "continue"])
+async def test_a_press_below_what_is_no_reply_does_nothing(action: str) -> None:
+    async with talking([[HALF, Until(hang)]]) as (fake, host):
+        await fake.write(ANN, "my secret")
+        growing = await page(fake, HALF)
+        other = fake.world.message(GENERAL, BOT, "No reply.")
+        await fake.press_id(BO, other, f"{action}:{host.taken[0].conversation}")
+        await page(fake, reply_texts.NOTHING_RUNNING if action == "stop" else platforms_texts.NO_SUCH_REPLY)
+        assert labels(growing) == ["Stop"]
+        assert len(host.taken) == 1
+
+
 async def test_the_stop_button_works_after_a_restart() -> None:
     clock, stops = FastClock(speed=1.0), [[HALF, Until(hang)]]
     first = answering_host(ScriptedProvider(stops), clock)

@@ -1,7 +1,8 @@
 """The buttons below a reply: "Stop" while it is written, and the actions afterwards. Pure.
 
 A button's id contains what it refers to, so that it works after a restart without stored state: the conversation for
-actions that everyone there may take, and the turn for actions on this one reply. It grants no right: the host checks.
+actions that everyone there may take, and the turn for actions on this one reply. It grants no right, since a
+presser's own program may send any id: the message above the button decides, and the host checks.
 """
 
 import re

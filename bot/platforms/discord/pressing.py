@@ -203,7 +203,7 @@ class Pressing:
                 case ReplyAction.STOP:
                     await self._stop(interaction, button)
                 case ReplyAction.CONTINUE:
-                    await self._continue(interaction, button.conversation)
+                    await self._continue(interaction, button)
                 case ReplyAction.REGENERATE:
                     await self._regenerate(interaction, button)
                 case ReplyAction.GOOD:
@@ -232,7 +232,8 @@ class Pressing:
             person, standing = known_as(author.id), author.standing
             requester = Requester(person, objects.channel_of(interaction), standing.roles, standing.team)
             await self.host.admission.admit_order(requester, standing.authority)
-            if await self.host.turns.stop_conversation(button.conversation, alone=True):
+            conversation = await self._conversation_above(interaction)
+            if conversation is not None and await self.host.turns.stop_conversation(conversation, alone=True):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
             await interactions.follow_up(interaction, platforms_texts.failure(error))
@@ -313,6 +314,15 @@ class Pressing:
         pages = frozenset(inbound.pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
         return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 
+    async def _conversation_above(self, interaction: Interaction) -> str | None:
+        """Return the conversation of the reply above the button; None if there is none, or no longer.
+
+        A press may name any conversation, but only a message that its presser reads.
+        """
+        page = interaction.message
+        pages = inbound.pages_at(page.channel.id, page.id) if page is not None else ()
+        return await self.host.feedback.conversation_at(SOURCE, pages)
+
     async def _delete_shown_pages(self, interaction: Interaction, reply: Answered) -> None:
         """Delete the pages of an interaction's answer, which the host cannot reach."""
         with suppress(discord.NotFound):
@@ -323,13 +333,13 @@ class Pressing:
         elif len(reply.pages) > 1:
             await interactions.follow_up(interaction, platforms_texts.ONLY_THIS_PAGE)
 
-    async def _continue(self, interaction: Interaction, conversation: str) -> None:
+    async def _continue(self, interaction: Interaction, button: ReplyPress) -> None:
         async def question(press: Press) -> Incoming:
+            if (conversation := await self._conversation_above(interaction)) is None:
+                raise Refused(platforms_texts.NO_SUCH_REPLY)
             return continue_pressed(replace(press, conversation=asked_in(conversation)))
 
-        await self._ask(
-            interaction, question, _without(interaction.message, ReplyPress(ReplyAction.CONTINUE, conversation))
-        )
+        await self._ask(interaction, question, _without(interaction.message, button))
 
     async def _regenerate(self, interaction: Interaction, button: ReplyPress) -> None:
         async def question(press: Press) -> Incoming:
