@@ -239,6 +239,10 @@ OAUTH_NOT_REGISTERED = (
     "it does not register apps automatically. My operator needs to register me there and add the `client_id` to "
     "mcp.json."
 )
+OAUTH_ELSEWHERE = (
+    "it sends people to {host} to sign in, but {issuer} would get their code. If that is right, my operator can add "
+    "that service as `issuer` to its entry in mcp.json."
+)
 OAUTH_BAD_ADDRESS = "it names an address that is not safe to call. Tell my operator."
 OAUTH_INSIDE = "it names an address in my own network. Nothing was sent there. Tell my operator."
 OAUTH_UNREADABLE = "its answer cannot be read. Try again, and tell my operator if it keeps happening."

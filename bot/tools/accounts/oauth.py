@@ -10,6 +10,9 @@ Rules.
   resolved before each request. Who changes a name in between gains nothing, since its certificate does not fit. Whoever
   owns the server's own name decides what it resolves to, so the address that answered counts, too.
 - PKCE is always used. Metadata that name another issuer or resource are refused.
+- People sign in at the host of the issuer, which gets their code. Another host is used only if the operator named the
+  issuer, or its callbacks do (RFC 9207): otherwise a hostile issuer could name a good service's page, and redeem the
+  code that this service sends back ("mix-up", RFC 9700, 4.4).
 - Of an error, only the server's message is shown to a person, short and on one line.
 """
 
@@ -200,12 +203,16 @@ class OAuthHttp:
         authorize_url = self._safe(str(metadata.authorization_endpoint))
         if PARAMETERS & parse_qs(urlsplit(authorize_url).query, keep_blank_values=True).keys():
             raise OAuthFailed(tool_texts.OAUTH_BAD_ADDRESS)
+        names_issuer = bool(metadata.authorization_response_iss_parameter_supported)
+        if not (names_issuer or config.issuer or _host(authorize_url) == _host(str(metadata.issuer))):
+            host, issuer = urlsplit(authorize_url).netloc, urlsplit(str(metadata.issuer)).netloc
+            raise OAuthFailed(tool_texts.OAUTH_ELSEWHERE.format(host=host, issuer=issuer))
         return OAuthGrant(
             issuer=str(metadata.issuer),
             authorize_url=authorize_url,
             token_url=self._safe(str(metadata.token_endpoint)),
             revoke_url=self._safe(str(metadata.revocation_endpoint)) if metadata.revocation_endpoint else "",
-            names_issuer=bool(metadata.authorization_response_iss_parameter_supported),
+            names_issuer=names_issuer,
             client_id=information.client_id,
             client_secret=information.client_secret or "",
             auth_method=information.token_endpoint_auth_method
@@ -424,6 +431,12 @@ class OAuthHttp:
         except ValueError:
             pass
         raise OAuthFailed(tool_texts.OAUTH_BAD_ADDRESS)
+
+
+def _host(url: str) -> tuple[str, int | None]:
+    """Return the host and the port of an address, which `_safe` has accepted or whose metadata were fetched."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme)
 
 
 async def resolve_name(name: str) -> list[str]:

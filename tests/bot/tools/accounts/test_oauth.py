@@ -130,6 +130,24 @@ async def test_a_server_that_names_another_issuer_than_the_operator_gets_no_sign
     assert not any(request.url.host == "evil.example" for request in taken_over.asked)
 
 
+@pytest.mark.parametrize("page", ["https://good.example/authorize", f"{ISSUER}:8443/authorize"])
+async def test_people_sign_in_only_where_their_code_goes_unless_somebody_vouches_for_the_issuer(page: str) -> None:
+    mixed_up = {"authorization_endpoint": page, "authorization_response_iss_parameter_supported": None}
+    with pytest.raises(OAuthFailed, match="would get their code"):
+        await World(**mixed_up).grant()
+    vouched = await World(**mixed_up).grant(OAuthClientConfig(issuer=ISSUER))
+    named = await World(authorization_endpoint=page).grant()
+    assert (vouched.authorize_url, named.authorize_url, named.names_issuer) == (page, page, True)
+
+
+@pytest.mark.parametrize(
+    "written", [f"{ISSUER}:443/authorize", f"{ISSUER.upper().replace('HTTPS', 'https')}/authorize"]
+)
+async def test_one_host_may_be_written_in_several_ways(written: str) -> None:
+    grant = await World(authorization_endpoint=written, authorization_response_iss_parameter_supported=None).grant()
+    assert not grant.names_issuer
+
+
 async def test_the_bot_is_what_its_operator_registered_else_its_document_else_what_it_registers() -> None:
     named = OAuthClientConfig("ours", "hush", "all")
     by_document = World(client_id_metadata_document_supported=True)
