@@ -159,7 +159,7 @@ ONLY_YOU = "I may not write in that channel, so only you see the answer. {remedy
 INVITE_ME = "Once somebody has written `/invite @{bot}` there, everybody can see my answers there."
 # A mistyped "privately" would show a private question to everybody.
 NEARLY_PRIVATE = "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
-NOT_ASKED_THERE = "You cannot read that channel, so I did not ask there."
+NOT_ASKED_THERE = "You cannot read that channel, so I did nothing there."
 QUESTION_WAITS = "Slack does not take your question at the moment. It is not lost: I will ask it as soon as I can."
 QUESTION_QUEUED = "Many people are asking here right now. I will post your question in about {seconds:.0f} seconds."
 READING_UNKNOWN = "Slack does not tell me whether you can read that channel: please try again."

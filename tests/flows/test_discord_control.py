@@ -11,8 +11,10 @@ from agent.memory.audience import PersonAudience
 from agent.messages import Depth, JsonObject
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
+from bot.chat.access.acl import AccessEntry, AccessKind, AccessRules
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
+from bot.platforms.discord.panels import ButtonPress
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -261,6 +263,17 @@ async def test_the_command_stop_says_when_nothing_runs() -> None:
     async with recording() as (fake, _):
         await fake.command(ANN, "stop")
         assert (await page(fake, reply_texts.NOTHING_RUNNING))["flags"] & EPHEMERAL
+
+
+async def test_whoever_may_not_use_the_bot_any_more_gets_nothing_by_a_button_whatever_its_id() -> None:
+    async with recording() as (fake, host):
+        asked = await fake.say(BO, "hello")
+        host.restrict(AccessRules(deny=frozenset({AccessEntry(AccessKind.PERSON, BO)})))
+        for words in ("list", "page 2"):
+            await fake.press_id(BO, asked, ButtonPress(int(BO), "memory", words).id)
+        await fake.press_id(BO, asked, ButtonPress(int(BO), "correct", "f:7", opens=True).id)
+        await fake.until(lambda: [seen(one) for one in by_the_bot(fake)] == [reply_texts.NOT_ALLOWED["person"]] * 3)
+        assert host.asked_for_memory == []
 
 
 # Going on

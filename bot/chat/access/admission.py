@@ -229,6 +229,13 @@ class AdmissionControl:
         """Return why none of their messages there are accepted, in a sentence for them; None if they are."""
         return acl.closed_to(self.rules.access, who, authority)
 
+    def check_access(self, who: Requester, authority: Authority) -> None:
+        """Check a press of a button, which does not count. Raises Refused if its presser may not use the bot there now,
+        whatever held when the button was shown.
+        """
+        if (why := self.closed_to(who, authority)) is not None:
+            raise Refused(why)
+
     async def admit_order(self, who: Requester, authority: Authority, time_zone: str = "") -> None:
         """Check and count an order such as "stop" before it is carried out. Raises Refused if they may not give orders
         there, or gave too many.

@@ -105,8 +105,8 @@ class CommandHandler:
                 await panels.show(interaction, panel, command)
 
         try:
-            if not (call.pressed or command.open_to_all):
-                await self._admit(interaction)
+            if not command.open_to_all:
+                await self._admit(interaction, counts=not call.pressed)
             showing = replace(call, show=show)
             panel = await self._bound[command.name].run(showing)
         except CogencyError as error:
@@ -156,6 +156,8 @@ class CommandHandler:
         call, bound = self._call(interaction, press.words, {}, pressed=True), self._bound[command.name]
         try:
             async with asyncio.timeout(interactions.STORE_FIRST_S):
+                if not command.open_to_all:
+                    await self._admit(interaction, counts=False)
                 form = await bound.build_form(form, call)
         except TimeoutError:
             await interactions.respond_alone(interaction, platforms_texts.WINDOW_TRY_AGAIN)
@@ -190,12 +192,19 @@ class CommandHandler:
             return
         await interaction.response.send_modal(panels.form_window(form, press, filled))
 
-    async def _admit(self, interaction: Interaction) -> None:
-        """Raises Refused if the caller may not use commands here, or uses them too often, and DiscordMemberUnknown."""
+    async def _admit(self, interaction: Interaction, *, counts: bool) -> None:
+        """Raises Refused if the caller may not use commands here, or uses them too often, and DiscordMemberUnknown.
+
+        `counts`: whether it is a command, which counts; a press of what it showed is checked, and does not.
+        """
         author = await self._members.author_retrying(objects.author_of(interaction.user))
-        standing, zone = author.standing, await zone_chosen(self._host.preferences, known_as(author.id))
+        standing = author.standing
         requester = Requester(known_as(author.id), objects.channel_of(interaction), standing.roles, standing.team)
-        await self._host.admission.admit_order(requester, standing.authority, zone)
+        if counts:
+            zone = await zone_chosen(self._host.preferences, known_as(author.id))
+            await self._host.admission.admit_order(requester, standing.authority, zone)
+        else:
+            self._host.admission.check_access(requester, standing.authority)
 
     async def _suggest(self, command: AnyCommand, argument: str, interaction: Interaction, typed: str) -> list[Choice]:
         """Return the suggestions that contain what was typed so far."""

@@ -34,7 +34,7 @@ from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import ReplyTo, SlackBot
-from bot.platforms.slack.members import People
+from bot.platforms.slack.members import Member, People
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import (
     FormSent,
@@ -98,12 +98,14 @@ class PersonalCommands:
             self.people,
             self.places,
             self.asking.may_read,
+            self.check_access,
             self.clock,
             self._press_below,
         )
 
     async def _press_below(self, body: JsonObject, to: ReplyTo, command: AnyCommand, button: PanelAction) -> None:
         """Open the form of a button to which one below a reply led, or have the command answer its words."""
+        await self._check_command(command, to)
         if button.form is None:
             await self.run(command, to, button.words)
             return
@@ -127,9 +129,22 @@ class PersonalCommands:
     async def admit(self, body: JsonObject) -> None:
         """Admit a command or a shortcut. Raises Refused, or MemberUnknown."""
         to = inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
-        member = await self.places.member_in(to.channel, await self.people.member(to.user))
-        who = Requester(member.person.id, to.channel, member.groups, self.me.team)
+        who, member = await self._requester(to)
         await self.host.admission.admit_order(who, member.authority, member.person.time_zone)
+
+    async def check_access(self, to: ReplyTo) -> None:
+        """Check a press of a button. Raises Refused if its presser may not use the bot there now, or MemberUnknown."""
+        who, member = await self._requester(to)
+        self.host.admission.check_access(who, member.authority)
+
+    async def _check_command(self, command: AnyCommand, to: ReplyTo) -> None:
+        """As `check_access`, for a press of what this command showed."""
+        if not command.open_to_all:
+            await self.check_access(to)
+
+    async def _requester(self, to: ReplyTo) -> tuple[Requester, Member]:
+        member = await self.places.member_in(to.channel, await self.people.member(to.user))
+        return Requester(member.person.id, to.channel, member.groups, self.me.team), member
 
     async def slash(self, command: AnyCommand, body: JsonObject) -> None:
         """Carry out a slash command. Slack does not say in which thread it was typed."""
@@ -164,7 +179,11 @@ class PersonalCommands:
         if press is None or press.at.user != to.user:
             await Ephemeral(self.api, to).send(reply_texts.NOT_YOURS)
             return
+        if press.at.channel not in {"", to.channel} and not inbound.is_direct(press.at.channel):
+            # A panel of a channel, shown in direct messages: its user may have left the channel since.
+            await self.asking.may_read(to.user, press.at.channel)
         to = replace(to, channel=press.at.channel or to.channel)
+        await self._check_command(press.command, to)
         caller = self._caller(to, press.at.thread)
         if press.form is None:
             show = partial(self._replace, to, press.command, press.words, press.at.thread)
@@ -189,6 +208,7 @@ class PersonalCommands:
 
     async def submit_form(self, sent: FormSent) -> None:
         """Run the command of a submitted form without mistakes. Raises CogencyError."""
+        await self._check_command(sent.command, sent.to)
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
         show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.ticked(sent.filled)

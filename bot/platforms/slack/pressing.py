@@ -49,7 +49,8 @@ class ReplyPresses:
     acknowledged, and once for each reply, however often the button is clicked. Answers to a click are ephemeral; a
     reaction gets none.
 
-    `may_read` raises Refused, or SlackError, unless a user can read a channel now. `press_below` presses a button of a
+    `may_read` raises Refused, or SlackError, unless a user can read a channel now. `check_access` raises Refused, or
+    MemberUnknown, unless they may use the bot there now. `press_below` presses a button of a
     command's panel for the user, to which one below a reply leads (`Command.presses`).
     """
 
@@ -59,6 +60,7 @@ class ReplyPresses:
     people: People
     places: Places
     may_read: Callable[[str, str], Awaitable[None]]
+    check_access: Callable[[ReplyTo], Awaitable[None]]
     clock: Clock
     press_below: Callable[[JsonObject, ReplyTo, AnyCommand, PanelAction], Awaitable[None]]
 
@@ -72,6 +74,7 @@ class ReplyPresses:
         await self._check(click, clicked_at)
         match click.offer:
             case ReplyAction.STOP:
+                await self.check_access(replace(clicked_at, channel=click.to.channel))
                 await self.host.turns.stop_conversation(click.conversation, alone=True)
             case ReplyAction.GOOD:
                 await self._judge(click, clicked_at, ReplyVerdict.GOOD)

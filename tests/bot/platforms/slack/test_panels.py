@@ -7,6 +7,7 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience
+from bot.chat.access.acl import AccessEntry, AccessKind, AccessRules
 from bot.chat.texts import replies as reply_texts
 from bot.memory import commands as memory
 from bot.memory.answers import MemoryAnswer, ShownEntry
@@ -20,7 +21,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_USER, FakeEphemeral
 
-ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
 BOAT = ShownEntry("f:7", 1, "The boat is blue.", "[2026-01-02](https://slack.example/p1)", may_go_everywhere=True)
 TEA = ShownEntry("p:3", 4, "Preference: tea", "2026-01-02", everywhere=True, plain="tea")
@@ -55,6 +56,39 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
         ["Delete", "Correct", "Only where it was said"],
         ["Earlier page", "Next page"],
     ]
+
+
+async def test_a_panel_of_a_channel_that_stands_elsewhere_is_nothing_to_whoever_left_the_channel(
+    slack: FakeSlack,
+) -> None:
+    host = FakeHost(remembered=LIST)
+    async with serving(slack, host):
+        await slack.command(ANN, SECRET, "/memory")
+        in_messages = replace(await shown(slack), channel=DM)
+        await slack.click(ANN, in_messages, "Next page")
+        await slack.until(lambda: len(host.asked_for_memory) == 2)
+        slack.state.channels[SECRET].members.remove(ANN)
+        slack.state.ephemerals.clear()
+        await slack.click(ANN, in_messages, "Next page")
+        refused = await shown(slack)
+    assert (refused.user, refused.text) == (ANN, platforms_texts.NOT_ASKED_THERE)
+    assert len(host.asked_for_memory) == 2
+
+
+async def test_whoever_may_not_use_the_bot_any_more_gets_nothing_by_a_button_that_they_still_see(
+    slack: FakeSlack,
+) -> None:
+    host = FakeHost(remembered=LIST)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory")
+        panel = await shown(slack)
+        host.restrict(AccessRules(deny=frozenset({AccessEntry(AccessKind.PERSON, ANN)})))
+        for button in ("Next page", "Correct"):
+            slack.state.ephemerals.clear()
+            await slack.click(ANN, panel, button)
+            assert (await shown(slack)).text == reply_texts.NOT_ALLOWED["person"]
+    assert len(host.asked_for_memory) == 1
+    assert slack.state.called("views.open") == []
 
 
 @pytest.mark.parametrize(

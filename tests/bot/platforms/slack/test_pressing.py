@@ -11,6 +11,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.repeats import MAX_REPEATS
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from agent.shown_replies import Answered, ReplyVerdict
+from bot.chat.access.acl import AccessEntry, AccessKind, AccessRules
 from bot.chat.reply.surface import SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
@@ -89,6 +90,20 @@ async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(sl
         (ANN, platforms_texts.NOTED),
     ]
     assert {ephemeral.thread_ts for ephemeral in slack.state.ephemerals} == {ROOT}
+
+
+async def test_whoever_may_not_use_the_bot_stops_no_answer_and_decides_about_no_call(slack: FakeSlack) -> None:
+    host, shown = reply(slack, frozenset({ReplyAction.STOP, ReplyAction.DECIDE}))
+    host.restrict(AccessRules(deny=frozenset({AccessEntry(AccessKind.PERSON, BOB)})))
+    async with serving(slack, host):
+        for button in ("Stop", platforms_texts.DECIDE_BUTTON):
+            slack.state.ephemerals.clear()
+            await slack.click(BOB, shown, button)
+            await slack.until(lambda: slack.state.ephemerals)
+            assert said_alone(slack) == [(BOB, reply_texts.NOT_ALLOWED["person"])]
+        await slack.acked(await slack.click(ANN, shown, "Stop"))
+        await slack.until(lambda: host.stopped)
+    assert (len(host.stopped), host.asked_for_tools) == (1, [])
 
 
 async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
