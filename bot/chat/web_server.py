@@ -1,4 +1,11 @@
-"""Serves our own pages in the bot's event loop. Connections that send no request, or too much, are closed."""
+"""Serves our own pages in the bot's event loop.
+
+Rules
+- Connections that send no request, or too much, are closed.
+- A connection above the limit closes the oldest one that waits for no response: each costs a file descriptor, and
+  whoever keeps many open must keep nobody else out.
+- A request that sends both a length and chunks, which a proxy before the page may read in another way, is refused.
+"""
 
 import asyncio
 import socket
@@ -8,11 +15,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
     from uvicorn import Server
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS: Final = 200  # Concurrent; a browser opens six for a page
+LIMIT: Final = CONNECTIONS - 1  # Of open connections: from CONNECTIONS on, uvicorn answers all with an error
 HEAD_BYTES: Final = 32_768  # Of a request: an address, and cookies of a few other servers on the same host
 HEAD_S: Final = 10.0  # For the first request of a connection
 KEEP_ALIVE_S: Final = 15
@@ -29,7 +37,7 @@ async def serving(app: "ASGIApp", host: str, port: int, *, head_s: float = HEAD_
     `port`: 0 for any free one. Proxy headers of requests are ignored: the app knows its address behind a proxy.
     """
     listening = _listen(host, port)
-    server = _server(head_s)(app)
+    server = _server(head_s)(_refusing_ambiguous(app))
     running = asyncio.ensure_future(server.serve([listening]))
     try:
         url_host = f"[{host}]" if ":" in host else host
@@ -46,6 +54,20 @@ def _listen(host: str, port: int) -> socket.socket:
     listening = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
     listening.setblocking(False)  # noqa: FBT003 -- as the library has it
     return listening
+
+
+_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
+
+
+def _refusing_ambiguous(app: "ASGIApp") -> "ASGIApp":
+    async def ask(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if not {name for name, _ in scope["headers"]} >= _LENGTHS:
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 400, "headers": [(b"connection", b"close")]})
+        await send({"type": "http.response.body"})
+
+    return ask
 
 
 @cache
@@ -84,9 +106,12 @@ def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
     return InLoop
 
 
-@cache
 def _protocol(head_s: float) -> "type[H11Protocol]":
-    from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 -- loaded only where a page is served
+    """Return the protocol class of one server, whose connections it counts."""
+    import h11  # noqa: PLC0415 -- loaded only where a page is served
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 -- as above
+
+    connections = dict["Impatient", None]()  # The oldest first; without WebSockets, which have a protocol of their own
 
     class Impatient(H11Protocol):
         """Closes a connection without a first request in time; uvicorn would wait without end."""
@@ -96,13 +121,30 @@ def _protocol(head_s: float) -> "type[H11Protocol]":
         def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] -- as its base does
             super().connection_made(transport)
             self._head_timeout = self.loop.call_later(head_s, transport.close)
+            connections[self] = None
+            for oldest in [one for one in connections if not one.is_answering()][: max(0, len(connections) - LIMIT)]:
+                del connections[oldest]
+                oldest.transport.close()
+
+        def is_answering(self) -> bool:
+            """Return whether a whole request has no response yet. One whose body does not come is none."""
+            is_open = self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison] -- None before the first request
+            return is_open and self.conn.their_state is not h11.SEND_BODY
 
         def data_received(self, data: bytes) -> None:
+            if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
+                self.transport.close()  # the rest of a body after the response, which h11 would parse for nobody
+                return
             super().data_received(data)
             if self.scope is not None:  # pyright: ignore[reportUnnecessaryComparison] -- None before the first request
                 self._cancel_head_timeout()
 
+        def handle_websocket_upgrade(self, event: "h11.Request") -> None:
+            connections.pop(self, None)
+            super().handle_websocket_upgrade(event)
+
         def connection_lost(self, exc: Exception | None) -> None:
+            connections.pop(self, None)
             self._cancel_head_timeout()
             super().connection_lost(exc)
 
