@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from agent.errors import Refused
 from agent.messages import is_too_deep
+from agent.protocol.json_text import sane_text
 from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
 
@@ -118,7 +119,7 @@ def _text(body: Body, name: str, limit: int) -> str:
         raise Refused(platforms_texts.PLAY_UNREADABLE)
     if len(value) > limit:
         raise Refused(platforms_texts.PLAY_TOO_LONG.format(limit=limit, chars=len(value)))
-    return value
+    return sane_text(value)  # JSON spells half a surrogate pair, which no page could be sent
 
 
 def _number(body: Body, name: str) -> int:
@@ -138,4 +139,4 @@ def _texts(body: Body, name: str) -> list[str]:
 def _filled(body: object) -> Mapping[str, str]:
     if not isinstance(body, dict) or len(filled := cast("Body", body)) > MAX_VALUES:
         raise Refused(platforms_texts.PLAY_UNREADABLE)
-    return {name: _text(filled, name, MAX_TEXT_CHARS) for name in filled}
+    return {sane_text(name): _text(filled, name, MAX_TEXT_CHARS) for name in filled}

@@ -80,6 +80,14 @@ def test_whatever_else_a_page_sends_is_refused(written: str) -> None:
         read_request(written)
 
 
+@pytest.mark.parametrize(("written", "read"), [("\ud83d", "\ufffd"), ("\ud83d\ude00", "\U0001f600"), ("a\0b", "ab")])
+def test_what_is_no_text_in_a_request_reaches_nobody(written: str, read: str) -> None:
+    _, edited = read_request(asked(type="edit", message="1", text=written))
+    assert edited == EditMessage("1", read)
+    _, pressed = read_request(asked(type="press", message="1", button=1, values=[written], filled={written: written}))
+    assert pressed == PressButton("1", 1, (read,), frozenset(), {read: read})
+
+
 @settings(max_examples=examples(60))
 @given(ASKED)
 def test_no_request_raises_anything_else(body: dict[str, Any]) -> None:

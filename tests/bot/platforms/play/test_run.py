@@ -48,3 +48,18 @@ async def test_a_question_to_everyone_that_is_edited_or_deleted_is_answered_no_m
             assert [considered.message for considered in host.considered] == [shown["id"]]
             assert (await ann.ask(kind, message=shown["id"], **changed))["type"] == "done"
             assert host.considered == []
+
+
+async def test_half_a_character_in_a_message_takes_the_page_from_nobody() -> None:
+    host, clock = FakeHost(), FakeClock()
+    messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
+    page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(page.app(), HOST, 0))
+        page.served_at(address)
+        playing = Playing(f"http://{address}/#token=secret", stack)
+        ann, ben = await playing.page("ann"), await playing.page("ben")
+        assert (await ann.say("general", "cut \ud83d"))["type"] == "done"
+        assert (await ben.shown("cut \ufffd", author="ann"))["channel"] == "general"
+        assert (await ben.say("general", "still here"))["type"] == "done"
+        assert await ann.shown("still here", author="ben")
