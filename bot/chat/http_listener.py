@@ -18,6 +18,12 @@ async def listen(runner: web.AppRunner, host: str, port: int, limit: int) -> asy
     return await asyncio.get_running_loop().create_server(connected, host, port)
 
 
+def closing(response: web.Response) -> web.Response:
+    """Return a response after which its connection is closed. The header alone would only ask the client for it."""
+    response.force_close()
+    return response
+
+
 def _close_oldest(server: web.Server, limit: int) -> None:
     for connection in server.connections[:-limit]:
         connection.force_close()

@@ -10,9 +10,11 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 
+from bot.chat.http_listener import closing
 from bot.chat.web_page import PageAnswer
 
 READ_S: Final = 5.0
+MAX_FORM_BYTES: Final = 4_096  # A browser says how long its form is
 MAX_FIELDS: Final = 20  # Of a form; ours has one
 MAX_COOKIE_CHARS: Final = 100
 HEADERS: Final = {
@@ -21,7 +23,6 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
-    "Connection": "close",
 }
 
 
@@ -30,6 +31,8 @@ async def form_field(request: web.Request, name: str) -> str | None:
 
     A request's own charset is not used: it may name any codec of Python, or none.
     """
+    if request.content_length is None or request.content_length > MAX_FORM_BYTES:
+        return None
     try:
         async with asyncio.timeout(READ_S):
             body = await request.read()
@@ -50,8 +53,8 @@ def to_response(answer: PageAnswer, cookie: str, lasts_s: int, *, secure: bool) 
     over TLS.
     """
     if answer.json:
-        return web.Response(text=answer.json, content_type="application/json", headers=HEADERS)
-    response = web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS)
+        return closing(web.Response(text=answer.json, content_type="application/json", headers=HEADERS))
+    response = closing(web.Response(status=answer.status, text=answer.html, content_type="text/html", headers=HEADERS))
     if answer.go:
         response.headers["Location"] = answer.go
     if answer.cookie:

@@ -410,6 +410,15 @@ async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
 
 
+@pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", "Content-Length: 5000"])
+async def test_a_form_that_is_long_or_does_not_say_how_long_it_is_is_not_read(world: InstallWorld, length: str) -> None:
+    async with world.process(FakeHost()), asyncio.timeout(PATIENCE_S):
+        reader, writer = await asyncio.open_connection("127.0.0.1", world.distribution.delivery.port)
+        writer.write(f"POST /slack/install HTTP/1.1\r\nHost: bot\r\n{length}\r\n\r\n1000\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 400"), "before the body has come"
+        writer.close()
+
+
 async def test_many_codes_in_a_minute_are_not_all_exchanged(world: InstallWorld) -> None:
     async with world.process(FakeHost()):
         browser = Browser("eve")

@@ -26,6 +26,7 @@ from agent.errors import SettingsError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports.clock import Clock
 from bot.chat.backoff import OncePerMinute
+from bot.chat.http_listener import closing, listen
 from bot.chat.texts import operating as operating_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
@@ -287,7 +288,7 @@ class EventsListener:
         if not self._looks_signed(request.headers):
             if "x-slack-signature" in request.headers:
                 self._warn(UNSIGNED, self._secrets())
-            return web.Response(status=401, headers={"Connection": "close"})
+            return closing(web.Response(status=401))
         try:
             async with asyncio.timeout(READ_S) as reading:
                 self._body_timeouts[reading] = asyncio.get_running_loop().time()
@@ -298,7 +299,7 @@ class EventsListener:
                 finally:
                     self._body_timeouts.pop(reading, None)
         except TimeoutError:
-            return web.Response(status=408, headers={"Connection": "close"})
+            return closing(web.Response(status=408))
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
         if (challenge := self._challenge(body, request.headers)) is not None:
@@ -443,16 +444,19 @@ async def starting(settings: HttpEvents) -> AsyncGenerator[None]:
     server.router.add_route("*", "/{path:.*}", _starting)
     runner = web.AppRunner(server, access_log=None, logger=_quiet(log.debug), shutdown_timeout=0)
     await runner.setup()
+    listening: asyncio.Server | None = None
     try:
         with suppress(OSError):  # `EventsListener` reports why the address is not available
-            await web.TCPSite(runner, settings.host, settings.port).start()
+            listening = await listen(runner, settings.host, settings.port, MAX_CONNECTIONS)
         yield
     finally:
+        if listening is not None:
+            listening.close()
         await runner.cleanup()
 
 
 async def _starting(_: web.Request) -> web.Response:
-    return web.Response(status=503, text="starting", headers={"Connection": "close"})
+    return closing(web.Response(status=503, text="starting"))
 
 
 def _is_object(body: bytes, media_type: str) -> bool:

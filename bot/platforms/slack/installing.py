@@ -23,6 +23,7 @@ from agent.errors import CogencyError
 from agent.ports.clock import Clock
 from agent.ports.installations import Installation
 from bot.chat.host import Host
+from bot.chat.http_listener import closing
 from bot.chat.web_page import LATER, PageAnswer, page
 from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
 from bot.platforms import texts as platforms_texts
@@ -209,11 +210,9 @@ class InstallPages:
         return self._response(self._service.show(self._browser(request)))
 
     async def _start(self, request: web.Request) -> web.Response:
-        if (request.content_length or 0) > MAX_QUERY_CHARS:
-            return web.Response(status=413, headers=HEADERS)
         form_value = await form_field(request, "browser")
         if form_value is None:
-            return web.Response(status=400, headers=HEADERS)
+            return closing(web.Response(status=400, headers=HEADERS))
         return self._response(self._service.start(self._browser(request), form_value))
 
     async def _finish(self, request: web.Request) -> web.Response:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from aiohttp import web
 
 from agent.errors import CogencyError, SettingsError
-from bot.chat.http_listener import listen
+from bot.chat.http_listener import closing, listen
 from bot.chat.texts import operating as operating_texts
 from bot.chat.web_page import LATER, PageAnswer
 from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
@@ -56,7 +56,7 @@ class SignInPages:
     async def _agree(self, request: web.Request) -> web.Response:
         token = await form_field(request, "browser")
         if token is None:
-            return web.Response(status=400, headers=HEADERS)
+            return closing(web.Response(status=400, headers=HEADERS))
         link = request.match_info["link"]
         return await self._answer(lambda service: service.agree(link, self._browser(request), token))
 

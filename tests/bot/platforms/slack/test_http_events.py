@@ -64,6 +64,22 @@ async def test_who_asks_while_the_process_starts_is_told_so_and_slack_to_send_it
             await session.get(f"{here}{HEALTH_PATH}")
 
 
+async def test_connections_that_are_kept_open_while_the_process_starts_take_no_files_and_keep_nobody_out() -> None:
+    at = http_events()
+    async with asyncio.timeout(PATIENCE_S), starting(at):
+        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(MAX_CONNECTIONS)]
+        opened[1][1].write(b"POST /slack/events HTTP/1.1\r\nX-")
+        more = [await asyncio.open_connection(at.host, at.port) for _ in range(3)]
+        assert [await reader.read() for reader, _ in opened[:2]] == [b"", b""], "the oldest are closed"
+        reader, writer = more[-1]
+        writer.write(b"GET /health HTTP/1.1\r\nHost: bot\r\n\r\n" * 3)
+        answer = await reader.read()
+        for _, writer in [*opened, *more]:
+            writer.close()
+    assert answer.startswith(b"HTTP/1.1 503")
+    assert answer.count(b"HTTP/1.1") == 1, "the connection is closed after its first answer"
+
+
 async def test_an_address_that_is_taken_stops_no_start_before_its_reason_is_told() -> None:
     delivery = http_events()
     async with starting(delivery), starting(delivery):
