@@ -186,15 +186,20 @@ class SlackIntake:
             decision = await self._stop(decision, message, author)
         match decision:
             case message_intake.Answer():
-                read = partial(self._read_question, message, author, conversation, new=participants is None)
-                try:
-                    if await self.stored.store_once(_key(message), partial(self._submit, read)):
-                        return True
-                    await self._note_closed(message)
-                except Refused as refusal:
-                    _raise_if_unsure(author, refusal)
-                    if not decision.late:
-                        await self.answer_commands.notify_refused(refusal, message)
+                # A mention's two events may come together: the second waits, and is needed if the first one fails.
+                async with self.stored.lock(_key(message)):
+                    if _key(message) in self.stored:
+                        await self._note_closed(message)
+                        return False
+                    incoming = await self._read_question(message, author, conversation, new=participants is None)
+                    try:
+                        if await self.host.messages.submit(incoming):
+                            self.stored.add(_key(message))
+                            return True
+                    except Refused as refusal:
+                        _raise_if_unsure(author, refusal)
+                        if not decision.late:
+                            await self.answer_commands.notify_refused(refusal, message)
             case message_intake.StoreAsContext():
                 await self.host.messages.record_context_message(
                     await self._incoming(message, author, conversation, message.content.whole)
@@ -207,9 +212,6 @@ class SlackIntake:
             case _:
                 assert_never(decision)
         return False
-
-    async def _submit(self, read: Callable[[], Awaitable[Incoming]]) -> bool:
-        return await self.host.messages.submit(await read())
 
     def _consider(self, message: SlackMessage, conversation: str) -> None:
         """Offer an open question, which was not asked of the bot, for an ambient answer in a thread below it."""

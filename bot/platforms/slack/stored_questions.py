@@ -8,7 +8,6 @@ process.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -25,14 +24,9 @@ class StoredQuestions:
     def __contains__(self, key: str) -> bool:
         return key in self._stored
 
-    async def store_once(self, key: str, store: Callable[[], Awaitable[bool]]) -> bool:
-        """Run `store`, which returns whether it has stored the message, unless it is stored. Return whether it was new.
+    def add(self, key: str) -> None:
+        self._stored[key] = None
 
-        While another event of the message is being stored, wait for that. If it fails, `store` runs nevertheless.
-        """
-        lock = self._storing.setdefault(key, asyncio.Lock())
-        async with lock:
-            if key in self._stored or not await store():
-                return False
-            self._stored[key] = None
-            return True
+    def lock(self, key: str) -> asyncio.Lock:
+        """Return the lock to hold while an event of the message is being stored, from the check whether it is."""
+        return self._storing.setdefault(key, asyncio.Lock())

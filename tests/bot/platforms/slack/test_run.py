@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
+from agent.errors import CogencyError, Refused, SettingsError, StoreError, StoreUnavailable
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from bot.platforms import texts as platforms_texts
@@ -79,6 +79,20 @@ async def test_the_events_of_a_mention_that_come_together_are_read_once_and_both
     assert [taken.place.audience for taken in host.taken] == [public, public, private]
     assert len(slack.state.called("conversations.replies")) == 1
     assert not host.again
+
+
+@pytest.mark.parametrize("failure", [Refused("Too many."), StoreError("It is full."), StoreUnavailable("away")])
+async def test_if_one_event_of_a_mention_cannot_be_stored_the_other_one_is(
+    slack: FakeSlack, failure: CogencyError
+) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        host.fail_next = failure
+        for event in slack.events_of(slack.state.write(ANN, GENERAL, f"{ME} hello")):
+            await slack.deliver(slack.envelope(event))
+        await host.arrived.wait()
+        await slack.settled()
+    assert [taken.text for taken in host.taken] == ["hello"]
 
 
 async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> None:

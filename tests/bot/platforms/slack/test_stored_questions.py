@@ -1,70 +1,51 @@
-"""Of the events of one message, one stores it; none is dropped before that."""
+"""Which messages are stored, and who may store one now."""
 
 import asyncio
 
-import pytest
-
-from agent.errors import StoreUnavailable
 from bot.platforms.slack.stored_questions import StoredQuestions
 
-KEY = "C1:1700000000.0001"
+KEY, OTHER = "C1:1700000000.0001", "C1:1700000000.0002"
 
 
-async def stored() -> bool:
-    return True
-
-
-async def dropped() -> bool:
-    return False
-
-
-async def never() -> bool:
-    raise AssertionError
-
-
-async def test_a_stored_message_is_stored_once() -> None:
+def test_only_a_message_that_was_added_is_stored() -> None:
     questions = StoredQuestions()
     assert KEY not in questions
-    assert await questions.store_once(KEY, stored)
-    assert KEY in questions
-    assert not await questions.store_once(KEY, never)
-    assert "C1:1700000000.0002" not in questions
+    questions.add(KEY)
+    assert (KEY in questions, OTHER in questions) == (True, False)
 
 
-async def test_what_was_not_stored_is_tried_again() -> None:
-    async def fail() -> bool:
-        raise StoreUnavailable("away")
-
-    questions = StoredQuestions()
-    assert not await questions.store_once(KEY, dropped)
-    with pytest.raises(StoreUnavailable):
-        await questions.store_once(KEY, fail)
-    assert KEY not in questions
-    assert await questions.store_once(KEY, stored)
-
-
-@pytest.mark.parametrize("how", ["stored", "refused", "failed", "cancelled"])
-async def test_the_second_event_waits_for_the_first_and_stores_the_message_only_if_that_did_not(how: str) -> None:
+async def test_the_events_of_one_message_are_stored_one_after_the_other_and_those_of_others_meanwhile() -> None:
     questions, began, gate, times = StoredQuestions(), asyncio.Event(), asyncio.Event(), list[str]()
 
-    async def first() -> bool:
-        times.append("first")
-        began.set()
-        await gate.wait()
-        if how == "failed":
-            raise StoreUnavailable("away")
-        return how == "stored"
+    async def first() -> None:
+        async with questions.lock(KEY):
+            began.set()
+            await gate.wait()
+            times.append("first")
 
-    async def second() -> bool:
-        times.append("second")
-        return True
+    async def second() -> None:
+        async with questions.lock(KEY):
+            times.append("second")
 
-    tasks = [asyncio.create_task(questions.store_once(KEY, store)) for store in (first, second)]
+    tasks = [asyncio.create_task(first()), asyncio.create_task(second())]
     await began.wait()
-    if how == "cancelled":
-        tasks[0].cancel()
+    async with questions.lock(OTHER):
+        times.append("other")
     gate.set()
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert times == (["first"] if how == "stored" else ["first", "second"])
-    assert results[1] == (how != "stored")
-    assert KEY in questions
+    await asyncio.gather(*tasks)
+    assert times == ["other", "first", "second"]
+
+
+async def test_an_event_that_was_cancelled_lets_the_other_one_store_the_message() -> None:
+    questions, began = StoredQuestions(), asyncio.Event()
+
+    async def hang() -> None:
+        async with questions.lock(KEY):
+            began.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(hang())
+    await began.wait()
+    task.cancel()
+    async with questions.lock(KEY):
+        assert KEY not in questions
