@@ -1,16 +1,13 @@
-"""What tools ask in mid-call, in Slack: real slack-bolt, sockets, turns and store; the model is scripted."""
+"""What tools ask in mid-call, as only Slack shows it; what is the same on each platform is in `test_questions`."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from agent.messages import ElicitAction, Elicited, Json
 from bot.chat.texts import replies as reply_texts
 from bot.tools import texts as tool_texts
-from bot.tools.questions import ANSWER_TIME
-from tests.fakes.asking_tool import BOAT, NONE, PAGE, SAID, AskingTool, books
+from tests.fakes.asking_tool import BOAT, SAID, AskingTool, books
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_home import fill_in
@@ -48,8 +45,8 @@ class Harbour:
 
 
 @asynccontextmanager
-async def harbour(schema: Json = None, address: str | None = None) -> AsyncGenerator[Harbour, None]:
-    clock, tool = MovedClock(), AskingTool(address=address)
+async def harbour(schema: Json = None) -> AsyncGenerator[Harbour, None]:
+    clock, tool = MovedClock(), AskingTool()
     tool.schema_asked = schema or tool.schema_asked
     async with workspace(books, clock, tools=[tool]) as world, world.running():
         yield Harbour(world, tool, clock)
@@ -121,103 +118,15 @@ async def test_nobody_else_reads_the_question_or_the_answer_and_the_store_keeps_
         assert not await files.find(frozenset({b"swordfish"}))
 
 
-@pytest.mark.parametrize(("label", "action"), [(DECLINE, "decline"), (LATER, "cancel")])
-async def test_it_is_declined_or_put_off_by_a_button(label: str, action: str) -> None:
+async def test_a_window_that_is_sent_after_the_question_was_declined_answers_nothing() -> None:
     async with harbour() as here:
         shown = await here.asked()
-        await here.slack.click(here.ann, shown, label)
-        await here.world.answered()
-        assert here.pages() == ["I look.\n\nThen not."]
-    assert here.tool.answers == [Elicited(ElicitAction(action))]
-
-
-async def test_a_question_without_fields_is_answered_by_yes_or_no() -> None:
-    async with harbour(NONE) as here:
-        shown = await here.asked()
-        assert labels(shown.blocks, here.ann) == [tool_texts.YES_BUTTON, tool_texts.NO_BUTTON, LATER]
-        await here.slack.click(here.ann, shown, tool_texts.YES_BUTTON)
-        await here.world.answered()
-    assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
-
-
-async def test_an_address_is_shown_whole_and_is_no_link() -> None:
-    async with harbour(address=PAGE) as here:
-        shown = await here.asked()
-        assert f"```\n{PAGE}\n```" in shown.blocks[0]["text"]
-        assert "**boats.example.com**" in shown.blocks[0]["text"]
-        assert labels(shown.blocks, here.ann) == [tool_texts.OPENED_BUTTON, DECLINE, LATER]
-        await here.slack.click(here.ann, shown, tool_texts.OPENED_BUTTON)
-        await here.world.answered()
-    assert here.tool.answers == [Elicited(ElicitAction.ACCEPT)]
-
-
-async def test_what_somebody_else_was_shown_answers_nothing_and_a_second_press_says_so() -> None:
-    async with harbour() as here:
-        shown = await here.asked()
-        stolen = FakeEphemeral(shown.channel, here.bob, shown.text, shown.blocks, shown.thread_ts, shown.url)
-        await here.slack.click(here.bob, stolen, DECLINE)
-        await here.told(reply_texts.NOT_YOURS)
-        again = FakeEphemeral(shown.channel, shown.user, shown.text, [*shown.blocks], shown.thread_ts, shown.url)
         window = await here.window(shown)
         await here.slack.click(here.ann, shown, DECLINE)
         await here.world.answered()
-        await here.slack.click(here.ann, again, DECLINE)
-        await here.slack.until(lambda: again.text == tool_texts.QUESTION_OVER)
         await fill_in(here.slack, here.ann, window, **{"0": "too late"})
         await here.told(tool_texts.QUESTION_OVER)
     assert here.tool.answers == [Elicited(ElicitAction.DECLINE)]
-
-
-async def test_the_command_shows_it_once_more() -> None:
-    async with harbour() as here:
-        await here.asked()
-        await here.slack.command(here.ann, here.general, "/tools")
-        await here.slack.until(lambda: len(here.slack.state.ephemerals) == 2)
-        await here.slack.command(here.bob, here.general, "/tools")
-        await here.slack.until(lambda: len(here.slack.state.ephemerals) == 3)
-        mine, theirs = here.slack.state.ephemerals[1:]
-        assert SAID in mine.text
-        assert SAID not in theirs.text
-        await here.slack.click(here.ann, mine, DECLINE)
-        await here.world.answered()
-
-
-async def test_nine_minutes_later_the_answer_goes_on_without_it() -> None:
-    async with harbour() as here:
-        shown = await here.asked()
-        here.clock.ahead_s += ANSWER_TIME.total_seconds()
-        await here.world.answered()
-        assert here.pages() == ["I look.\n\nThen not."]
-        await here.slack.click(here.ann, shown, ANSWER)
-        await here.told(tool_texts.QUESTION_OVER)
-    assert here.tool.answers == [Elicited(ElicitAction.CANCEL)]
-
-
-@pytest.mark.parametrize("by", ["stop", "deletion", "edit", "forgetting"])
-async def test_stop_deletion_edit_and_forgetting_end_it(by: str) -> None:
-    async with harbour() as here:
-        shown, question = await here.asked(), here.question
-        match by:
-            case "stop":
-                await here.slack.say(here.ann, here.general, f"{ME} stop", question.ts)
-            case "deletion":
-                gone = {"type": "message", "subtype": "message_deleted", "channel": question.channel}
-                deletion = {**gone, "deleted_ts": question.ts, "previous_message": question.wire()}
-                await here.slack.deliver(here.slack.envelope(deletion))
-            case "edit":
-                edited = {**question.wire(), "text": f"{ME} sell it", "edited": {"user": here.ann, "ts": "1.2"}}
-                change = {"type": "message", "subtype": "message_changed", "channel": question.channel}
-                change |= {"message": edited, "previous_message": question.wire(), "ts": "2.1"}
-                await here.slack.deliver(here.slack.envelope(change))
-            case _:
-                await here.slack.command(here.ann, here.general, "/forget", "everything")
-                await here.slack.until(lambda: len(here.slack.state.ephemerals) == 2)
-                await here.slack.click(here.ann, here.slack.state.ephemerals[-1], "Forget")
-        await here.slack.until(lambda: here.tool.cancelled)
-        await here.slack.until(lambda: all(turn.state == "done" for turn in here.world.store.turns))
-        await here.slack.click(here.ann, shown, ANSWER)
-        await here.told(tool_texts.QUESTION_OVER)
-    assert here.tool.answers == []
 
 
 async def test_while_it_waits_its_place_among_the_running_turns_is_anothers() -> None:
