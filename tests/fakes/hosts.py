@@ -1,4 +1,4 @@
-"""A host built as `bot.app` does it, with one model that users cannot choose."""
+"""A host built as `bot.app` does it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -155,14 +155,18 @@ def host_on(
     questions: QuestionService | None = None,
     policy: ApprovalPolicy | None = None,
     model: Provider | None = None,
+    models: ModelSwitch | None = None,
+    allowed: Budgets = Budgets(),  # noqa: B008 -- frozen
 ) -> ServedHost:
-    """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal."""
+    """`model`: selects the overheard messages to answer; None: no message is answered, as with a rehearsal. `models`:
+    None is one model that users cannot choose.
+    """
     audiences = connections.readers.audiences
-    allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
+    allowances = BudgetAllowances(allowed, store.spending, store.preferences, clock)
     policy = policy or ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
     ambient = ambient_on(store, model, clock, rules)
     rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
-    models = ModelService(rehearsal, store.preferences, rules.access)
+    model_service = ModelService(models or rehearsal, store.preferences, rules.access)
     operates = rules.access.is_operator
     forgetting = ForgetService(
         forgetting=store.forgetting,
@@ -209,19 +213,19 @@ def host_on(
         preferences=store.preferences,
         audit=store.audit,
         pauses=LearningPauses(store.preferences, store.profiles, clock),
-        model_service=models,
+        model_service=model_service,
         clock=clock,
         access=rules.access,
         most_ambient=MOST_AMBIENT,
     )
     commands = (
-        *conversations.bound_commands(models, turns),
+        *conversations.bound_commands(model_service, turns),
         *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
         *channels.bound_commands(places),
         *forgetting_feature.bound_commands(forgetting),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),
-        *model_feature.bound_commands(models),
+        *model_feature.bound_commands(model_service),
         *operator_feature.bound_commands(OperatorService(links, operates, health)),
         *schedule_feature.bound_commands(schedules),
         *tool_feature.bound_commands(tools),

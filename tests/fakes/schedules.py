@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from agent.memory.audience import Place
 from agent.schedules.definitions import NewSchedule, Occurrence, Schedule, ScheduleKind, Timing
-from bot.app.host import BotHost
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import AdmissionRules
+from bot.chat.host import Host
 from bot.schedules import texts as schedule_texts
 from bot.schedules.scheduler import Scheduler
 from tests.fakes.answering_host import AnsweringHost
@@ -45,7 +45,7 @@ def ended(kind: ScheduleKind, why: str, words: str = "Water the plants.") -> str
 
 
 @asynccontextmanager
-async def doing(host: BotHost, store: Stored) -> AsyncGenerator[Scheduler, None]:
+async def doing(host: Host, store: Stored) -> AsyncGenerator[Scheduler, None]:
     """Run due schedules in a replica, built as `bot.app` does it, until the block ends."""
     scheduler = Scheduler(
         store.schedules,

@@ -6,6 +6,7 @@ Rules
   Tests make it fail through the ledger: `fail_next_save`, `fail_next_claim`, or their own class.
 """
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -20,6 +21,7 @@ from agent.admission_terms import Terms
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.jobs import Job
+from agent.memory.audience import Place
 from agent.memory.facts import Fact
 from agent.schedules.definitions import Schedule
 from agent.shown_replies import ReplyVerdict
@@ -27,6 +29,7 @@ from agent.state import SituationSummary
 from agent.stored_messages import Author, StoredMessage
 from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store import conversations, row_mapping
+from store.conversations import SqlConversations
 from store.databases.database import Database, DatabaseFiles, OutageLog
 from store.databases.sqlite import store_error
 from store.engine import Prepared, Store, prepare, store_on
@@ -41,7 +44,7 @@ from store.model_calls import model_call
 from store.preferences import preference
 from store.replies import verdict
 from store.schedule_store import listed
-from store.turn_tables import turn
+from store.turn_tables import DONE, turn
 from store.turns.ledger import SqlLedger
 
 P = ParamSpec("P")
@@ -150,10 +153,22 @@ class DatabaseInMemory:
 
 
 class WatchedLedger(SqlLedger):
-    """Fails once if a test asks for it, reports claims, and records the turns' questions and ends."""
+    """Fails if a test asks for it, reports claims, and records the turns' questions and ends.
+
+    The next messages are stored once `may_store` is set. Each of the `failures` fails a message, a deletion or a stop.
+    `taken` and `overheard` hold each stored message once, in order, as it was first stored; `again` those that were
+    stored before. `arrived` is set by everything that a platform has stored.
+    """
 
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         super().__init__(database, erased_ids)
+        self.taken: list[Incoming] = []
+        self.overheard: list[Incoming] = []
+        self.again: list[Incoming] = []
+        self.arrived = asyncio.Event()
+        self.may_store = asyncio.Event()
+        self.may_store.set()
+        self.failures: list[Exception] = []
         self.fail_next_save: Exception | None = None
         self.fail_next_claim: Exception | None = None
         self.on_claim: Callable[[int], object] = lambda _: None
@@ -168,10 +183,41 @@ class WatchedLedger(SqlLedger):
         *,
         state: str = "waiting",
     ) -> Accepted:
+        await self.may_store.wait()
+        self._fail_if_asked()
         accepted = await super().accept(incoming, terms, claiming, state=state)
+        self._keep(incoming, accepted, self.overheard if state == DONE else self.taken)
         if accepted.claim is not None:
             self.on_claim(accepted.claim.turn)
         return accepted
+
+    async def stop(self, conversation: str, *, alone: bool = False) -> list[int]:
+        self._fail_if_asked()
+        return await super().stop(conversation, alone=alone)
+
+    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
+        moved = await super().restrict_place(channel, place, now)
+        self.arrived.set()
+        return moved
+
+    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        is_open = await super().amend(channel, message_id, text, job)
+        self.arrived.set()
+        return is_open
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+        self._fail_if_asked()
+        was_open = await super().withdraw(channel, message_id, now)
+        self.arrived.set()
+        return was_open
+
+    def _fail_if_asked(self) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def _keep(self, incoming: Incoming, accepted: Accepted, target: list[Incoming]) -> None:
+        (self.again if accepted.duplicate else target).append(incoming)
+        self.arrived.set()
 
     async def claim(self, claiming: Claiming) -> Claim | None:
         if self.fail_next_claim is not None:
@@ -192,6 +238,19 @@ class WatchedLedger(SqlLedger):
         others_wait = await super().finish(claim, closing, now)
         self.asked[claim.turn], self.closings[claim.turn] = claim.incoming, closing
         return others_wait
+
+
+class WatchedConversations(SqlConversations):
+    """Each change of a watermark after the first sets `noted`."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.noted = asyncio.Event()
+
+    async def set_watermark(self, source: str, time: datetime) -> None:
+        if await self.watermark(source) is not None:
+            self.noted.set()
+        await SqlConversations.set_watermark(self, source, time)
 
 
 @dataclass(frozen=True)
@@ -216,6 +275,7 @@ class StoreInMemory(Store):
     """The store, and its content."""
 
     ledger: WatchedLedger
+    conversations: WatchedConversations
     database: DatabaseInMemory
 
     @property
@@ -354,4 +414,5 @@ def store_in_memory(ledger: type[WatchedLedger] = WatchedLedger) -> StoreInMemor
     store = store_on(database, Prepared(KEY, None), HEAD)
     parts: dict[str, Any] = {each.name: getattr(store, each.name) for each in fields(store)}
     parts["ledger"] = ledger(database, ErasedIds(KEY))
+    parts["conversations"] = WatchedConversations(database)
     return StoreInMemory(**parts)

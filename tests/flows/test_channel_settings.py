@@ -8,10 +8,10 @@ from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message, Role
 from agent.providers.scripted import ScriptedProvider
 from agent.texts import NOTHING_TO_REPORT
-from bot.app.host import BotHost
 from bot.channels import texts as channels_texts
 from bot.channels.ambient import AmbientService
 from bot.chat.commands.declaration import CommandCall
+from bot.chat.host import Host
 from bot.chat.message_events import EventsOfFeatures
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
@@ -49,7 +49,7 @@ def knowing(seen: list[str]) -> ScriptedProvider:
     return ScriptedProvider(answer)
 
 
-async def considered(host: BotHost) -> None:
+async def considered(host: Host) -> None:
     assert isinstance(host.events, EventsOfFeatures)
     for feature in host.events.features:
         if isinstance(feature, AmbientService):

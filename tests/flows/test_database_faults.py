@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 from agent.errors import StoreUnavailable
 from agent.messages import Message
 from agent.providers.scripted import Answer, ScriptedProvider, Until
-from bot.app.host import BotHost
+from bot.chat.host import Host
 from bot.platforms import texts as platforms_texts
 from store.engine import Store
 from tests.fakes import discord_bot, slack_bot
@@ -38,7 +38,7 @@ class World:
     """A database that can be made to fail; `growing` is answered while it does."""
 
     store: Store
-    host: BotHost
+    host: Host
     release: asyncio.Event
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.chat.caches import MAX_AGE_S
+from bot.chat.host import Host
 from tests.fakes.canoe import answer
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -48,7 +48,7 @@ BOTH = [
 class Talk:
     clock: MovedClock
     fake: FakeDiscord
-    host: BotHost
+    host: Host
     model: ScriptedProvider
 
     async def ask(self, person: str, channel: str, text: str) -> None:

@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
+from agent.memory.audience import Place, TeamAudience
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
-from agent.shown_replies import Answered, ReplyVerdict
+from agent.shown_replies import ReplyVerdict
 from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, labels, seen
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.incoming import said
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.flows.test_discord_control import AT_THE_END, page
 
 ME = f"<@{BOT}>"
@@ -176,37 +179,37 @@ async def test_the_buttons_of_a_reply_that_is_not_known_any_more_say_so_alone() 
 
 
 async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_its_numbers_new_reply() -> None:
-    async with recording(reply(7, "999")) as (fake, host):
+    async with recording("999") as (fake, host):
         for button in ("👍", "Delete", "Regenerate"):
-            left = fake.world.message(GENERAL, BOT, "Once.", components=row(7))
+            left = fake.world.message(GENERAL, BOT, "Once.", components=row(TURN))
             pressed = await fake.press(ANN, left, button)
             await fake.until(lambda pressed=pressed: pressed.acknowledged)
             await told_alone(fake, platforms_texts.NO_SUCH_REPLY)
             for message in by_the_bot(fake):
                 del fake.world.messages[message["id"]]
-        assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
+        assert (host.taken, host.is_kept(TURN), host.store.verdicts) == ([], True, {})
 
 
 # Reactions
 
 
 async def test_an_emoji_means_the_same_in_each_of_its_variations() -> None:
-    async with recording(reply(7, "300")) as (fake, host):
+    async with recording("300") as (fake, host):
         shown = fake.world.message(GENERAL, BOT, "One.", id="300")
         await fake.react(BO, "👍🏽", shown)
-        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): ReplyVerdict.GOOD})
+        await noticed(lambda: host.store.verdicts == {(TURN, f"discord:{BO}"): ReplyVerdict.GOOD})
         await fake.react(ANN, "🗑️", shown)
-        await noticed(lambda: host.deleted_replies == [7])
+        await noticed(lambda: not host.is_kept(TURN))
 
 
 async def test_what_is_taken_back_after_another_verdict_changes_nothing() -> None:
-    async with recording(reply(7, "300")) as (fake, host):
+    async with recording("300") as (fake, host):
         shown = fake.world.message(GENERAL, BOT, "One.", id="300")
         for emoji, take_back in (("👍", False), ("👎", False), ("👍", True)):
             await fake.react(BO, emoji, shown, take_back=take_back)
         await fake.react(ANN, "👍", shown)
-        await noticed(lambda: len(host.verdicts) == 2)
-        assert host.verdicts[7, f"discord:{BO}"] is ReplyVerdict.BAD
+        await noticed(lambda: len(host.store.verdicts) == 2)
+        assert host.store.verdicts[TURN, f"discord:{BO}"] is ReplyVerdict.BAD
 
 
 async def test_a_reply_of_which_somebody_deletes_a_page_is_forgotten_with_its_other_pages() -> None:
@@ -237,39 +240,32 @@ async def test_reactions_to_a_commands_answer_count_as_well() -> None:
 
 
 async def test_other_reactions_and_those_of_the_bot_mean_nothing() -> None:
-    async with recording(reply(7, "300")) as (fake, host):
+    async with recording("300") as (fake, host):
         shown = fake.world.message(GENERAL, BOT, "One.", id="300")
         other = await fake.say(ANN, "hello")
         await fake.react(BO, "🎉", shown)
         await fake.react(BOT, "👍", shown)
         await fake.react(BO, "👍", other)
         await fake.react(ANN, "👎", shown)
-        await noticed(lambda: host.verdicts)
-        assert host.verdicts == {(7, f"discord:{ANN}"): ReplyVerdict.BAD}
+        await noticed(lambda: host.store.verdicts)
+        assert host.store.verdicts == {(TURN, f"discord:{ANN}"): ReplyVerdict.BAD}
 
 
+TURN = 1  # The first in a store
 EMPTY: Payload = {"content": "", "components": []}
 
 
 @asynccontextmanager
-async def recording(*replies: Answered) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
-    clock, host = FastClock(speed=1.0), FakeHost(replies=[*replies])
+async def recording(reply: str = "") -> AsyncGenerator[tuple[FakeDiscord, RecordingHost], None]:
+    """With a reply to ann, whose page has this number."""
+    clock, host = FastClock(speed=1.0), recording_host()
+    if reply:
+        place, source = Place(TeamAudience(f"discord:{GUILD}")), "discord"
+        asked = said("which number?", person=f"discord:{ANN}", conversation=f"discord:{GENERAL}", place=place)
+        asked = replace(asked, source=source, channel=GENERAL, message_id="200")
+        assert await host.store_reply(asked, f"{GENERAL}/{reply}") == TURN
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
         yield fake, host
-
-
-def reply(turn: int, message: str) -> Answered:
-    return Answered(
-        turn,
-        "discord",
-        f"discord:{GENERAL}",
-        GENERAL,
-        "200",
-        f"discord:{ANN}",
-        "which number?",
-        "team:discord:10",
-        (f"{GENERAL}/{message}",),
-    )
 
 
 def row(turn: int) -> list[Payload]:

@@ -13,6 +13,7 @@ from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from bot.chat.access.acl import AccessEntry, AccessKind, AccessRules
 from bot.chat.texts import replies as reply_texts
+from bot.models.service import MODEL
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.panels import ButtonPress
 from tests.fakes.answering_host import AnsweringHost, answering_host
@@ -20,7 +21,7 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, labels, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import OTHER, RecordingHost, recording_host
 
 ME = f"<@{BOT}>"
 HALF = "Half an answer"
@@ -43,8 +44,8 @@ async def talking(
 
 
 @asynccontextmanager
-async def recording() -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
-    clock, host = FastClock(speed=1.0), FakeHost()
+async def recording() -> AsyncGenerator[tuple[FakeDiscord, RecordingHost], None]:
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
         yield fake, host
 
@@ -310,38 +311,38 @@ async def test_a_private_answer_goes_on_in_private() -> None:
 async def test_the_command_model_says_what_answers_and_what_may_be_chosen() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "model")
-        await fake.until(lambda: any("usual:model" in seen(message) for message in by_the_bot(fake)))
+        await fake.until(lambda: any("ollama:usual" in seen(message) for message in by_the_bot(fake)))
         (said,) = by_the_bot(fake)
         assert said["flags"] & EPHEMERAL
-        assert "`other:model`" in seen(said)
-        assert host.chosen == {}
+        assert "`ollama:other`" in seen(said)
+        assert f"discord:{ANN}" not in host.store.chosen
 
 
 async def test_the_command_model_changes_the_callers_model_and_back() -> None:
     async with recording() as (fake, host):
-        await fake.command(ANN, "model", name="other:model")
-        await fake.until(lambda: any("other:model" in seen(message) for message in by_the_bot(fake)))
-        assert host.chosen == {f"discord:{ANN}": "other:model"}
+        await fake.command(ANN, "model", name="ollama:other")
+        await fake.until(lambda: any("ollama:other" in seen(message) for message in by_the_bot(fake)))
+        assert host.store.chosen[f"discord:{ANN}"] == {MODEL: OTHER}
         await fake.command(ANN, "model", name="Usual")
         await fake.until(lambda: len(by_the_bot(fake)) == 2 and all(seen(m) for m in by_the_bot(fake)))
-        assert host.chosen == {f"discord:{ANN}": ""}
+        assert f"discord:{ANN}" not in host.store.chosen
 
 
 async def test_a_model_that_may_not_be_chosen_gets_one_sentence() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "model", DM_OF[ANN], name="wrong")
-        await page(fake, "That model cannot be chosen: choose one of usual:model, other:model.")
-        assert host.chosen == {}
+        await page(fake, "That model cannot be chosen: choose one of ollama:usual, ollama:other.")
+        assert f"discord:{ANN}" not in host.store.chosen
 
 
 async def test_models_are_completed_while_somebody_types() -> None:
     async with recording() as (fake, _):
         offered = await fake.complete(ANN, "model", "name", "OTHER")
         await fake.until(lambda: offered.choices)
-        assert offered.choices == ["other:model"]
+        assert offered.choices == ["ollama:other"]
         all_ = await fake.complete(ANN, "model", "name", "")
         await fake.until(lambda: all_.choices)
-        assert all_.choices == ["usual:model", "other:model", "usual"]
+        assert all_.choices == ["ollama:usual", "ollama:other", "usual"]
 
 
 async def test_a_question_may_say_how_deep_its_answer_should_go() -> None:
@@ -355,25 +356,26 @@ async def test_a_question_may_say_how_deep_its_answer_should_go() -> None:
 # Edited and deleted questions
 
 
-async def test_edits_and_deletions_are_told_with_the_channel_that_the_question_was_taken_in_with() -> None:
+async def test_edits_and_deletions_find_the_question_by_the_channel_that_it_was_taken_in_with() -> None:
     async with recording() as (fake, host):
         fake.world.start_thread(GENERAL, "7010", "boats")
         await fake.dispatch("THREAD_CREATE", fake.world.channels["7010"])
         asked = await fake.say(ANN, f"{ME} one?", "7010")
         await fake.change(asked, f"{ME} two?")
+        await noticed(lambda: [*host.texts.values()] == ["two?"])
         await fake.take_back(asked)
-        await fake.write(ANN, "the end")
-        await noticed(lambda: host.withdrawn and len(host.taken) == 2)
-        first = next(incoming for incoming in host.taken if incoming.text == "one?")
-        assert host.amended == [(first.channel, first.message_id, "two?")]
-        assert host.withdrawn == [(first.channel, first.message_id)]
+        await noticed(lambda: not host.texts)
+        assert [incoming.text for incoming in host.taken] == ["one?"]
 
 
-async def test_an_edit_that_takes_the_mention_away_is_told_too_and_a_link_that_unfolds_is_not() -> None:
+async def test_an_edit_that_takes_the_mention_away_is_one_too_and_a_link_that_unfolds_is_not() -> None:
     async with recording() as (fake, host):
         asked = await fake.say(ANN, f"{ME} one?")
         await fake.change(asked, "never mind")
+        await noticed(lambda: [*host.texts.values()] == ["never mind"])
+        question = (GENERAL, asked["id"])
+        await host.events.edited(*question, "as it was stored")
         await fake.unfold(asked)
         await fake.write(ANN, "the end")
         await noticed(lambda: len(host.taken) == 2)
-        assert [text for _, _, text in host.amended] == ["never mind"]
+        assert host.texts[question] == "as it was stored"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
-from bot.app.host import BotHost
+from bot.chat.host import Host
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -26,7 +26,7 @@ CREATE_THREADS, SEND, SEND_IN_THREADS = 1 << 35, 1 << 11, 1 << 38
 class Talk:
     clock: MovedClock
     fake: FakeDiscord
-    host: BotHost
+    host: Host
     model: ScriptedProvider
 
     async def answered(self, count: int = 1) -> list[Payload]:

@@ -23,7 +23,7 @@ from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 
 ASK = f"<@{BOT}> "
 # Longer than the library waits by itself.
@@ -34,8 +34,8 @@ LIMITED: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def recording(speed: float = 1.0, **more: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost]]:
-    host = FakeHost()
+async def recording(speed: float = 1.0, **more: Any) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost]]:
+    host = recording_host()
     async with running_discord(FastClock(speed=speed)) as fake, serving(fake, host, **more):
         yield fake, host
 
@@ -48,7 +48,7 @@ async def answering(*answers: Answer, speed: float = 20.0) -> AsyncGenerator[tup
         yield fake, host
 
 
-async def taken(host: FakeHost, number: int = 1) -> None:
+async def taken(host: RecordingHost, number: int = 1) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while len(host.taken) < number:
             host.arrived.clear()
@@ -73,7 +73,7 @@ async def test_a_login_that_fails_may_be_tried_again_and_says_when(
     path: str, status: int, more: dict[str, Any], wait_s: float
 ) -> None:
     clock = FastClock(speed=1.0)
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(clock) as fake:
         fake.rest.fail("GET", path, status, **more)
         with pytest.raises(PlatformUnavailable) as raised:
@@ -89,12 +89,12 @@ async def test_a_connection_that_discord_never_takes_is_not_tried_again() -> Non
     async with running_discord(clock) as fake:
         fake.close_identify = 4013
         with pytest.raises(CogencyError, match="4013") as raised:
-            await serve(FakeHost(), settings(fake), clock)
+            await serve(recording_host(), settings(fake), clock)
     assert not isinstance(raised.value, PlatformUnavailable | SettingsError)
 
 
 async def test_commands_that_are_not_taken_at_the_start_do_not_end_the_bot() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.rest.fail("GET", "/commands$", 429, **LIMITED)
         task = asyncio.create_task(serve(host, settings(fake), fake.world.clock))
@@ -275,7 +275,9 @@ async def test_who_is_denied_stops_nothing_by_a_command_or_a_button_either() -> 
         await fake.command(BO, "stop")
         await fake.until(lambda: any("do not have access" in seen(message) for message in by_the_bot(fake)))
         assert host.stopped == []
-        below = row({ReplyAction.STOP}, "discord:20", 1)
+        asked = await fake.say(ANN, f"<@{BOT}> hello")
+        await taken(host)
+        below = row({ReplyAction.STOP}, f"discord:{asked['id']}", 1)
         growing = fake.world.message(GENERAL, BOT, "It is …", components=below)
         pressed = await fake.press(BO, growing, "Stop")
         await fake.until(lambda: pressed.followed)

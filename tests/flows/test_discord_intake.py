@@ -33,20 +33,22 @@ from tests.fakes.discord_world import (
     seen,
 )
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.incoming import said
+from tests.fakes.recording_host import RecordingHost, recording_host
+from tests.patience import until
 
 SERVER = TeamAudience(f"discord:{GUILD}")
 ASK = f"<@{BOT}> "
 
 
 @asynccontextmanager
-async def listening(**given: object) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
-    host = FakeHost()
+async def listening(**given: object) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost], None]:
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host, **given):
         yield fake, host
 
 
-async def taken(host: FakeHost, count: int = 1) -> Incoming:
+async def taken(host: RecordingHost, count: int = 1) -> Incoming:
     """The last of so many messages that the bot will answer."""
     async with asyncio.timeout(PATIENCE_S):
         while len(host.taken) < count:
@@ -55,7 +57,7 @@ async def taken(host: FakeHost, count: int = 1) -> Incoming:
     return host.taken[-1]
 
 
-async def everything_before(fake: FakeDiscord, host: FakeHost) -> None:
+async def everything_before(fake: FakeDiscord, host: RecordingHost) -> None:
     """Until all that was said before has been handled: what comes after it in the same channel was, too."""
     for channel in [GENERAL, *(number for number, each in fake.world.channels.items() if each["type"] == 11)]:
         before = len(host.taken)
@@ -64,7 +66,7 @@ async def everything_before(fake: FakeDiscord, host: FakeHost) -> None:
         del host.taken[-1]
 
 
-async def thread_of(fake: FakeDiscord, host: FakeHost) -> str:
+async def thread_of(fake: FakeDiscord, host: RecordingHost) -> str:
     """A thread in which Ann talks with the bot."""
     asked = await fake.say(ANN, f"{ASK}which colour has the boat?")
     await taken(host, 1)
@@ -256,20 +258,9 @@ async def test_what_cannot_be_read_is_named() -> None:
         assert [each.text for each in (await taken(host, 2)).quoted] == [UNREADABLE_REPLIED]
 
 
-class FullHost(FakeHost):
-    """A host whose disk is full for two attempts."""
-
-    attempts = 0
-
-    async def submit(self, incoming: Incoming) -> bool:
-        self.attempts += 1
-        if self.attempts <= 2:
-            raise StoreUnavailable("The disk is full: free some space.")
-        return await super().submit(incoming)
-
-
 async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_author_told_to_wait() -> None:
-    host = FullHost()
+    host = recording_host()
+    host.store.ledger.failures += [StoreUnavailable("The disk is full: free some space.")] * 2
     async with running_discord(FastClock()) as fake, serving(fake, host):
         asked = await fake.say(ANN, f"{ASK}hello")
         assert (await taken(host)).message_id == asked["id"]
@@ -280,42 +271,32 @@ async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_a
 
 async def test_a_question_that_could_not_be_stored_is_answered_with_what_to_do_to_its_asker_alone() -> None:
     async with listening() as (fake, host):
-        host.fail_next = StoreUnavailable("The disk is full: free some space.")
+        host.store.ledger.failures.append(StoreUnavailable("The disk is full: free some space."))
         await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: by_the_bot(fake))
         (answer,) = by_the_bot(fake)
         assert (seen(answer), bool(answer["flags"] & EPHEMERAL)) == (platforms_texts.UNAVAILABLE, True)
 
 
-class BusyHost(FakeHost):
-    """A host whose disk is busy until it is told otherwise."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.free = asyncio.Event()
-
-    async def submit(self, incoming: Incoming) -> bool:
-        await self.free.wait()
-        return await super().submit(incoming)
-
-
 async def test_a_question_is_acknowledged_in_time_even_if_storing_it_takes_longer() -> None:
-    host = BusyHost()
+    host = recording_host()
+    host.store.ledger.may_store.clear()
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
         interaction = await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: interaction.acknowledged)
         assert host.taken == []
-        host.free.set()
+        host.store.ledger.may_store.set()
         assert (await taken(host)).text == "hello?"
 
 
 async def test_a_question_that_fails_after_it_was_acknowledged_leaves_nothing_in_the_channel() -> None:
-    host = BusyHost()
+    host = recording_host()
+    host.store.ledger.may_store.clear()
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
         interaction = await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: interaction.acknowledged)
-        host.fail_next = StoreUnavailable("The disk is full: free some space.")
-        host.free.set()
+        host.store.ledger.failures.append(StoreUnavailable("The disk is full: free some space."))
+        host.store.ledger.may_store.set()
         await fake.until(lambda: any(seen(message) == platforms_texts.UNAVAILABLE for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
         assert answer["flags"] & EPHEMERAL
@@ -343,15 +324,13 @@ async def test_what_is_edited_or_deleted_in_a_thread_that_was_not_heard_of_is_fo
     async with listening() as (fake, host):
         thread = fake.world.start_thread(GENERAL, "7003", "archived")
         thread["thread_metadata"]["archived"] = True
-        said = fake.world.message("7003", ANN, "the boat is blue")
-        await fake.change(said, "the boat is red")
-        await fake.take_back(said)
-        async with asyncio.timeout(PATIENCE_S):
-            while not host.withdrawn:
-                host.arrived.clear()
-                await host.arrived.wait()
-    assert host.amended == [(GENERAL, said["id"], "the boat is red")]
-    assert host.withdrawn == [(GENERAL, said["id"])]
+        told = fake.world.message("7003", ANN, "the boat is blue")
+        stored = said(told["content"], person=f"discord:{ANN}")
+        await host.store.hear(replace(stored, source="discord", channel=GENERAL, message_id=told["id"]))
+        await fake.change(told, "the boat is red")
+        await until(lambda: host.texts == {(GENERAL, told["id"]): "the boat is red"})
+        await fake.take_back(told)
+        await until(lambda: not host.texts)
 
 
 async def test_what_is_edited_or_deleted_in_a_forum_post_is_found_by_its_forum() -> None:
@@ -359,15 +338,11 @@ async def test_what_is_edited_or_deleted_in_a_forum_post_is_found_by_its_forum()
         await fake.dispatch("CHANNEL_CREATE", fake.world.open_channel("50", "questions", 15))
         post = await fake.post_in_forum(ANN, "The boat", f"{ASK}how old is it?", "50")
         await taken(host)
+        assert (host.taken[0].channel, host.taken[0].conversation) == ("50", f"discord:{post['id']}")
         await fake.change(post, f"{ASK}how new is it?")
+        await until(lambda: host.texts == {("50", post["id"]): "how new is it?"})
         await fake.take_back(post)
-        async with asyncio.timeout(PATIENCE_S):
-            while not host.withdrawn:
-                host.arrived.clear()
-                await host.arrived.wait()
-    assert (host.taken[0].channel, host.taken[0].conversation) == ("50", f"discord:{post['id']}")
-    assert host.amended == [("50", post["id"], "how new is it?")]
-    assert host.withdrawn == [("50", post["id"])]
+        await until(lambda: not host.texts)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +357,7 @@ async def test_what_is_edited_or_deleted_in_a_forum_post_is_found_by_its_forum()
     ],
 )
 async def test_the_bots_name_in_code_is_no_mention(text: str, is_asked: bool) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
         await fake.say(ANN, text)
         await fake.say(ANN, f"<@{BOT}> and now?")

@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 
 from agent.incoming import Incoming
+from agent.memory.audience import Place, TeamAudience
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.shown_replies import Answered
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.commands import FORGET_WORDS, TIMES
 from bot.platforms import texts as platforms_texts
@@ -23,18 +23,19 @@ from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_rest import ACKNOWLEDGE_S, Interaction
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, LOADING, Payload, seen, text_file
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, LOADING, Payload, seen, text_file
 from tests.fakes.fast_clock import FastClock, MovedClock
-from tests.fakes.host import FakeHost
+from tests.fakes.incoming import said
 from tests.fakes.reader import read_back
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.turns_host import AT_ONCE
 
 PAGE = 2_000
 
 
 @asynccontextmanager
-async def recording(host: FakeHost | None = None) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
-    clock, host = FastClock(speed=1.0), host or FakeHost()
+async def recording(host: RecordingHost | None = None) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost], None]:
+    clock, host = FastClock(speed=1.0), host or recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
         yield fake, host
 
@@ -56,10 +57,10 @@ async def elsewhere(text: str) -> AsyncGenerator[FakeDiscord, None]:
         yield fake
 
 
-def reply() -> Answered:
-    """One to ann, which the bot knows."""
-    where = (f"discord:{GENERAL}", GENERAL, "200")
-    return Answered(7, "discord", *where, f"discord:{ANN}", "which?", "team:discord:10", (f"{GENERAL}/300",))
+def of_ann(text: str, message: str) -> Incoming:
+    place = Place(TeamAudience(f"discord:{GUILD}"))
+    asked = said(text, person=f"discord:{ANN}", conversation=f"discord:{GENERAL}", place=place)
+    return replace(asked, source="discord", channel=GENERAL, message_id=message)
 
 
 async def shown_for(fake: FakeDiscord, interaction: Interaction) -> Payload:
@@ -80,21 +81,21 @@ async def replaced(fake: FakeDiscord, panel: Payload, by: str) -> None:
 async def test_a_question_can_name_its_model_and_bring_a_file() -> None:
     async with recording() as (fake, host):
         file = text_file("plan.txt", f"http://{fake.address}/cdn/plan.txt", 12)
-        await fake.command(ANN, "ask", question="what does it say?", model="other:model", file=file)
+        await fake.command(ANN, "ask", question="what does it say?", model="ollama:other", file=file)
         await noticed(lambda: host.taken)
         (taken,) = host.taken
-        assert taken.model == "other:model"
+        assert taken.model == "ollama:other"
         assert [(one.name, one.author) for one in taken.files] == [("plan.txt", "Ann")]
         offered = await fake.complete(ANN, "ask", "model", "other")
         await fake.until(lambda: offered.choices)
-        assert offered.choices == ["other:model"]
+        assert offered.choices == ["ollama:other"]
 
 
 async def test_a_model_that_is_not_open_is_refused_in_one_private_sentence() -> None:
     async with recording() as (fake, host):
         asked = await fake.command(ANN, "ask", question="hello", model="wrong")
         said = await shown_for(fake, asked)
-        assert seen(said) == "That model cannot be chosen: choose one of usual:model, other:model."
+        assert seen(said) == "That model cannot be chosen: choose one of ollama:usual, ollama:other."
         assert host.taken == []
 
 
@@ -103,14 +104,8 @@ def test_what_is_stored_first_leaves_half_of_discords_patience_to_the_way() -> N
 
 
 async def test_under_load_a_question_is_acknowledged_before_it_is_stored() -> None:
-    class Slow(FakeHost):
-        may_store = asyncio.Event()
-
-        async def submit(self, incoming: Incoming) -> bool:
-            await self.may_store.wait()
-            return await super().submit(incoming)
-
-    host = Slow()
+    host = recording_host()
+    host.store.ledger.may_store.clear()
     async with recording(host) as (fake, _):
         asked = await fake.command(ANN, "ask", question="hello")
         began = fake.world.clock.monotonic()
@@ -118,7 +113,7 @@ async def test_under_load_a_question_is_acknowledged_before_it_is_stored() -> No
         assert fake.world.clock.monotonic() - began > STORE_FIRST_S / 2
         assert fake.world.messages[asked.original]["flags"] & LOADING
         assert host.taken == []
-        host.may_store.set()
+        host.store.ledger.may_store.set()
         await noticed(lambda: host.taken)
 
 
@@ -206,7 +201,7 @@ async def test_a_window_is_its_openers_alone() -> None:
 
 
 async def test_the_window_works_after_a_restart_if_the_message_can_be_read() -> None:
-    clock, host = FastClock(speed=1.0), FakeHost()
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         async with serving(fake, host):
             said = await fake.say(BO, "The ferry leaves at nine.")
@@ -227,18 +222,22 @@ async def test_the_window_works_after_a_restart_if_the_message_can_be_read() -> 
 async def test_a_message_of_ones_own_is_forgotten_after_a_question() -> None:
     async with recording() as (fake, host):
         said = await fake.say(ANN, "my boat is blue")
+        await host.store.hear(of_ann("my boat is blue", said["id"]))
         panel = await shown_for(fake, await fake.choose_menu(ANN, platforms_texts.FORGET_THIS, said))
         assert seen(panel) == platforms_texts.WILL_FORGET
-        assert host.withdrawn == []
-        await fake.press(BO, panel, "Forget")
+        refused = await fake.press(BO, panel, "Forget")
+        await fake.until(lambda: refused.acknowledged)
+        assert host.texts == {(GENERAL, said["id"]): "my boat is blue"}
         await fake.press(ANN, panel, "Forget")
         await replaced(fake, panel, platforms_texts.MESSAGE_FORGOTTEN)
-        assert host.withdrawn == [(GENERAL, said["id"])]
+        assert host.texts == {}
         assert said["id"] in fake.world.messages
 
 
 async def test_a_reply_to_oneself_is_forgotten_and_deleted_and_nothing_of_others() -> None:
-    async with recording(FakeHost(replies=[reply()])) as (fake, host):
+    host = recording_host()
+    turn = await host.store_reply(of_ann("which?", "200"), f"{GENERAL}/300")
+    async with recording(host) as (fake, _):
         shown = fake.world.message(GENERAL, BOT, "One.", id="300")
         others = await fake.say(BO, "my boat is red")
         for person, message in ((BO, shown), (ANN, others)):
@@ -246,25 +245,27 @@ async def test_a_reply_to_oneself_is_forgotten_and_deleted_and_nothing_of_others
                 seen(await shown_for(fake, await fake.choose_menu(person, platforms_texts.FORGET_THIS, message)))
                 == platforms_texts.NOT_YOUR_MESSAGE
             )
+        assert host.is_kept(turn)
         panel = await shown_for(fake, await fake.choose_menu(ANN, platforms_texts.FORGET_THIS, shown))
         await fake.press(ANN, panel, "Forget")
         await replaced(fake, panel, platforms_texts.REPLY_FORGOTTEN)
-        assert host.deleted_replies == [7]
+        assert not host.is_kept(turn)
 
 
 # `/forget`, `/new`, `/help`
 
 
 async def test_a_scope_says_what_the_words_are_about() -> None:
-    async with recording() as (fake, _):
+    async with recording() as (fake, host):
+        await host.know(f"discord:{ANN}", "I have two boats.", fake.world.clock.now())
         for options, understood in (
-            ({"scope": "about", "what": "boats"}, "I will forget about boats."),
-            ({"scope": "everything"}, "I will forget everything."),
-            ({"scope": "thread"}, "I will forget thread."),
-            ({"scope": "time", "what": "2 hours"}, "I will forget 2 hours."),
+            ({"scope": "about", "what": "boats"}, "mentions “boats”"),
+            ({"scope": "everything"}, "I will forget everything that you told me"),
+            ({"scope": "thread"}, "I store nothing from this thread"),
+            ({"scope": "time", "what": "2 hours"}, "I will forget what you said from"),
         ):
             called = await fake.command(ANN, "forget", **options)
-            assert seen(await shown_for(fake, called)) == understood
+            assert understood in seen(await shown_for(fake, called))
 
 
 async def test_what_fits_the_scope_is_offered_while_somebody_types() -> None:
@@ -287,14 +288,16 @@ async def test_this_conversation_is_the_one_that_goes_on_in_a_dm() -> None:
     async with recording() as (fake, host):
         await shown_for(fake, await fake.command(ANN, "new", DM_OF[ANN]))
         now = await host.direct_messages.current(f"discord:{DM_OF[ANN]}")
+        for conversation, words in ((now, "this one"), (f"discord:{DM_OF[ANN]}:before", "another thread")):
+            await host.store.hear(said(words, person=f"discord:{ANN}", conversation=conversation))
         panel = await shown_for(fake, await fake.command(ANN, "forget", DM_OF[ANN], scope="thread"))
         await fake.press(ANN, panel, "Forget")
-        await noticed(lambda: host.forgotten)
-        assert host.forgotten == [(f"discord:{ANN}", "thread", frozenset({now}))]
+        await noticed(lambda: [*host.texts.values()] == ["another thread"])
 
 
 async def test_no_panel_lets_discord_notify_anybody() -> None:
-    async with recording() as (fake, _):
+    async with recording() as (fake, host):
+        await host.know(f"discord:{ANN}", "hello @everyone", fake.world.clock.now())
         said = await fake.say(ANN, "hello @everyone")
         for called in (
             await fake.command(ANN, "settings"),
@@ -321,7 +324,7 @@ async def test_help_names_the_commands_that_work_where_it_is_asked() -> None:
 
 
 async def test_commands_are_put_once_and_again_only_when_they_changed() -> None:
-    clock, host = FastClock(speed=1.0), FakeHost()
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         for _ in range(2):
             async with serving(fake, host):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
+from bot.chat.host import Host
 from bot.chat.message_parts import CARD, FORWARDED, UNREADABLE, UNREADABLE_LINK
 from bot.forgetting.retention import SWEEP_AFTER
 from bot.platforms import texts as platforms_texts
@@ -18,7 +18,7 @@ from tests.fakes.discord_bot import WINDOW_S, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, GENERAL, OTHER_BOT, STAFF, Payload, seen, text_file
 from tests.fakes.fast_clock import FastClock, MovedClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.flows.bot import live_host
 from tests.flows.forgetting_bot import forgetting_host, holds, looks_up
 
@@ -52,7 +52,7 @@ def _without_content(payload: Payload) -> Payload:
 
 
 @asynccontextmanager
-async def talking(folder: Path) -> AsyncGenerator[tuple[FakeDiscord, BotHost, ScriptedProvider], None]:
+async def talking(folder: Path) -> AsyncGenerator[tuple[FakeDiscord, Host, ScriptedProvider], None]:
     clock, model = MovedClock(speed=1.0), ScriptedProvider(lambda _: "Done.")
     async with (
         running_discord(clock, window_s=WINDOW_S) as fake,
@@ -63,13 +63,13 @@ async def talking(folder: Path) -> AsyncGenerator[tuple[FakeDiscord, BotHost, Sc
 
 
 @asynccontextmanager
-async def listening(**more: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
-    clock, host = FastClock(speed=1.0), FakeHost()
+async def listening(**more: Any) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost], None]:
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host, **more):
         yield fake, host
 
 
-async def given(model: ScriptedProvider, host: BotHost, requests: int) -> str:
+async def given(model: ScriptedProvider, host: Host, requests: int) -> str:
     """Return all that the model was given for its answer number `requests`."""
     await until(lambda: len(model.requests) == requests)
     async with asyncio.timeout(PATIENCE_S):
@@ -188,8 +188,7 @@ async def test_an_edited_card_is_an_edit_of_what_is_stored() -> None:
         assert [one.text for one in host.overheard] == ["[FIRING:1] DiskFull"]
         alert["embeds"] = [card("[RESOLVED] DiskFull")]
         await fake.change(alert, "")
-        await until(lambda: host.amended)
-        assert host.amended == [(GENERAL, alert["id"], "[RESOLVED] DiskFull")]
+        await until(lambda: host.texts[GENERAL, alert["id"]] == "[RESOLVED] DiskFull")
 
 
 async def test_what_discord_changes_about_a_question_with_a_forwarded_message_is_no_edit(tmp_path: Path) -> None:

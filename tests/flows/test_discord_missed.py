@@ -2,17 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from agent.errors import Refused, StoreUnavailable
-from agent.incoming import Incoming
+from agent.errors import StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
+from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.watermark import Bounds
 from bot.operators.health import SILENT_S
 from bot.platforms import texts as platforms_texts
@@ -23,14 +22,15 @@ from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, OTHER_BOT, QUAY, STAFF
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeEvents, FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.flows.bot import live_host
+from tests.patience import until
 
 ASK = f"<@{BOT}> "
 
 
 @asynccontextmanager
-async def away(host: FakeHost) -> AsyncGenerator[FakeDiscord, None]:
+async def away(host: RecordingHost) -> AsyncGenerator[FakeDiscord, None]:
     """A Discord on which the bot listened until a moment ago; Ann has talked with it in a thread and directly."""
     async with running_discord(FastClock(speed=1.0)) as fake:
         async with serving(fake, host):
@@ -43,25 +43,25 @@ async def away(host: FakeHost) -> AsyncGenerator[FakeDiscord, None]:
         yield fake
 
 
-async def taken(host: FakeHost, count: int) -> None:
+async def taken(host: RecordingHost, count: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while len(host.taken) < count:
             host.arrived.clear()
             await host.arrived.wait()
 
 
-async def all_heard(host: FakeHost) -> None:
+async def all_heard(host: RecordingHost) -> None:
     """Until the time is kept anew: everything that was missed has been looked at."""
     async with asyncio.timeout(PATIENCE_S):
         await host.conversations.noted.wait()
 
 
-def texts(host: FakeHost) -> list[str]:
+def texts(host: RecordingHost) -> list[str]:
     return [each.text for each in host.taken[2:]]
 
 
 async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(caplog: pytest.LogCaptureFixture) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with away(host) as fake:
         thread = next(number for number, each in fake.world.channels.items() if each["type"] == 11)
         fake.world.message(GENERAL, BO, f"{ASK}when does it sail?")
@@ -79,7 +79,7 @@ async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(caplo
 
 
 async def test_after_a_session_that_was_lost_for_good_what_was_missed_is_read_from_history() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=10.0)) as fake, serving(fake, host):
         await fake.say(ANN, f"{ASK}hello")
         await taken(host, 1)
@@ -93,7 +93,7 @@ async def test_after_a_session_that_was_lost_for_good_what_was_missed_is_read_fr
 
 
 async def test_a_resumed_session_needs_no_history() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
         await all_heard(host)
         fake.drop()
@@ -104,7 +104,7 @@ async def test_a_resumed_session_needs_no_history() -> None:
 
 
 async def test_what_was_said_before_the_bot_first_came_is_left_alone() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.world.message(GENERAL, ANN, f"{ASK}are you there?")
         async with serving(fake, host):
@@ -113,7 +113,7 @@ async def test_what_was_said_before_the_bot_first_came_is_left_alone() -> None:
 
 
 async def test_what_is_not_for_the_bot_or_was_taken_in_is_not_taken_in_late() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with away(host) as fake:
         fake.world.message(GENERAL, ANN, "good morning")
         fake.world.message(GENERAL, OTHER_BOT, f"{ASK}hello")
@@ -125,7 +125,7 @@ async def test_what_is_not_for_the_bot_or_was_taken_in_is_not_taken_in_late() ->
 
 
 async def test_what_was_missed_comes_before_what_comes_anew_in_the_same_channel() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with away(host) as fake:
         for number in range(3):
             fake.world.message(GENERAL, BO, f"{ASK}{number}?")
@@ -136,7 +136,7 @@ async def test_what_was_missed_comes_before_what_comes_anew_in_the_same_channel(
 
 
 async def test_a_direct_conversation_that_began_meanwhile_is_looked_at_before_what_comes_anew_in_it() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with away(host) as fake:
         fake.world.message(DM_OF[BO], BO, "are you there?")
         async with serving(fake, host):
@@ -147,52 +147,30 @@ async def test_a_direct_conversation_that_began_meanwhile_is_looked_at_before_wh
         assert texts(host) == ["are you there?", "hello?"]
 
 
-@dataclass(frozen=True)
-class ForgetfulEvents(FakeEvents):
-    away: Callable[[], None]
-
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
-        self.away()
-        await super().deleted(channel, messages)
-
-
-class Forgetful(FakeHost):
-    """Can do nothing with the next `failures` messages and deletions."""
-
-    failures = 0
-
-    @property
-    def events(self) -> FakeEvents:
-        return ForgetfulEvents(self, self.away)
-
-    async def submit(self, incoming: Incoming) -> bool:
-        self.away()
-        return await super().submit(incoming)
-
-    def away(self) -> None:
-        if self.failures:
-            self.failures -= 1
-            raise StoreUnavailable("The database cannot be reached.")
+def lose_the_database(host: RecordingHost, times: int) -> None:
+    """Let so many messages and deletions fail."""
+    host.store.ledger.failures += [StoreUnavailable("The database cannot be reached.")] * times
 
 
 async def test_a_deletion_that_cannot_be_followed_yet_is_followed_when_it_can() -> None:
-    host = Forgetful()
+    host = recording_host()
     async with running_discord(FastClock()) as fake, serving(fake, host):
         await all_heard(host)
         said = await fake.write(ANN, "my boat is blue")
         await taken(host, 1)
-        host.failures = 3
+        lose_the_database(host, 3)
         await fake.take_back(said)
         await fake.write(ANN, "no, red")
         await taken(host, 2)
-    assert host.withdrawn == [(host.taken[0].channel, said["id"])]
+        await until(lambda: (host.taken[0].channel, said["id"]) not in host.texts)
+    assert [*host.texts.values()] == ["no, red"]
 
 
 async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> None:
-    host = Forgetful()
+    host = recording_host()
     async with running_discord(FastClock()) as fake, serving(fake, host):
         await all_heard(host)
-        host.failures = 3
+        lose_the_database(host, 3)
         for number in range(3):
             await fake.write(ANN, f"{number}?")
         await taken(host, 3)
@@ -201,10 +179,10 @@ async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> 
 
 
 async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it() -> None:
-    host = Forgetful()
+    host = recording_host()
     async with away(host) as fake:
         fake.world.message(GENERAL, BO, f"{ASK}0?")
-        host.failures = 1
+        lose_the_database(host, 1)
         async with serving(fake, host):
             await fake.say(BO, f"{ASK}1?")
             await taken(host, 4)
@@ -212,7 +190,7 @@ async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it
 
 
 async def test_of_too_many_missed_messages_the_newest_are_taken_in() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with away(host) as fake:
         most = Bounds().messages
         for number in range(most + 5):
@@ -223,7 +201,7 @@ async def test_of_too_many_missed_messages_the_newest_are_taken_in() -> None:
 
 
 async def test_what_is_too_old_is_not_answered_out_of_the_blue() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(clock := FastClock(speed=1.0)) as fake:
         await host.conversations.set_watermark(SOURCE, clock.now() - timedelta(days=9))
         old = fake.world.message(GENERAL, ANN, f"{ASK}last week?")
@@ -235,7 +213,7 @@ async def test_what_is_too_old_is_not_answered_out_of_the_blue() -> None:
 
 
 async def test_a_channel_that_cannot_be_read_does_not_keep_others_from_it() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with away(host) as fake:
         fake.world.message(STAFF, ANN, f"{ASK}in private?")
         fake.world.message(GENERAL, BO, f"{ASK}in public?")
@@ -245,26 +223,19 @@ async def test_a_channel_that_cannot_be_read_does_not_keep_others_from_it() -> N
         assert texts(host) == ["in public?"]
 
 
-class Strict(FakeHost):
-    """Takes nothing more in after the first two."""
-
-    async def submit(self, incoming: Incoming) -> bool:
-        if len(self.taken) >= 2:
-            raise Refused("You may not ask that.")
-        return await super().submit(incoming)
-
-
 async def test_a_refusal_is_not_told_for_what_was_missed() -> None:
-    host = Strict()
+    host = recording_host()
     async with away(host) as fake:
+        host.restrict(AccessRules(deny=parse_entries(f"person:{BO}")))
         fake.world.message(GENERAL, BO, f"{ASK}may I?")
         async with serving(fake, host):
             await all_heard(host)
+        assert texts(host) == []
         assert by_the_bot(fake) == []
 
 
 async def test_a_socket_that_dies_without_a_word_is_replaced_and_nothing_is_lost() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.heartbeat_s = 0.2
         async with serving(fake, host, silence_s=0.5):
@@ -276,7 +247,7 @@ async def test_a_socket_that_dies_without_a_word_is_replaced_and_nothing_is_lost
 
 
 async def test_a_heartbeat_ends_the_silence_and_without_any_it_grows_until_a_supervisor_is_told() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock()) as fake:
         fake.heartbeat_s = 0.2
         async with serving(fake, host, silence_s=3600.0):
@@ -316,7 +287,7 @@ def open_the_quay(fake: FakeDiscord) -> None:
 
 
 async def test_servers_are_divided_among_connections_and_direct_messages_come_over_the_first() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         async with serving(fake, host, chosen=DiscordSettings(shards=2)):
@@ -335,7 +306,7 @@ async def test_servers_are_divided_among_connections_and_direct_messages_come_ov
 
 
 async def test_discord_says_how_many_connections_it_takes() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         fake.rest.shards_recommended = 2
@@ -345,7 +316,7 @@ async def test_discord_says_how_many_connections_it_takes() -> None:
 
 
 async def test_a_connection_that_was_lost_for_good_is_caught_up_alone() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         async with serving(fake, host, chosen=DiscordSettings(shards=2)):
@@ -365,7 +336,7 @@ async def test_a_connection_that_was_lost_for_good_is_caught_up_alone() -> None:
 
 
 async def test_nothing_counts_as_heard_while_one_connection_is_lost() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         async with serving(fake, host, chosen=DiscordSettings(shards=2)):
@@ -386,7 +357,7 @@ async def test_nothing_counts_as_heard_while_one_connection_is_lost() -> None:
 
 
 async def test_without_the_message_content_intent_mentions_and_direct_messages_are_taken_in() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         async with serving(fake, host, chosen=DiscordSettings(message_content=False)):
             await fake.say(ANN, f"{ASK}hello")
@@ -397,7 +368,7 @@ async def test_without_the_message_content_intent_mentions_and_direct_messages_a
 
 
 async def test_connections_that_are_refused_the_message_content_intent_do_without() -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=50.0)) as fake:
         open_the_quay(fake)
         fake.grant_message_content = False

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from agent.memory.audience import GroupAudience, Place, TeamAudience
+from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from tests.fakes.discord_bot import serving
 from tests.fakes.discord_gateway import PATIENCE_S, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, GENERAL, GUILD, VIEW, Payload
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 
 SERVER = f"discord:{GUILD}"
 PUBLIC = Place(TeamAudience(SERVER), within_team=SERVER)
@@ -72,7 +72,7 @@ THREADS: dict[str, tuple[int, Payload, Place]] = {
 
 async def place_in(*channels: Payload, thread: int | None = None, **change: Any) -> Place:
     """The place of a question of ann's in channel 600, or in a thread of that kind and number; `change` it before."""
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.world.channels |= {one["id"]: one for one in channels}
         if thread is not None:
@@ -88,7 +88,7 @@ async def place_in(*channels: Payload, thread: int | None = None, **change: Any)
     return host.taken[-1].place
 
 
-async def arrived(host: FakeHost, many: int = 1) -> None:
+async def arrived(host: RecordingHost, many: int = 1) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while len(host.taken) < many:
             host.arrived.clear()
@@ -115,14 +115,19 @@ async def test_a_channel_that_is_opened_is_its_servers_from_then_on() -> None:
     assert await place_in(channel(TEXT, overwrite(GUILD, deny=VIEW)), permission_overwrites=[]) == PUBLIC
 
 
-async def narrowed(before: Payload, **change: Any) -> list[tuple[str, Place]]:
-    """What the host is told when channel 600 is changed like that, or ("permissions") the role of everybody."""
-    host = FakeHost()
+async def kept(before: Payload, **change: Any) -> list[str]:
+    """Who may read what was said in channel 600, before and after that (or, "permissions", the role of everybody) is
+    changed.
+    """
+    host, audiences = recording_host(), list[str]()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.world.channels["600"] = before
         async with serving(fake, host):
             await fake.say(ANN, f"<@{BOT}> hello", GENERAL)  # by then the server is known
             await arrived(host)
+            await fake.say(ANN, f"<@{BOT}> hello", "600")
+            await arrived(host, 2)
+            audiences += [message.audience for turn, message in host.store.messages if turn == 2]
             if "permissions" in change:
                 role = next(role for role in fake.world.guild()["roles"] if role["id"] == GUILD)
                 await fake.dispatch("GUILD_ROLE_UPDATE", {"guild_id": GUILD, "role": {**role, **change}})
@@ -130,19 +135,23 @@ async def narrowed(before: Payload, **change: Any) -> list[tuple[str, Place]]:
                 fake.world.channels["600"] |= change
                 await fake.dispatch("CHANNEL_UPDATE", fake.world.channels["600"])
             await fake.say(ANN, f"<@{BOT}> hello", GENERAL)
-            await arrived(host, 2)
-    return [told for told in host.narrowed if told[0] == "600"]
+            await arrived(host, 3)
+            audiences += [message.audience for turn, message in host.store.messages if turn == 2]
+    return audiences
 
 
 CLOSED = [overwrite(GUILD, deny=VIEW), OURS]
 
 
+OF_ALL, OF_GROUP = label(PUBLIC.audience), label(GROUP.audience)
+
+
 async def test_a_channel_keeps_what_it_held_once_it_is_closed_by_itself_or_for_everybody() -> None:
-    assert await narrowed(channel(TEXT), permission_overwrites=CLOSED) == [("600", GROUP)]
-    assert await narrowed(channel(TEXT), permissions="0") == [("600", GROUP)]
+    assert await kept(channel(TEXT), permission_overwrites=CLOSED) == [OF_ALL, OF_GROUP]
+    assert await kept(channel(TEXT), permissions="0") == [OF_ALL, OF_GROUP]
 
 
 async def test_a_channel_that_stays_as_open_as_it_was_or_is_opened_narrows_nothing() -> None:
-    assert await narrowed(channel(TEXT), topic="boats") == []
-    assert await narrowed(channel(TEXT, *CLOSED), topic="boats") == []
-    assert await narrowed(channel(TEXT, *CLOSED), permission_overwrites=[]) == []
+    assert await kept(channel(TEXT), topic="boats") == [OF_ALL, OF_ALL]
+    assert await kept(channel(TEXT, *CLOSED), topic="boats") == [OF_GROUP, OF_GROUP]
+    assert await kept(channel(TEXT, *CLOSED), permission_overwrites=[]) == [OF_GROUP, OF_GROUP]

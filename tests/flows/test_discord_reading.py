@@ -12,8 +12,8 @@ from agent.messages import Message, Usage
 from agent.providers.rehearsal import rehearse
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.read_channel import FOLD
-from bot.app.host import BotHost
 from bot.budgets.report import FooterStyle
+from bot.chat.host import Host
 from bot.chat.texts import commands as command_texts
 from bot.platforms.discord.settings import DiscordSettings
 from tests.fakes.alerts import ON_DISCORD
@@ -33,7 +33,7 @@ FORUM, LANDING, SECRET = "50", "60", "7001"
 class Talk:
     clock: MovedClock
     fake: FakeDiscord
-    host: BotHost
+    host: Host
     model: ScriptedProvider
     says: list[str]
 

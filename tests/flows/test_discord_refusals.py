@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent.admission_terms import Authority
-from agent.errors import Refused
-from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.audience import GroupAudience, Place
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.askers import Requester
 from bot.chat.texts import replies as reply_texts
@@ -18,18 +17,24 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 
 ME = f"<@{BOT}>"
-CLOSED = "Guests cannot use me here. Ask my operator for access."
+CLOSED = "You do not have access to me. Ask my operator for access."
+DENIED = AccessRules(deny=parse_entries(f"person:{BO}"))
+MANAGERS_ONLY = "Only a manager or an administrator may set what binds others."
 ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 
 
 @asynccontextmanager
 async def recording(
-    *, everyone_may: int = 0, roles: dict[str, list[str]] | None = None, **settings: Any
-) -> AsyncGenerator[tuple[FakeDiscord, FakeHost]]:
-    clock, host = FastClock(speed=1.0), FakeHost()
+    host: RecordingHost | None = None,
+    *,
+    everyone_may: int = 0,
+    roles: dict[str, list[str]] | None = None,
+    **settings: Any,
+) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost]]:
+    clock, host = FastClock(speed=1.0), host or recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.world.roles_of |= roles or {}
         if everyone_may:
@@ -52,7 +57,7 @@ async def noticed(happened: Callable[[], object]) -> None:
 
 async def test_a_refused_mention_is_told_in_a_dm_and_shows_nothing_in_the_channel() -> None:
     async with recording() as (fake, host):
-        host.fail_next = Refused(CLOSED)
+        host.restrict(DENIED)
         await fake.say(BO, f"{ME} hello")
         assert (await said_in_private(fake, BO))["content"] == CLOSED
         assert fake.world.shown(GENERAL) == []
@@ -60,7 +65,7 @@ async def test_a_refused_mention_is_told_in_a_dm_and_shows_nothing_in_the_channe
 
 async def test_who_may_not_ask_stops_and_orders_nothing_and_is_told_so_once() -> None:
     async with recording() as (fake, host):
-        host.restrict(AccessRules(deny=parse_entries(f"person:{BO}")))
+        host.restrict(DENIED)
         why = host.admission.closed_to(Requester(f"discord:{BO}"), Authority.EMPLOYEE)
         asked = await fake.say(ANN, f"{ME} hello")
         await noticed(lambda: host.taken)
@@ -87,19 +92,22 @@ async def test_the_same_order_again_is_not_answered_within_the_minute() -> None:
 
 async def test_who_was_told_just_now_is_not_told_again() -> None:
     async with recording() as (fake, host):
-        host.fail_next = Refused(CLOSED, was_shown=True)
+        host.restrict(DENIED)
         await fake.say(BO, f"{ME} hello")
         await fake.say(BO, f"{ME} and now?")
-        await noticed(lambda: host.taken)
-        assert by_the_bot(fake) == []
+        await fake.say(ANN, f"{ME} hello")
+        await noticed(lambda: host.taken and by_the_bot(fake))
+        assert [message["content"] for message in by_the_bot(fake)] == [CLOSED]
 
 
 async def test_a_refused_command_is_answered_to_its_caller_alone() -> None:
     async with recording() as (fake, host):
-        host.fail_next = Refused(CLOSED, was_shown=True)
+        host.restrict(DENIED)
+        await fake.say(BO, f"{ME} hello")
+        told = await said_in_private(fake, BO)
         await fake.command(BO, "ask", question="hello")
-        await fake.until(lambda: any(seen(message) == CLOSED for message in by_the_bot(fake)))
-        (answer,) = by_the_bot(fake)
+        await fake.until(lambda: any(seen(message) == CLOSED and message is not told for message in by_the_bot(fake)))
+        answer = by_the_bot(fake)[-1]
         assert answer["flags"] & EPHEMERAL
 
 
@@ -167,19 +175,18 @@ async def test_nobody_decides_for_others_where_the_bot_is_not_by_what_they_are_i
     async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
         fake.elsewhere = True
         await fake.command(BO, "policy", words="set budget: 5 EUR")
-        await noticed(lambda: host.asked_for_policy)
-        ((asker, _),) = host.asked_for_policy
-        assert asker.authority is Authority.STRANGER
+        await fake.until(lambda: any(seen(message) == MANAGERS_ONLY for message in by_the_bot(fake)))
+        assert host.store.facts_kept == []
 
 
 async def test_budget_is_answered_in_private() -> None:
-    async with recording() as (fake, host):
+    async with recording(recording_host(operators={f"discord:{ANN}"})) as (fake, host):
         await fake.command(ANN, "budget", words=f"<@{BO}> exempt")
         await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert seen(answer) == "You have used nothing today."
+        assert seen(answer) == f"Person `discord:{BO}`, today (UTC): 0 tokens (no limit), $0 (no limit)."
         assert answer["flags"] & EPHEMERAL
-        assert host.asked_for_budget == [(f"discord:{ANN}", GENERAL, f"person:discord:{BO} exempt")]
+        assert host.store.chosen[f"discord:{BO}"] == {"budget.exempt": "yes"}
 
 
 async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked() -> None:
@@ -187,11 +194,10 @@ async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked
         await fake.command(ANN, "policy", words="set budget: 5 EUR")
         await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert seen(answer) == "There are no policies here."
+        assert seen(answer).startswith("Set.")
         assert answer["flags"] & EPHEMERAL
-        ((asker, words),) = host.asked_for_policy
-        assert (asker.person.id, words) == (f"discord:{ANN}", "set budget: 5 EUR")
-        assert label(asker.place.audience) == f"team:discord:{GUILD}"
+        (policy,) = host.store.facts_kept
+        assert (policy.text, policy.audience) == ("budget: 5 EUR", f"team:discord:{GUILD}")
 
 
 def test_mentions_become_ids() -> None:

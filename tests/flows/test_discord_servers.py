@@ -14,7 +14,7 @@ from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, INVITED, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 
 OWN = "77"  # Bo's own server, to which he has added the bot
 HALL = "78"
@@ -23,9 +23,9 @@ NAMED: dict[str, Any] = {"servers": frozenset({GUILD})}
 
 
 @asynccontextmanager
-async def attacked(**settings: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost]]:
+async def attacked(**settings: Any) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost]]:
     """Bo is in no server of the operator's, and owns one in which the bot is, too."""
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.world.everyone_may = INVITED  # enough to talk, and no power over the server
         fake.world.guilds[OWN] = "lair"
@@ -36,7 +36,7 @@ async def attacked(**settings: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHos
             yield fake, host
 
 
-async def taken(host: FakeHost, number: int) -> None:
+async def taken(host: RecordingHost, number: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while len(host.taken) < number:
             host.arrived.clear()
@@ -163,7 +163,7 @@ async def test_a_team_that_owns_the_application_names_its_members_servers() -> N
         {"user": {**_user(ANN)}, "team_id": "5", "membership_state": 2, "role": "admin", "permissions": []},
         {"user": {**_user(BO)}, "team_id": "5", "membership_state": 1, "role": "admin", "permissions": []},
     ]
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.rest.application["team"] = {"id": "5", "name": "t", "icon": None, "owner_user_id": ANN, "members": members}
         fake.world.guilds[OWN] = "lair"

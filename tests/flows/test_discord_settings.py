@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting_plans import PAUSE, PAUSED
-from agent.ports.tools import Asker
 from bot.chat.texts import replies as reply_texts
-from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
 from bot.memory import texts as memory_texts
+from bot.models.service import MODEL
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.settings import DiscordSettings
@@ -19,15 +19,18 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, labels, parts, seen
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import OTHER, RecordingHost, recording_host
+from tests.fakes.store import store_in_memory
 
 NOTHING_SPECIAL = str(1 << 10 | 1 << 16)  # A member who manages nothing: may view channels, and read what was said
 HERE, ALL_OVER = f"channel:{GENERAL}", f"team:{GUILD}"
 
 
 @asynccontextmanager
-async def recording(*, managing: bool = True, **settings: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
-    clock, host = FastClock(speed=1.0), FakeHost()
+async def recording(
+    *, managing: bool = True, **settings: Any
+) -> AsyncGenerator[tuple[FakeDiscord, RecordingHost], None]:
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         if not managing:
             fake.member_may = fake.world.everyone_may = NOTHING_SPECIAL
@@ -61,23 +64,22 @@ def chosen(panel: Payload, menu: str) -> list[str]:
 async def test_somebody_chooses_the_model_that_answers_them() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        assert chosen(panel, "model") == ["usual:model"]
-        await fake.choose(BO, panel, "other:model")
-        await fake.until(lambda: chosen(panel, "model") == ["other:model"])
-        assert host.chosen == {f"discord:{BO}": "other:model"}
+        assert chosen(panel, "model") == ["ollama:usual"]
+        await fake.choose(BO, panel, "ollama:other")
+        await fake.until(lambda: chosen(panel, "model") == ["ollama:other"])
+        assert host.store.chosen[f"discord:{BO}"] == {MODEL: OTHER}
 
 
 async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
         pressed = await fake.press(BO, panel, memory_texts.STOP_LEARNING)
-        await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
-        await host.preferences.set(f"discord:{BO}", PAUSE, PAUSED)
+        await fake.until(lambda: pressed.acknowledged and host.store.chosen[f"discord:{BO}"][PAUSE] == PAUSED)
         panel = await opened(fake)
         assert "I do not learn" in seen(panel)
         await fake.press(BO, panel, memory_texts.LEARN_AGAIN)
-        await fake.until(lambda: len(host.asked_for_memory) == 2)
-        assert [words for _, words in host.asked_for_memory] == ["pause", "resume"]
+        await fake.until(lambda: host.store.chosen[f"discord:{BO}"][PAUSE] != PAUSED)
+        assert "I do not learn" not in seen(await opened(fake))
 
 
 async def test_answers_to_commands_are_private_by_choice_unless_said_otherwise() -> None:
@@ -103,10 +105,12 @@ async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
     class Lost(SqlPreferences):
         async def all_of(self, owner: str) -> dict[str, str]:
-            raise StoreUnavailable(owner)
+            if owner == f"discord:{BO}":
+                raise StoreUnavailable(owner)
+            return await SqlPreferences.all_of(self, owner)
 
-    host = FakeHost()
-    host.preferences = Lost(host.store.database)
+    store = store_in_memory()
+    host = recording_host(replace(store, preferences=Lost(store.database)))
     clock = FastClock(speed=1.0)
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
         asked = await fake.command(BO, "ask", question="one?")
@@ -163,21 +167,16 @@ async def test_a_zone_is_found_by_its_city_while_it_is_typed_and_taken_by_it() -
 
 
 async def test_what_means_a_day_asks_for_the_zone_where_none_is_known_and_is_then_read_in_it() -> None:
-    clock = FastClock(speed=1.0)
-    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, ForgettingByDay()):
+    clock, host = FastClock(speed=1.0), recording_host()
+    await host.know(f"discord:{BO}", "The boat is blue.", clock.now())
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
         called = await fake.command(BO, "forget", what="since   monday")
         await fake.until(lambda: called.original and seen(fake.world.messages[called.original]))
         panel = fake.world.messages[called.original]
-        assert "in UTC" in seen(panel)
+        assert "(UTC)" in seen(panel)
         await fake.choose_in(BO, panel, "zone since monday", "Europe/Berlin")
-        await fake.until(lambda: "in Europe/Berlin" in seen(panel))
+        await fake.until(lambda: "(Europe/Berlin)" in seen(panel))
         assert not [part for part in parts(panel) if part["type"] == 3]
-
-
-class ForgettingByDay(FakeHost):
-    async def ask(self, asker: Asker, words: str, tell: TellProgress = report_nothing) -> ForgetAnswer:  # noqa: ARG002 -- nothing takes long
-        zone = asker.person.time_zone or "UTC"
-        return ForgetAnswer(f"I will forget {words} in {zone}.", words, by_clock=not asker.person.time_zone)
 
 
 async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
@@ -194,7 +193,7 @@ async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
 async def test_a_role_that_the_operator_named_makes_a_manager() -> None:
     async with recording(managing=False, chosen=DiscordSettings(managers=frozenset({"35"}))) as (fake, _):
         assert menus(await opened(fake)) == ["model", "zone"]
-    clock, host = FastClock(speed=1.0), FakeHost()
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         fake.member_may = fake.world.everyone_may = NOTHING_SPECIAL
         fake.world.roles_of[BO] = ["35"]
@@ -216,7 +215,7 @@ async def test_nobody_else_uses_the_panel() -> None:
 
 
 async def test_the_panel_works_after_a_restart() -> None:
-    clock, host = FastClock(speed=1.0), FakeHost()
+    clock, host = FastClock(speed=1.0), recording_host()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
         async with serving(fake, host):
             panel = await opened(fake)

@@ -27,10 +27,10 @@ from tests.fakes.discord_fleet import LANDING, TAKEOVER_S, fleet, patiently, tak
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BOT, GENERAL, GUILD, STAFF
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
 from tests.fakes.new_database import open_new
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.ready_process import ReadyService
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.flows.test_discord_missed import QUAY
 from tests.patience import PATIENCE_S
 
@@ -171,7 +171,7 @@ async def test_a_proxy_that_keeps_discords_limits_stands_between_under_the_same_
         async with calls.request(request.method, address, headers=headers, data=await request.read()) as answer:
             return web.Response(body=await answer.read(), status=answer.status, content_type=answer.content_type)
 
-    app, host = web.Application(), FakeHost()
+    app, host = web.Application(), recording_host()
     app.router.add_route("*", "/{path:.*}", forward)
     runner = web.AppRunner(app)
     await runner.setup()
@@ -214,14 +214,13 @@ async def all_shards_elsewhere(clock: Clock, lease: timedelta = timedelta(days=1
     await store.close()
 
 
-def sharing(replicas: Replicas) -> FakeHost:
-    host = FakeHost()
-    host.platforms = replace(host.platforms, replicas=replicas)
-    return host
+def sharing(replicas: Replicas) -> RecordingHost:
+    host = recording_host()
+    return replace(host, platforms=replace(host.platforms, replicas=replicas))
 
 
 @asynccontextmanager
-async def idle(fake: FakeDiscord, host: FakeHost, api: str = "") -> AsyncGenerator[None]:
+async def idle(fake: FakeDiscord, host: RecordingHost, api: str = "") -> AsyncGenerator[None]:
     """Served, whether or not it listens."""
     chosen = replace(settings(fake), api_base_url=api or fake.api_base_url)
     task = asyncio.create_task(serve(host, chosen, fake.world.clock))

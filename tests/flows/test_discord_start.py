@@ -13,7 +13,7 @@ from tests.fakes.discord_bot import serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, running_discord
 from tests.fakes.discord_world import ANN, BOT, GENERAL, VIEW
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 
 ASK = f"<@{BOT}> "
 
@@ -21,7 +21,7 @@ ASK = f"<@{BOT}> "
 async def test_without_the_message_content_intent_mentions_and_dms_still_work(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.grant_message_content = False
         with caplog.at_level(logging.WARNING, "bot"):
@@ -58,7 +58,7 @@ async def test_missing_permissions_are_named_at_start_up() -> None:
     try:
         async with running_discord(FastClock(speed=1.0)) as fake:
             fake.world.everyone_may, fake.world.bot_may = str(VIEW), "0"
-            async with serving(fake, FakeHost()), asyncio.timeout(PATIENCE_S):
+            async with serving(fake, recording_host()), asyncio.timeout(PATIENCE_S):
                 line = await ear.heard
     finally:
         logging.getLogger("bot").removeHandler(ear)
@@ -70,7 +70,7 @@ async def test_a_wrong_token_is_one_sentence_that_names_the_setting() -> None:
     async with running_discord(clock) as fake:
         wrong = replace(settings(fake), token=Secret("wrong"))
         with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted by Discord: copy the token again"):
-            await serve(FakeHost(), wrong, clock)
+            await serve(recording_host(), wrong, clock)
 
 
 async def test_a_token_that_only_the_gateway_refuses_is_told_in_the_same_words() -> None:
@@ -78,7 +78,7 @@ async def test_a_token_that_only_the_gateway_refuses_is_told_in_the_same_words()
     async with running_discord(clock) as fake:
         fake.gateway_token = "another"
         with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted"):
-            await serve(FakeHost(), settings(fake), clock)
+            await serve(recording_host(), settings(fake), clock)
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ async def test_an_address_that_cannot_be_reached_is_one_sentence_that_names_it(
     clock = FastClock(speed=1.0)
     async with running_discord(clock) as fake:
         with pytest.raises(DiscordUnreachable, match=names):
-            await serve(FakeHost(), replace(settings(fake), **moved), clock)
+            await serve(recording_host(), replace(settings(fake), **moved), clock)
 
 
 async def test_a_token_that_the_gateway_refuses_once_while_it_is_served_is_tried_again() -> None:
     clock = FastClock(speed=20.0)
     async with running_discord(clock) as fake:
-        serving_it = asyncio.create_task(serve(FakeHost(), settings(fake), clock))
+        serving_it = asyncio.create_task(serve(recording_host(), settings(fake), clock))
         await fake.until(lambda: fake.connected)
         fake.close_identify = 4004
         fake.forget_sessions()

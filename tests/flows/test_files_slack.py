@@ -12,9 +12,9 @@ import pytest
 from agent.messages import Message, ModelCall, Usage
 from agent.ports.transcription import Transcript
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
 from bot.chat.attachments import kinds
 from bot.chat.attachments.read_again import CHANGED, HIDDEN, NO_FILE, SEVERAL
+from bot.chat.host import Host
 from bot.chat.reply.attached_files import LONG_LINES
 from bot.chat.reply.surface import FILES, OutFile, PageKey
 from bot.platforms import texts as platforms_texts
@@ -48,7 +48,7 @@ class Ears:
 class World:
     slack: FakeSlack
     model: ScriptedProvider
-    host: BotHost
+    host: Host
     store: StoreInMemory
     ann: str = ""
     general: str = ""

@@ -10,7 +10,7 @@ from agent.providers.catalog import OPENAI
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.faults import RetryPolicy
 from agent.providers.replay import ModelTimeouts
-from bot.app.host import BotHost
+from bot.chat.host import Host
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.aimock import AiMock
 from tests.fakes.answers import answer_of
@@ -34,7 +34,7 @@ DISCORD_PAGE = 2_000
 
 
 @asynccontextmanager
-async def remembering(aimock: AiMock, folder: Path, clock: Clock) -> AsyncGenerator[BotHost, None]:
+async def remembering(aimock: AiMock, folder: Path, clock: Clock) -> AsyncGenerator[Host, None]:
     """A bot whose model notes what it is told, and then tells all about it."""
     slowly = {"chunkSize": -(-len(ANSWER) // PIECES), "latency": PIECE_MS}
     aimock.load(

@@ -18,7 +18,7 @@ from bot.platforms.slack.revocation import CONFIRM_S
 from bot.platforms.slack.run import SERVED_LATELY
 from bot.settings.secret import Secret
 from tests.fakes.fast_clock import MovedClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import http_events
 from tests.fakes.slack_faults import Fault
@@ -184,7 +184,7 @@ async def _given_up(world: Both, name: str) -> None:
 async def test_an_app_that_is_refused_at_the_start_leaves_the_others_serving(caplog: pytest.LogCaptureFixture) -> None:
     clock = MovedClock()
     async with FakeSlack(clock) as slack:
-        host = FakeHost()
+        host = recording_host()
         bad = SlackApp(Secret("xoxb-bad"), SocketMode(Secret("xapp-bad")), "bad", file="apps.toml")
         serving = asyncio.create_task(serve_apps(host, [bad, app_of(ONE, "one")], SlackOptions(slack.url), clock))
         await slack.connected(1)
@@ -203,7 +203,7 @@ async def test_a_process_of_which_every_app_is_refused_ends_with_the_first_reaso
         apps = [app_of(ONE, "one"), app_of(other_app("two"), "two")]
         with pytest.raises(SettingsError, match=r"the app one in apps\.toml"):
             async with asyncio.timeout(PATIENCE_S):
-                await serve_apps(FakeHost(), apps, SlackOptions(slack.url), slack.clock)
+                await serve_apps(recording_host(), apps, SlackOptions(slack.url), slack.clock)
 
 
 async def test_an_app_that_is_stopped_leaves_its_turns_to_others_and_forgets_nothing() -> None:

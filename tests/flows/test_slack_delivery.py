@@ -2,18 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from agent.errors import StoreError
-from agent.incoming import Incoming
 from agent.providers.scripted import ScriptedProvider
-from bot.budgets.commands import USAGE_COMMAND
-from bot.chat.commands.declaration import BoundCommand, BoundCommands, CommandCall
-from bot.chat.panels import Panel
+from agent.spending import Total
+from store.databases.database import Database
+from store.model_calls import SqlSpending
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack, Object
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER
@@ -120,7 +120,9 @@ async def test_a_private_question_is_answered_so_that_only_the_person_sees_it(sl
 
 
 async def test_a_button_and_a_window_do_what_they_say(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host, person = recording_host(), f"slack:T0TEAM:{ANN}"
+    for words in ("Apollo landed.", "The boat is blue."):
+        await host.know(person, words, slack.clock.now())
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/forget"))
         await slack.until(lambda: slack.state.ephemerals)
@@ -129,8 +131,8 @@ async def test_a_button_and_a_window_do_what_they_say(slack: FakeSlack) -> None:
         await slack.acked(await slack.submit(ANN, slack.state.views[0], "about Apollo"))
         await slack.until(lambda: len(slack.state.ephemerals) == 2 or "Apollo" in slack.state.ephemerals[0].text)
         await slack.acked(await slack.click(ANN, slack.state.ephemerals[-1], "Forget"))
-        await slack.until(lambda: host.forgotten)
-    assert host.forgotten[0][1] == "about Apollo"
+        await slack.until(lambda: len(host.known(person)) == 1)
+    assert host.known(person) == ["The boat is blue."]
 
 
 async def test_an_event_that_comes_to_two_processes_and_after_a_restart_gets_one_reply(slack: FakeSlack) -> None:
@@ -165,52 +167,43 @@ async def test_an_order_is_carried_out_once_though_its_two_events_come_to_two_pr
     assert len(slack.state.ephemerals) == 1
 
 
-@dataclass
-class SlowHost(FakeHost):
-    """What somebody took is not told before `told` is set."""
+class SlowSpending(SqlSpending):
+    """What somebody used is not told before `told` is set."""
 
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
-    told: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.asked, self.told = asyncio.Event(), asyncio.Event()
 
-    @property
-    def commands(self) -> BoundCommands:
-        return {**super().commands, USAGE_COMMAND.name: BoundCommand(USAGE_COMMAND, self._slow_usage)}
-
-    async def _slow_usage(self, call: CommandCall) -> Panel:
+    async def totals(self, *whose: Any, **more: Any) -> list[Total]:
         self.asked.set()
         await self.told.wait()
-        return await super().commands[USAGE_COMMAND.name].run(call)
+        return await SqlSpending.totals(self, *whose, **more)
 
 
 async def test_what_was_asked_for_as_the_bot_ended_is_still_said(slack: FakeSlack) -> None:
-    host = SlowHost()
-    async with serving(slack, host):
+    store = store_in_memory()
+    spending = SlowSpending(store.database)
+    async with serving(slack, recording_host(replace(store, spending=spending))):
         await slack.acked(await slack.command(ANN, GENERAL, "/usage"))
-        await host.asked.wait()
-        asyncio.get_running_loop().call_soon(host.told.set)
+        await spending.asked.wait()
+        asyncio.get_running_loop().call_soon(spending.told.set)
     assert [ephemeral.user for ephemeral in slack.state.ephemerals] == [ANN]
 
 
-@dataclass
-class FailingHost(FakeHost):
-    """The next `failures` calls that store something go wrong, for a reason that no waiting mends."""
-
-    failures: int = 0
-
-    async def submit(self, incoming: Incoming) -> bool:
-        if self.failures:
-            self.failures -= 1
-            raise StoreError("The database says no.")
-        return await super().submit(incoming)
+def failing(times: int) -> RecordingHost:
+    """A host whose next messages cannot be stored, for a reason that no waiting mends."""
+    host = recording_host()
+    host.store.ledger.failures += [StoreError("The database says no.")] * times
+    return host
 
 
 async def test_what_could_not_be_stored_is_acknowledged_at_a_later_attempt(slack: FakeSlack) -> None:
-    host = FailingHost(failures=1)
+    host = failing(1)
     async with serving(slack, host):
         (envelope,) = asked(slack, DM)
         await slack.deliver(envelope)
         if not slack.over_http:  # there the fake does it by itself
-            await slack.until(lambda: not host.failures)
+            await slack.until(lambda: not host.store.ledger.failures)
             assert envelope["envelope_id"] not in slack.acks
             await slack.deliver(envelope, attempt=1)
         await slack.acked(envelope["envelope_id"])
@@ -221,7 +214,7 @@ async def test_over_http_slack_tries_at_once_after_a_minute_and_after_five() -> 
     async with FakeSlack(FastClock(speed=2_000), over_http=True) as slack:
         slack.state.user("ann")
         slack.state.channel("ann", "im")
-        host = FailingHost(failures=3)
+        host = failing(3)
         async with serving(slack, host):
             (envelope,) = asked(slack, DM)
             began = slack.clock.monotonic()
@@ -240,7 +233,7 @@ async def test_over_http_what_was_lost_on_the_way_is_read_from_history_once_slac
     async with FakeSlack(FastClock(), over_http=True) as slack:
         slack.state.user("ann")
         slack.state.channel("ann", "im")
-        host = FakeHost()
+        host = recording_host()
         async with serving(slack, host):
             await slack.say(ANN, DM, "one")
             await slack.settled()
@@ -259,7 +252,7 @@ async def test_over_http_what_comes_anew_after_an_outage_does_not_hide_what_was_
     async with FakeSlack(FastClock(speed=500), over_http=True) as slack:
         slack.state.user("ann")
         slack.state.channel("ann", "im")
-        host = FakeHost()
+        host = recording_host()
         async with serving(slack, host):
             await slack.say(ANN, DM, "one")
             await slack.settled()
@@ -279,7 +272,7 @@ async def test_over_http_what_was_said_while_no_process_ran_is_taken_in_after_th
     async with FakeSlack(FastClock(), over_http=True) as slack:
         slack.state.user("ann")
         slack.state.channel("ann", "im")
-        host = FakeHost()
+        host = recording_host()
         async with serving(slack, host):
             await slack.say(ANN, DM, "one")
             await slack.settled()

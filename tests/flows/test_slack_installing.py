@@ -19,8 +19,9 @@ from agent.providers.scripted import ScriptedProvider
 from bot.app.from_settings import slack_apps, slack_distribution
 from bot.app.settings import load_settings
 from bot.chat.sealing import SealingKeys
+from bot.forgetting.retention import GONE
 from bot.platforms.slack.installed import EARLY, LEASE
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.sign_in_world import BAD_FORMS, KEY, OTHER_KEY, Browser
 from tests.fakes.slack_installs import SOURCE, InstallWorld, install_world
 from tests.fakes.slack_things import BOT_USER, TEAM
@@ -39,7 +40,12 @@ async def world(tmp_path: Path) -> AsyncGenerator[InstallWorld]:
         yield one
 
 
-async def served(host: FakeHost) -> None:
+def is_leaving(host: RecordingHost) -> bool:
+    """Whether what was said in the workspace is to be erased."""
+    return (GONE, SOURCE) in host.store.waiting_jobs
+
+
+async def served(host: RecordingHost) -> None:
     await until(lambda: SOURCE in host.platforms.surfaces)
 
 
@@ -61,7 +67,7 @@ async def test_from_the_page_to_the_first_answered_mention(world: InstallWorld) 
 
 
 async def test_what_is_kept_is_sealed_and_says_who_installed_it(world: InstallWorld) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await world.install(Browser("ann"))
         await served(host)
@@ -76,7 +82,7 @@ async def test_what_is_kept_is_sealed_and_says_who_installed_it(world: InstallWo
 
 
 async def test_every_process_serves_what_was_installed_at_one_of_them_and_later_ones_too(world: InstallWorld) -> None:
-    first, second, later = FakeHost(), FakeHost(), FakeHost()
+    first, second, later = recording_host(), recording_host(), recording_host()
     async with world.process(first), world.process(second, first=False):
         await world.install(Browser("ann"))
         await served(first)
@@ -86,7 +92,7 @@ async def test_every_process_serves_what_was_installed_at_one_of_them_and_later_
 
 
 async def test_who_declines_on_slacks_page_is_told_what_to_do(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         browser = Browser("ann")
         back = await browser.open(world.installs.deny(await world.begin(browser)))
     assert (back.status_code, "You did not agree" in back.text) == (400, True)
@@ -98,7 +104,7 @@ def state_in(address: str) -> str:
 
 
 async def test_what_leads_back_counts_once_in_one_browser_and_for_ten_minutes(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         ann, eve = Browser("ann"), Browser("eve")
         back = world.installs.agree(await world.begin(ann))
         await eve.open(world.link)
@@ -129,7 +135,7 @@ async def test_what_leads_back_counts_once_in_one_browser_and_for_ten_minutes(wo
     ],
 )
 async def test_what_was_made_up_leads_nowhere(world: InstallWorld, query: str) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         browser = Browser("eve")
         await browser.open(world.link)
         back = await browser.open(f"{world.address}/slack/oauth_redirect{query}")
@@ -138,7 +144,7 @@ async def test_what_was_made_up_leads_nowhere(world: InstallWorld, query: str) -
 
 
 async def test_another_site_cannot_press_the_button(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         ann, eve = Browser("ann"), Browser("eve")
         await ann.open(world.link)
         assert (await ann.post(world.link, {})).status_code == 403
@@ -147,7 +153,7 @@ async def test_another_site_cannot_press_the_button(world: InstallWorld) -> None
 
 
 async def test_pages_run_nothing_are_framed_by_nobody_and_ask_no_host_header(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         browser = Browser("ann")
         page = await browser.open(world.link)
         policy = page.headers["content-security-policy"]
@@ -172,7 +178,7 @@ async def test_pages_run_nothing_are_framed_by_nobody_and_ask_no_host_header(wor
 
 async def test_over_tls_the_cookie_is_kept_for_this_host_alone(world: InstallWorld) -> None:
     world.distribution = replace(world.distribution, address="https://bot.example.com")
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         cookie = (await Browser("ann").open(world.link)).headers["set-cookie"]
     assert cookie.startswith("__Host-cogency-install=")
     assert {"Secure", "HttpOnly", "SameSite=Lax", "Path=/"} <= {part.strip() for part in cookie.split(";")}
@@ -180,7 +186,7 @@ async def test_over_tls_the_cookie_is_kept_for_this_host_alone(world: InstallWor
 
 async def test_a_workspace_that_is_not_listed_keeps_nothing_here_and_its_token_is_revoked(world: InstallWorld) -> None:
     world.installs.name = "<script>alert(1)</script>" + "x" * 500
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         told = await world.install(Browser("eve"), "T0OTHER")
     assert "T0OTHER" in told
     assert "<script>alert" not in told
@@ -191,18 +197,18 @@ async def test_a_workspace_that_is_not_listed_keeps_nothing_here_and_its_token_i
 
 
 async def test_without_a_list_nobody_may_and_a_star_lets_everybody(tmp_path: Path) -> None:
-    async with install_world(tmp_path, frozenset()) as world, world.process(FakeHost()):
+    async with install_world(tmp_path, frozenset()) as world, world.process(recording_host()):
         page = await Browser("ann").open(world.link)
         assert (page.status_code, "<button" in page.text) == (403, False)
         assert (await Browser("ann").post(world.link, {"browser": "x"})).status_code == 403
     (tmp_path / "other").mkdir()
-    async with install_world(tmp_path / "other", frozenset({"*"})) as world, world.process(FakeHost()):
+    async with install_world(tmp_path / "other", frozenset({"*"})) as world, world.process(recording_host()):
         assert "is installed in" in await world.install(Browser("ann"), "T0OTHER")
 
 
 async def test_a_whole_organization_is_told_to_choose_a_workspace(world: InstallWorld) -> None:
     world.installs.for_organization = True
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         assert "not in a whole organization" in await world.install(Browser("ann"))
     assert await world.rows() == []
     assert len(world.installs.revoked) == 1
@@ -210,7 +216,7 @@ async def test_a_whole_organization_is_told_to_choose_a_workspace(world: Install
 
 async def test_slack_may_try_the_address_before_anybody_has_installed_the_app(world: InstallWorld) -> None:
     body = json.dumps({"type": "url_verification", "challenge": "3eZbrw1a", "token": "old"}).encode()
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         assert await world.slack.posts.post(body, world.slack.posts.signed(body)) == (200, b"3eZbrw1a")
         assert (await world.slack.posts.post(body, world.slack.posts.signed(body, secret="other")))[0] != 200
 
@@ -218,7 +224,7 @@ async def test_slack_may_try_the_address_before_anybody_has_installed_the_app(wo
 async def test_what_comes_for_a_workspace_that_is_not_served_here_is_sent_again_and_not_mixed_up(
     world: InstallWorld,
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await world.install(Browser("ann"))
         await served(host)
@@ -232,7 +238,7 @@ async def test_what_comes_for_a_workspace_that_is_not_served_here_is_sent_again_
 
 async def test_in_a_channel_of_two_workspaces_the_one_whose_bot_is_named_is_asked(world: InstallWorld) -> None:
     """Slack tells of it once, for whichever workspace it likes."""
-    host = FakeHost()
+    host = recording_host()
     general = world.slack.state.channel("general")
     async with world.process(host):
         await world.install(Browser("ann"))
@@ -252,7 +258,7 @@ async def test_of_two_processes_one_renews_and_both_go_on_with_what_came_of_it(
     world: InstallWorld, *, still_valid: bool
 ) -> None:
     world.installs.still_valid = still_valid
-    first, second = FakeHost(), FakeHost()
+    first, second = recording_host(), recording_host()
     dm = world.slack.state.channel("ann", "im")
     async with world.process(first), world.process(second, first=False):
         await world.install(Browser("ann"))
@@ -269,7 +275,8 @@ async def test_of_two_processes_one_renews_and_both_go_on_with_what_came_of_it(
         await until(lambda: first.taken)
         await until(lambda: second.taken)
         assert len(world.installs.refreshed) == 1
-        assert first.places_gone == second.places_gone == []
+        assert not is_leaving(first)
+        assert not is_leaving(second)
 
 
 async def _is_kept(world: InstallWorld, before: object) -> None:
@@ -293,39 +300,39 @@ async def test_a_kill_between_slacks_answer_and_ours_leaves_the_token_until_it_e
     world: InstallWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.installs.still_valid = True
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await world.install(Browser("ann"))
     whole, world.store = world.store, replace(world.store, installations=Dying(world.store.installations))
     world.pass_time(ALMOST)
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await world.until_renewed()
     world.store = whole
     world.pass_time(LEASE)
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await served(host)
         await until(lambda: "install the app again" in caplog.text.replace("install the\napp", "install the app"))
         assert SOURCE in host.platforms.surfaces
         world.pass_time(EARLY)
         await until(lambda: SOURCE not in host.platforms.surfaces)
-        assert host.places_gone == []
+        assert not is_leaving(host)
         assert "is installed in" in await world.install(Browser("ann"))
         await served(host)
     assert world.installs.refreshed == world.installs.refreshed[:1]
 
 
 async def test_a_token_that_ended_while_nothing_ran_is_renewed_before_it_is_served(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await world.install(Browser("ann"))
     world.pass_time(timedelta(days=3))
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await served(host)
     assert len(world.installs.refreshed) == 1
 
 
 async def test_an_app_that_is_taken_away_stops_everywhere_and_forgetting_begins(world: InstallWorld) -> None:
-    first, second = FakeHost(), FakeHost()
+    first, second = recording_host(), recording_host()
     async with world.process(first), world.process(second, first=False):
         await world.install(Browser("ann"))
         await served(first)
@@ -334,11 +341,11 @@ async def test_an_app_that_is_taken_away_stops_everywhere_and_forgetting_begins(
         await world.slack.deliver(world.slack.envelope({"type": "app_uninstalled"}), 0)
         await until(lambda: SOURCE not in first.platforms.surfaces)
         await until(lambda: SOURCE not in second.platforms.surfaces)
-        await until(lambda: first.places_gone)
+        await until(lambda: is_leaving(first))
         await _is_removed(world)
     (row,) = await world.rows()
     assert (row.sealed, row.removed is not None) == (b"", True)
-    later = FakeHost()
+    later = recording_host()
     async with world.process(later):
         await until(lambda: "no workspace has installed" in later.platforms.troubles.get("slack", ""))
         assert "is installed in" in await world.install(Browser("ann"))
@@ -352,36 +359,36 @@ async def _is_removed(world: InstallWorld) -> None:
 
 
 async def test_what_was_taken_away_while_nothing_ran_is_found_at_the_start(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await world.install(Browser("ann"))
     world.installs.uninstall()
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
-        await until(lambda: host.places_gone)
+        await until(lambda: is_leaving(host))
         await _is_removed(world)
 
 
 async def test_another_key_opens_nothing_and_is_named_and_a_new_one_goes_before_the_old(
     world: InstallWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await world.install(Browser("ann"))
     world.keys = SealingKeys(OTHER_KEY, "KEY")
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await until(lambda: "COGENCY_ACCOUNT_KEY" in caplog.text)
     world.keys = SealingKeys(f"{OTHER_KEY},{KEY}", "KEY")
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await served(host)
 
 
 async def test_a_row_that_is_moved_to_another_workspace_opens_nothing(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         await world.install(Browser("ann"))
     (row,) = await world.rows()
     moved: Installation = replace(row, source="slack:T0OTHER")
     await world.store.installations.put(moved)
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await served(host)
         await until(lambda: "slack:t0other" in host.platforms.troubles)
@@ -390,7 +397,7 @@ async def test_a_row_that_is_moved_to_another_workspace_opens_nothing(world: Ins
 
 async def test_an_app_without_rotation_is_served_with_a_token_that_stays(world: InstallWorld) -> None:
     world.installs.rotates = False
-    host = FakeHost()
+    host = recording_host()
     async with world.process(host):
         await world.install(Browser("ann"))
         await served(host)
@@ -403,7 +410,7 @@ async def test_an_app_without_rotation_is_served_with_a_token_that_stays(world: 
 async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
     world: InstallWorld, content_type: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with world.process(FakeHost()), httpx2.AsyncClient(verify=False) as client:
+    async with world.process(recording_host()), httpx2.AsyncClient(verify=False) as client:
         for body in (b"browser=x", b"\xff\xfe", b"--b\r\n\r\n"):
             answer = await client.post(world.link, content=body, headers={"content-type": content_type})
             assert answer.status_code in (400, 403)
@@ -412,7 +419,7 @@ async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
 
 @pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", "Content-Length: 5000"])
 async def test_a_form_that_is_long_or_does_not_say_how_long_it_is_is_not_read(world: InstallWorld, length: str) -> None:
-    async with world.process(FakeHost()), asyncio.timeout(PATIENCE_S):
+    async with world.process(recording_host()), asyncio.timeout(PATIENCE_S):
         reader, writer = await asyncio.open_connection("127.0.0.1", world.distribution.delivery.port)
         writer.write(f"POST /slack/install HTTP/1.1\r\nHost: bot\r\n{length}\r\n\r\n1000\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 400"), "before the body has come"
@@ -420,7 +427,7 @@ async def test_a_form_that_is_long_or_does_not_say_how_long_it_is_is_not_read(wo
 
 
 async def test_many_codes_in_a_minute_are_not_all_exchanged(world: InstallWorld) -> None:
-    async with world.process(FakeHost()):
+    async with world.process(recording_host()):
         browser = Browser("eve")
         page = await browser.open(world.link)
         seen = list[int]()

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
-from bot.app.host import BotHost
+from bot.chat.host import Host
 from bot.chat.message_parts import FORWARDED
 from bot.forgetting.retention import SWEEP_AFTER
 from bot.platforms.slack.inbound import FORWARDED_FILE
 from bot.platforms.slack.question_views import ASK_SHORTCUT
 from tests.fakes.alerts import ON_SLACK, Alert
 from tests.fakes.fast_clock import MovedClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, FakeMessage
@@ -76,8 +76,8 @@ async def talking() -> AsyncGenerator[Talk, None]:
 
 
 @asynccontextmanager
-async def listening(**more: Any) -> AsyncGenerator[tuple[FakeSlack, FakeHost], None]:
-    host = FakeHost()
+async def listening(**more: Any) -> AsyncGenerator[tuple[FakeSlack, RecordingHost], None]:
+    host = recording_host()
     async with FakeSlack(MovedClock()) as slack:
         people(slack)
         async with serving(slack, host, **more):
@@ -193,11 +193,13 @@ async def test_an_edit_of_attachments_alone_is_an_edit_and_a_preview_is_none() -
         before = alert.wire()
         resolved = {**before, "attachments": [{"id": 1, "title": "[RESOLVED] DiskFull", "fallback": "x"}]}
         unfurled = {**before, "attachments": [*before["attachments"], {"from_url": "https://x.example", "text": "y"}]}
+        shown = list[str]()
         for changed in (unfurled, resolved):
             event = {"type": "message", "subtype": "message_changed", "channel": GENERAL}
             await slack.deliver(slack.envelope({**event, "message": changed, "previous_message": before}))
             await slack.settled()
-        assert host.amended == [(GENERAL, alert.ts, "[RESOLVED] DiskFull")]
+            shown.append(host.texts[GENERAL, alert.ts])
+        assert shown == ["[FIRING:1] DiskFull", "[RESOLVED] DiskFull"]
 
 
 async def test_an_edit_of_a_question_with_a_forwarded_message_changes_its_words_alone() -> None:
@@ -209,7 +211,7 @@ async def test_an_edit_of_a_question_with_a_forwarded_message_changes_its_words_
         now = {**asked.wire(), "text": "who paid it?"}
         await slack.deliver(slack.envelope({**event, "message": now, "previous_message": asked.wire()}))
         await slack.settled()
-        assert host.amended == [(DM, asked.ts, "who paid it?")]
+        assert host.texts == {(DM, asked.ts): "who paid it?"}
 
 
 async def test_the_shortcut_asks_about_all_that_a_message_shows() -> None:
@@ -266,7 +268,7 @@ async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search
             assert not holds(tmp_path, "turquoise kayak"), "what came with a question is kept while its turn runs"
 
 
-async def asked(slack: FakeSlack, host: BotHost, user: str, text: str, thread: str = "", **more: Any) -> FakeMessage:
+async def asked(slack: FakeSlack, host: Host, user: str, text: str, thread: str = "", **more: Any) -> FakeMessage:
     before = len(slack.state.answers(GENERAL))
     message = await slack.say(user, GENERAL, text, thread, **more)
     await slack.until(lambda: len(slack.state.answers(GENERAL)) > before)

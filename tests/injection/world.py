@@ -34,11 +34,11 @@ from agent.tools.schedule import ScheduleTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import Turn, TurnLimits
 from agent.turn_records import Claim, Known
-from bot.app.host import BotHost
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.admission import AdmissionRules
 from bot.chat.attachments.reading import FETCH_S, AttachmentReader
+from bot.chat.host import Host
 from bot.chat.turns.tool_use import ToolUse
 from bot.chat.turns.worker import TurnWorker
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
@@ -223,7 +223,7 @@ class Bot:
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.puppet)
 
-    def host(self) -> BotHost:
+    def host(self) -> Host:
         store, off = self.store, self.off
         connections = connections_of(store, self.clock)
         memories: Memories = store.memories

@@ -1,5 +1,6 @@
 """The watermark of a platform, and from when on messages may have been missed."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -7,12 +8,13 @@ import pytest
 from agent.errors import CogencyError, StoreError, StoreUnavailable
 from bot.chat.watermark import KEEP_S, Bounds, Watermark
 from tests.fakes.clock import NOON, FakeClock
-from tests.fakes.host import FakeHost, WatchedConversations
+from tests.fakes.recording_host import RecordingHost, recording_host
+from tests.fakes.store import WatchedConversations, store_in_memory
 
 BOUNDS = Bounds()
 
 
-async def listening(host: FakeHost, clock: FakeClock) -> Watermark:
+async def listening(host: RecordingHost, clock: FakeClock) -> Watermark:
     """A connected process that has missed nothing."""
     begun = Watermark(host, "test", clock)
     await begun.begin()
@@ -21,13 +23,13 @@ async def listening(host: FakeHost, clock: FakeClock) -> Watermark:
 
 
 async def test_nothing_was_missed_before_the_first_time() -> None:
-    begun = await listening(FakeHost(), FakeClock())
+    begun = await listening(recording_host(), FakeClock())
     assert begun.since() is None
     assert begun.silent_for() == timedelta()
 
 
 async def test_another_process_looks_back_to_when_everything_was_heard_and_a_little_further() -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     await (await listening(host, clock)).note()
     await clock.advance(3600)
     later = await listening(host, clock)
@@ -36,14 +38,14 @@ async def test_another_process_looks_back_to_when_everything_was_heard_and_a_lit
 
 
 async def test_nobody_looks_back_further_than_somebody_would_wait_for_an_answer() -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     await (await listening(host, clock)).note()
     await clock.advance(timedelta(days=9).total_seconds())
     assert (await listening(host, clock)).since() == clock.now() - BOUNDS.age
 
 
 async def test_the_time_stands_still_without_a_connection_and_until_what_was_missed_is_taken_in() -> None:
-    host, clock = FakeHost(), FakeClock(auto=False)
+    host, clock = recording_host(), FakeClock(auto=False)
     begun = await listening(host, clock)
     began = clock.now()
     await clock.advance(60)
@@ -58,7 +60,7 @@ async def test_the_time_stands_still_without_a_connection_and_until_what_was_mis
 
 
 async def test_what_the_first_process_missed_by_dying_at_once_the_next_one_looks_for() -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     began = clock.now()
     await listening(host, clock)
     await clock.advance(5)
@@ -71,8 +73,8 @@ class Broken(WatchedConversations):
 
 
 async def test_a_time_that_cannot_be_kept_stops_nothing() -> None:
-    host, clock = FakeHost(), FakeClock()
-    host.conversations = Broken(host.store.database)
+    store, clock = store_in_memory(), FakeClock()
+    host = recording_host(replace(store, conversations=Broken(store.database)))
     begun = await listening(host, clock)
     await begun.note()
     await clock.advance(2 * KEEP_S)
@@ -81,7 +83,7 @@ async def test_a_time_that_cannot_be_kept_stops_nothing() -> None:
 
 
 async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_once() -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     begun = await listening(host, clock)
     told: list[str] = []
     failures = [StoreUnavailable("away")] * 5
@@ -103,7 +105,7 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
 
 
 async def test_one_failure_is_told_to_nobody() -> None:
-    begun = await listening(FakeHost(), FakeClock())
+    begun = await listening(recording_host(), FakeClock())
     failures = [StoreUnavailable("away")]
 
     async def take() -> None:
@@ -120,7 +122,7 @@ async def test_one_failure_is_told_to_nobody() -> None:
 async def test_a_service_is_not_asked_before_it_says_and_whoever_waits_long_is_told_at_once(
     asked_s: float, is_told: bool
 ) -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     begun = await listening(host, clock)
     limited = StoreUnavailable("limited")
     limited.retry_after_s = asked_s
@@ -141,7 +143,7 @@ async def test_a_service_is_not_asked_before_it_says_and_whoever_waits_long_is_t
 
 async def test_what_has_become_too_old_is_given_up() -> None:
     clock = FakeClock()
-    begun = await listening(FakeHost(), clock)
+    begun = await listening(recording_host(), clock)
 
     async def take() -> None:
         raise StoreUnavailable("away")

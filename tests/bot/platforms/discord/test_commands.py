@@ -14,12 +14,12 @@ from bot.platforms.discord.surroundings import Surroundings
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord_spec import problems
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 
 
 async def test_the_registration_of_every_command_is_as_discord_describes_it() -> None:
     client = discord.Client(intents=discord.Intents(guilds=True))
-    tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordOptions(Secret("t"))
+    tree, host, clock, settings = CommandTree(client), recording_host(), FakeClock(), DiscordOptions(Secret("t"))
     members, conversations = Members(Servers(settings, client), clock), DiscordConversations(host, settings)
     CommandHandler(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations)
     body = [command.to_dict(tree) for command in tree.get_commands()]

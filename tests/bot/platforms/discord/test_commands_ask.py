@@ -18,7 +18,7 @@ from bot.platforms.discord.slash_commands import same
 from bot.platforms.discord.surroundings import Surroundings
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 
 SLASH, MENU = 1, 3
 MAX_TEXT, MAX_MENU, MAX_COMMANDS, MAX_MENUS, MAX_OPTIONS, MAX_CHOICES = 100, 32, 100, 15, 25, 25  # Discord's limits
@@ -29,7 +29,7 @@ async def payload() -> list[dict[str, Any]]:
     """All commands, as they are registered."""
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree: Tree = app_commands.CommandTree(client)
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     members = Members(Servers(DiscordOptions(Secret("t")), client), clock)
     CommandHandler(
         tree,

@@ -8,7 +8,7 @@ from tests.fakes.discord_bot import serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, CONNECT, GENERAL, GUILD, STAFF, VIEW, VOICE
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 
 OPEN, CLOSED = "600", "601"  # A public thread of the staff's channel, and a private one of the general channel
 
@@ -28,7 +28,7 @@ def exception(person: str, *, allow: int = 0, deny: int = 0) -> dict[str, object
 
 
 async def read(fake: FakeDiscord, person: str, *channels: str) -> Mapping[str, bool]:
-    host = FakeHost()
+    host = recording_host()
     async with serving(fake, host):
         await fake.say(ANN, f"<@{BOT}> hello")  # by then the server is known
         await host.arrived.wait()

@@ -21,7 +21,7 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, DM_OF, GENERAL, GUILD, STAFF, VIEW, Payload
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.schedules import NINE, due
 
 PERSON = f"discord:{BO}"
@@ -36,8 +36,8 @@ def closed(channel: str) -> Place:
 
 
 @asynccontextmanager
-async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeDiscord, FakeHost, SchedulePlatform], None]:
-    clock, host = FastClock(speed=1.0), FakeHost()
+async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeDiscord, RecordingHost, SchedulePlatform], None]:
+    clock, host = FastClock(speed=1.0), recording_host()
     host.restrict(AccessRules(allow=parse_entries(allow)))
     await host.preferences.set(PERSON, ZONE, "Asia/Tokyo")
     async with running_discord(clock, window_s=WINDOW_S) as fake:

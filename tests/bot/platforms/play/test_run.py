@@ -5,27 +5,31 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from agent.providers.scripted import ScriptedProvider
+from bot.channels.ambient import WAIT_S
+from bot.chat.access.place_rules import place_owner
 from bot.chat.web_server import serving
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play.commands import PlayHost
 from bot.platforms.play.run import HOST, PlayIntake, PlayPage
 from bot.platforms.play.surface import MessageFile, MessageLog
 from tests.fakes.clock import FakeClock
-from tests.fakes.host import FakeHost
 from tests.fakes.play_people import Playing
+from tests.fakes.recording_host import recording_host
+from tests.patience import until
 
 
 async def test_after_an_unexpected_error_the_page_gets_its_answer_and_the_log_the_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
     page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
     async with AsyncExitStack() as stack:
         address = await stack.enter_async_context(serving(page.app(), HOST, 0))
         page.served_at(address)
         ann = await Playing(f"http://{address}/#token=secret", stack).page("ann")
-        host.fail_next = ZeroDivisionError("a defect")
+        host.store.ledger.failures.append(ZeroDivisionError("a defect"))
         with caplog.at_level(logging.ERROR):
             refused = await ann.say("dm-ann", "hello")
         assert (refused["type"], refused["why"]) == ("refused", platforms_texts.PLAY_FAILED)
@@ -34,7 +38,9 @@ async def test_after_an_unexpected_error_the_page_gets_its_answer_and_the_log_th
 
 
 async def test_a_question_to_everyone_that_is_edited_or_deleted_is_answered_no_more() -> None:
-    host, clock = FakeHost(), FakeClock()
+    clock = FakeClock(auto=False)
+    host = recording_host(clock=clock, judge=ScriptedProvider(lambda _: "Yes."))
+    await host.preferences.set(place_owner("general"), "place", '{"ambient": "10"}')
     messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
     page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
     async with AsyncExitStack() as stack:
@@ -45,13 +51,16 @@ async def test_a_question_to_everyone_that_is_edited_or_deleted_is_answered_no_m
             question = f"Does anybody know how to {kind} the keys of the boat?"
             await ann.say("general", question)
             shown = await ann.shown(question, author="ann")
-            assert [considered.message for considered in host.considered] == [shown["id"]]
             assert (await ann.ask(kind, message=shown["id"], **changed))["type"] == "done"
-            assert host.considered == []
+            await clock.advance(WAIT_S)
+        await ann.say("general", "Does anybody know where the keys of the boat are?")
+        await clock.advance(WAIT_S)
+        await until(lambda: host.taken)
+    assert [asked.text for asked in host.taken] == ["Does anybody know where the keys of the boat are?"]
 
 
 async def test_half_a_character_in_a_message_takes_the_page_from_nobody() -> None:
-    host, clock = FakeHost(), FakeClock()
+    host, clock = recording_host(), FakeClock()
     messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
     page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
     async with AsyncExitStack() as stack:

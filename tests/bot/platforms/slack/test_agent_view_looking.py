@@ -6,7 +6,7 @@ from bot.platforms.slack.inbound import Entity, EntityKind, SlackBot, SlackMessa
 from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.places import Places, SlackMembership, group_place
 from bot.platforms.slack.surroundings import Threads
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
 
@@ -16,7 +16,7 @@ CANVAS = (Entity(EntityKind.CANVAS, "F1"),)
 
 
 def looking(slack: FakeSlack, api: SlackApi) -> ViewedEntities:
-    places = Places(FakeHost(), api, ME, slack.clock, Guests(api, ME, slack.clock))
+    places = Places(recording_host(), api, ME, slack.clock, Guests(api, ME, slack.clock))
     threads = Threads(api, ME, People(api, ME, slack.clock, Groups(api, slack.clock)), places, SlackMembership(api, ME))
     return ViewedEntities(ME, places, threads, slack.clock)
 

@@ -1,21 +1,17 @@
 """Questions by command and window, by words, and under a prefix: what the host receives, and who sees the answer."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from agent.incoming import Incoming
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
-from agent.ports.tools import Asker
 from bot.chat.reply.surface import PageContent, PageKey
-from bot.forgetting.answers import ForgetAnswer, TellProgress, report_nothing
-from bot.memory.answers import MemoryAnswer
 from bot.platforms.slack.question_views import ANYWHERE_SHORTCUT
 from bot.platforms.slack.slash_commands import SLASH_COMMANDS, help_text
-from tests.fakes.host import FakeHost
+from tests.fakes.facts import remember
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import LOST, Fault, limited
@@ -40,7 +36,7 @@ def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
 # From anywhere
 
 
-async def asked_anywhere(slack: FakeSlack, host: FakeHost, **filled: Any) -> None:
+async def asked_anywhere(slack: FakeSlack, host: RecordingHost, **filled: Any) -> None:
     async with serving(slack, host):
         await slack.shortcut_anywhere(ANN, ANYWHERE_SHORTCUT)
         await slack.until(lambda: slack.state.views)
@@ -48,7 +44,7 @@ async def asked_anywhere(slack: FakeSlack, host: FakeHost, **filled: Any) -> Non
 
 
 async def test_a_question_from_anywhere_becomes_a_message_in_the_channel_that_was_chosen(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await asked_anywhere(slack, host, where=HERE, depth=DEEP)
     (root,) = slack.state.answers(GENERAL)
     (taken,) = host.taken
@@ -58,7 +54,7 @@ async def test_a_question_from_anywhere_becomes_a_message_in_the_channel_that_wa
 
 
 async def test_without_a_channel_it_is_asked_in_the_direct_messages(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await asked_anywhere(slack, host, private=TICKED)
     (root,) = slack.state.answers(DM)
     (taken,) = host.taken
@@ -67,7 +63,7 @@ async def test_without_a_channel_it_is_asked_in_the_direct_messages(slack: FakeS
 
 
 async def test_a_private_one_stands_in_no_channel(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await asked_anywhere(slack, host, where=HERE, private=TICKED)
     assert not slack.state.messages
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
@@ -78,7 +74,7 @@ async def test_a_private_one_stands_in_no_channel(slack: FakeSlack) -> None:
 
 async def test_people_and_public_channels_reach_the_model_by_their_names(slack: FakeSlack) -> None:
     slack.state.channel("random")
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} tell <@{BOB}> about <#C0RANDOM|> and <!subteam^S1|@crew> and <#C0SECRET>")
         await slack.settled()
@@ -90,7 +86,7 @@ async def test_people_and_public_channels_reach_the_model_by_their_names(slack: 
 
 
 async def test_a_message_full_of_channels_costs_few_requests(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     many = " ".join(f"<#C0X{number}>" for number in range(200))
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} {many}")
@@ -104,7 +100,7 @@ async def test_a_message_full_of_channels_costs_few_requests(slack: FakeSlack) -
 
 @pytest.mark.parametrize("way", ["mention", "direct message", "command"])
 async def test_help_tells_what_can_be_said_to_the_asker_alone(slack: FakeSlack, way: str) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         if way == "mention":
             await slack.say(ANN, GENERAL, f"{ME} help")
@@ -119,7 +115,7 @@ async def test_help_tells_what_can_be_said_to_the_asker_alone(slack: FakeSlack, 
 
 
 async def test_a_question_that_is_asked_privately_in_a_thread_is_answered_to_the_asker_alone(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     root = slack.state.write(BOB, GENERAL, "lunch?")
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} /ask privately fast: what do I earn?", root.ts)
@@ -133,14 +129,15 @@ async def test_a_question_that_is_asked_privately_in_a_thread_is_answered_to_the
 
 
 async def test_it_is_forgotten_with_the_message_that_asked_it(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         asked = await slack.say(ANN, GENERAL, f"{ME} ask privately what do I earn?")
         await slack.settled()
         (taken,) = host.taken
         event = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "deleted_ts": asked.ts}
         await slack.acked(await slack.deliver(slack.envelope({**event, "previous_message": asked.wire()})))
-    assert host.withdrawn == [(GENERAL, asked.ts), (GENERAL, taken.message_id)]
+        assert taken.channel == GENERAL
+    assert host.texts == {}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +145,7 @@ async def test_it_is_forgotten_with_the_message_that_asked_it(slack: FakeSlack) 
     [("ask privately fast: what does Bo earn?", "what does Bo earn?"), ("never mind", "never mind")],
 )
 async def test_it_is_edited_with_the_message_that_asked_it(slack: FakeSlack, edited: str, words: str) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         asked = await slack.say(ANN, GENERAL, f"{ME} ask privately what do I earn?")
         await slack.settled()
@@ -157,35 +154,41 @@ async def test_it_is_edited_with_the_message_that_asked_it(slack: FakeSlack, edi
         event = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "message": now}
         await slack.acked(await slack.deliver(slack.envelope({**event, "previous_message": asked.wire()})))
         await slack.settled()
-    assert host.amended[1:] == [(GENERAL, taken.message_id, words)]
+    assert host.texts == {(GENERAL, taken.message_id): words}
 
 
 async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_in_the_thread(
     slack: FakeSlack,
 ) -> None:
-    host = FakeHost()
-    root = slack.state.write(BOB, GENERAL, "lunch?")
+    host = recording_host()
+    root, boss = slack.state.write(BOB, GENERAL, "lunch?"), slack.state.user("boss", is_admin=True)
     async with serving(slack, host):
+        await slack.command(boss, GENERAL, "/policy", "set tea: at five")
+        await slack.until(lambda: slack.state.ephemerals)
+        slack.state.ephemerals.clear()
         await slack.say(ANN, GENERAL, f"{ME} policy", root.ts)
         await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     assert [(one.user, one.thread_ts) for one in slack.state.ephemerals] == [(ANN, root.ts)]
-    ((asker, words),) = host.asked_for_policy
-    assert (asker.person.id, words, asker.place.audience) == (f"{TEAM}:{ANN}", "", TeamAudience(TEAM))
+    assert slack.state.ephemerals[0].text.startswith("Policies for everyone here:\n\n- **1** tea: at five")
 
 
 async def test_names_stand_in_the_words_of_a_correction_too(slack: FakeSlack) -> None:
-    host = FakeHost(remembered=MemoryAnswer("Corrected."))
+    host = recording_host()
+    person = f"{TEAM}:{ANN}"
+    await remember(host.store.facts, person, "Bob rows.", f"person:{person}", slack.clock.now())
     async with serving(slack, host):
-        await slack.say(ANN, GENERAL, f"{ME} memory correct 3 <@{BOB}> &amp; I row")
+        await slack.command(ANN, GENERAL, "/memory")
         await slack.until(lambda: slack.state.ephemerals)
+        await slack.say(ANN, GENERAL, f"{ME} memory correct 1 <@{BOB}> &amp; I row")
+        await slack.until(lambda: len(slack.state.ephemerals) == 2)
         await slack.settled()
-    assert [words for _, words in host.asked_for_memory] == ["correct 3 @bob & I row"]
+    assert [fact.value for fact in host.store.facts_kept if fact.is_valid] == ["@bob & I row"]
 
 
 @pytest.mark.parametrize("words", ["usage", "budget", "memory", "policy", "forget everything", "model", "help"])
 async def test_where_no_ephemeral_message_is_possible_it_is_a_direct_message(slack: FakeSlack, words: str) -> None:
-    host = FakeHost(remembered=MemoryAnswer("This is what I remember:"))
+    host = recording_host()
     async with serving(slack, host):
         slack.state.channels[GENERAL].members.discard(ANN)  # she has just left
         await slack.say(ANN, GENERAL, f"{ME} {words}")
@@ -196,7 +199,7 @@ async def test_where_no_ephemeral_message_is_possible_it_is_a_direct_message(sla
 
 
 async def test_what_nearly_asks_to_forget_is_asked_back_and_reaches_no_model(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} delete everything")
         await slack.until(lambda: slack.state.ephemerals)
@@ -205,7 +208,7 @@ async def test_what_nearly_asks_to_forget_is_asked_back_and_reaches_no_model(sla
 
 
 async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} /usgae")
         await slack.until(lambda: slack.state.ephemerals)
@@ -219,41 +222,31 @@ async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
 
 
 async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSlack) -> None:
-    host = FakeHost(remembered=MemoryAnswer("Write `/memory delete 3`."))
+    host = recording_host()
     async with serving(slack, host, command_prefix="my-"):
         for command in SLASH_COMMANDS:
             await slack.acked(await slack.command(ANN, GENERAL, f"/my-{command.name}"))
         await slack.until(lambda: len(slack.state.ephemerals) == len(SLASH_COMMANDS))
     texts = "\n".join(ephemeral.text for ephemeral in slack.state.ephemerals)
-    assert "Write `/my-memory delete 3`." in texts
+    assert "`/my-policy set budget:" in texts
     assert "`/my-model NAME`" in texts
     assert "`/my-ask privately …`" in texts
 
 
-@dataclass
-class Advising(FakeHost):
-    async def ask(
-        self,
-        asker: Asker,  # noqa: ARG002 -- it advises everybody
-        words: str,  # noqa: ARG002 -- it advises everybody
-        tell: TellProgress = report_nothing,  # noqa: ARG002 -- it advises everybody
-    ) -> ForgetAnswer:
-        return ForgetAnswer("Write `/forget 2 hours`.")
-
-
 async def test_a_forgetting_answer_names_the_command_by_its_prefix(slack: FakeSlack) -> None:
-    async with serving(slack, Advising(), command_prefix="my-"):
-        await slack.say(ANN, GENERAL, f"{ME} /my-forget nonsense")
+    async with serving(slack, recording_host(), command_prefix="my-"):
+        await slack.command(ANN, GENERAL, "/my-forget", "thread")
         await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
-    assert said_alone(slack) == [(ANN, "Write `/my-forget 2 hours`.")]
+    ((user, sentence),) = said_alone(slack)
+    assert (user, "Write `/my-forget 2 hours`" in sentence) == (ANN, True)
 
 
 # Where Slack does not take the post
 
 
 async def test_ten_questions_at_once_are_all_asked_though_slack_limits_the_posts(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         envelopes = [await slack.command(ANN, GENERAL, "/ask", f"{n}?") for n in range(10)]
         for envelope in envelopes:
@@ -266,7 +259,7 @@ async def test_ten_questions_at_once_are_all_asked_though_slack_limits_the_posts
 
 @pytest.mark.parametrize("fault", [limited(3), Fault(500), Fault(503), LOST])
 async def test_a_question_whose_post_fails_is_asked_once_all_the_same(slack: FakeSlack, fault: Fault) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.faults["chat.postMessage"].append(fault)
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/ask", "why?")
@@ -280,7 +273,7 @@ async def test_a_question_whose_post_fails_is_asked_once_all_the_same(slack: Fak
 async def test_a_question_that_was_forgotten_while_it_waited_is_neither_stored_again_nor_asked(
     slack: FakeSlack,
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.faults["chat.postMessage"].append(limited(3))
     async with serving(slack, host):
         failing = slack.faults["chat.postMessage"]
@@ -295,21 +288,14 @@ async def test_a_question_that_was_forgotten_while_it_waited_is_neither_stored_a
     assert "why?" not in str(host.store.chosen)
 
 
-@dataclass
-class DyingHost(FakeHost):
-    """A host that stores no question, as if the process were killed before."""
-
-    async def submit(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- it is never stored
-        await asyncio.Event().wait()
-        return True
-
-
 async def test_what_was_posted_before_the_process_died_is_found_and_answered_by_the_next(slack: FakeSlack) -> None:
-    dying = DyingHost()
+    dying = recording_host()
+    dying.store.ledger.may_store.clear()
     async with serving(slack, dying):
         await slack.command(ANN, GENERAL, "/ask", "why?")
         await slack.until(lambda: slack.state.answers(GENERAL))
-    host = FakeHost(store=dying.store)
+    host = recording_host(dying.store)
+    host.store.ledger.may_store.set()
     async with serving(slack, host):
         await slack.until(lambda: host.taken)
         await slack.until(lambda: not host.store.chosen.get(f"asked:{TEAM}"))
@@ -318,7 +304,7 @@ async def test_what_was_posted_before_the_process_died_is_found_and_answered_by_
 
 
 async def test_a_question_that_was_stored_and_not_posted_is_posted_by_the_next_process(slack: FakeSlack) -> None:
-    host, slack.stalled["chat.postMessage"] = FakeHost(), asyncio.Event()
+    host, slack.stalled["chat.postMessage"] = recording_host(), asyncio.Event()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "why?"))
     slack.stalled.pop("chat.postMessage")
@@ -328,7 +314,7 @@ async def test_a_question_that_was_stored_and_not_posted_is_posted_by_the_next_p
 
 
 async def test_a_channel_that_its_asker_cannot_read_is_not_asked_in(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.state.channels["C0SECRET"].members -= {ANN}
     there = {"type": "conversations_select", "selected_conversation": "C0SECRET"}
     async with serving(slack, host):

@@ -24,7 +24,7 @@ from bot.platforms.slack.members import Groups, Guests, People
 from bot.platforms.slack.places import Places, SlackMembership, person_place
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack_state import RateLimited, Refusal, Workspace
 from tests.fakes.slack_things import BOT_ID, BOT_TOKEN, BOT_USER, TEAM, FakeChannel, Object
 
@@ -157,7 +157,7 @@ async def _ask_all(kinds: list[Kind], questions: list[Question]) -> None:
         ts = workspace.write(next(iter(kind.members), BOT_USER), id_, f"secret{number}").ts
         links.append(f"https://acme.slack.com/archives/{id_}/p{ts.replace('.', '')}")
     async with ClientSession() as session:
-        api, host = SlackApi(cast("AsyncWebClient", Direct(workspace)), session), FakeHost()
+        api, host = SlackApi(cast("AsyncWebClient", Direct(workspace)), session), recording_host()
         guests = Guests(api, ME, clock)
         people = People(api, ME, clock, Groups(api, clock))
         places = Places(cast("Any", host), api, ME, clock, guests)

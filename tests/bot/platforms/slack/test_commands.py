@@ -1,36 +1,54 @@
 """Commands, shortcuts and buttons: what the host receives, and who sees the answer."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
+from agent.memory.forgetting_plans import Receipt
 from agent.messages import ModelCall, Usage
-from agent.spending import SpendingAccount, Spent
+from agent.shown_replies import DELETE_REPLY
 from bot.chat.reply.surface import PageContent, PageKey
 from bot.forgetting import texts as forgetting_texts
-from bot.memory.answers import MemoryAnswer, ShownEntry
 from bot.platforms.slack.api import SlackRefused
 from bot.platforms.slack.question_views import ASK_SHORTCUT
+from store.erased_ids import ErasedIds
+from store.forgetting.sql_forgetting import SqlForgetting
 from store.preferences import SqlPreferences
-from tests.fakes.host import FakeHost
+from tests.fakes.facts import remember
 from tests.fakes.incoming import said
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_USER
+from tests.fakes.store import KEY, store_in_memory
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
 PERSON = f"{TEAM}:{ANN}"
-BOAT = ShownEntry("f:1", 1, "The boat is blue.", "2026-01-02")
-REMEMBERED = MemoryAnswer("This is what I remember:", (BOAT,))
+EVERYTHING = "I will forget everything that you told me: all threads, and everything I remember about you."
+
+
+async def knowing(*facts: str) -> RecordingHost:
+    """A host that knows this about ann, from conversations with her alone."""
+    host = recording_host()
+    for words in facts:
+        await remember(host.store.facts, PERSON, words, f"person:{PERSON}", datetime(2026, 1, 2, tzinfo=UTC))
+    return host
+
+
+def sources(host: RecordingHost) -> list[str]:
+    """The conversations of what is stored."""
+    return [message.conversation for _, message in host.store.messages]
 
 
 async def test_a_question_of_a_command_becomes_a_message_that_everybody_sees(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "why is the sky blue?"))
     (root,) = slack.state.answers(GENERAL)
@@ -42,7 +60,7 @@ async def test_a_question_of_a_command_becomes_a_message_that_everybody_sees(sla
 
 
 async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to_the_person(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
         (taken,) = host.taken
@@ -58,7 +76,7 @@ async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to
 
 
 async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     elsewhere = slack.state.channel("elsewhere", bot=False)
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "privately when?"))
@@ -69,7 +87,7 @@ async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(
 
 
 async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     elsewhere = slack.state.channel("elsewhere", bot=False)
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
@@ -85,7 +103,7 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
 async def test_why_an_answer_is_private_is_what_slack_said_and_not_always_an_invitation(
     slack: FakeSlack, code: str
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.faults["chat.postMessage"].append(Fault(error=code))
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "where am I?"))
@@ -97,7 +115,7 @@ async def test_why_an_answer_is_private_is_what_slack_said_and_not_always_an_inv
 
 
 async def test_a_command_without_a_question_says_how_it_is_used(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask"))
     assert not host.taken
@@ -111,8 +129,8 @@ async def test_a_question_that_could_not_be_stored_is_said_to_the_person(slack: 
                 raise StoreError("The disk is full.")
             await SqlPreferences.set(self, owner, name, value)
 
-    host = FakeHost()
-    host.preferences = Full(host.store.database)
+    store = store_in_memory()
+    host = recording_host(replace(store, preferences=Full(store.database)))
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
     assert slack.state.ephemerals[0].text == "The disk is full."
@@ -120,7 +138,7 @@ async def test_a_question_that_could_not_be_stored_is_said_to_the_person(slack: 
 
 
 async def test_a_command_that_comes_again_is_taken_once(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
         await slack.repeat()
@@ -132,8 +150,11 @@ async def test_a_command_that_comes_again_is_taken_once(slack: FakeSlack) -> Non
 
 @pytest.mark.parametrize("way", ["command", "mention", "direct message"])
 async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: FakeSlack, way: str) -> None:
-    spent = Spent.on([ModelCall("openai:gpt-6-luna", Usage(input_uncached=10_000))])
-    host = FakeHost(account=SpendingAccount(spent, spent))
+    host = recording_host()
+    for person in (ANN, BOB):
+        asked = said("hello?", person=f"{TEAM}:{person}", conversation=person)
+        calls = [ModelCall("openai:gpt-6-luna", Usage(input_uncached=10_000))] * (1 if person == ANN else 7)
+        await host.store_reply(asked, "1.1", calls=tuple(calls))
     async with serving(slack, host):
         if way == "command":
             await slack.command(ANN, GENERAL, "/usage")
@@ -146,13 +167,12 @@ async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: F
     (ephemeral,) = slack.state.ephemerals
     assert ephemeral.user == ANN
     assert "**Today**: $0.0010, 1 model call" in ephemeral.text
-    assert host.asked_for_usage == [f"{TEAM}:{ANN}"]
     assert not host.taken
 
 
 @pytest.mark.parametrize("way", ["command", "mention", "direct message", "shortcut"])
 async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, way: str) -> None:
-    host = FakeHost(remembered=REMEMBERED)
+    host = await knowing("The boat is blue.")
     async with serving(slack, host):
         if way == "command":
             await slack.command(ANN, GENERAL, "/memory")
@@ -166,56 +186,55 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         await slack.settled()
     (ephemeral,) = slack.state.ephemerals
     assert ephemeral.user == ANN
-    assert ephemeral.text == "This is what I remember:\n**1** The boat is blue. (2026-01-02)"
-    ((viewer, words),) = host.asked_for_memory
-    assert (viewer.person.id, viewer.place.audience, words) == (f"{TEAM}:{ANN}", PersonAudience(f"{TEAM}:{ANN}"), "")
+    assert ephemeral.text == "What I remember about you:\n**1** The boat is blue. (2026-01-02, between us)"
     assert not host.taken
 
 
 async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
-        root = slack.state.write(BOB, GENERAL, "an old question")
+        root = await slack.say(ANN, GENERAL, f"{ME} which colour has the boat?")
+        await slack.say(ANN, GENERAL, f"{ME} another question")
+        await slack.settled()
         await slack.say(ANN, GENERAL, f"{ME} forget this thread", root.ts)
         await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
         (ephemeral,) = slack.state.ephemerals
-        question = "I will forget this thread."
-        assert (ephemeral.user, ephemeral.thread_ts, ephemeral.text) == (ANN, root.ts, question)
-        assert not host.forgotten
+        question = ephemeral.text
+        assert (ephemeral.user, ephemeral.thread_ts) == (ANN, root.ts)
+        assert question.startswith("I will forget this thread: what you said in it")
+        assert len(host.texts) == 2
         await slack.click(ANN, ephemeral, "Forget")
         await slack.until(lambda: ephemeral.text != question)
-    assert host.forgotten == [(f"{TEAM}:{ANN}", "this thread", frozenset({f"{TEAM}:{GENERAL}:{root.ts}"}))]
-    assert host.replies_too == [True]
-    assert ephemeral.text == forgetting_texts.receipt_text(host.receipt)
+    assert [*host.texts.values()] == ["another question"]
+    assert ephemeral.text.startswith("Forgotten: 1 message")
 
 
-@pytest.mark.parametrize(
-    ("label", "forgotten"),
-    [
-        ("Forget", [(PERSON, "everything", frozenset[str]())]),
-        ("Keep everything", list[tuple[str, str, frozenset[str]]]()),
-    ],
-)
-async def test_forgetting_everything_can_be_thought_over(
-    slack: FakeSlack, label: str, forgotten: list[tuple[str, str, frozenset[str]]]
-) -> None:
-    host = FakeHost()
+@pytest.mark.parametrize(("label", "left"), [("Forget", []), ("Keep everything", ["The boat is blue."])])
+async def test_forgetting_everything_can_be_thought_over(slack: FakeSlack, label: str, left: list[str]) -> None:
+    host = await knowing("The boat is blue.")
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget")
         await slack.until(lambda: slack.state.ephemerals)
         (ephemeral,) = slack.state.ephemerals
         assert "forget this thread” in it" in ephemeral.text
         await slack.click(ANN, ephemeral, "Everything…")
-        await slack.until(lambda: ephemeral.text == "I will forget everything.")
+        await slack.until(lambda: ephemeral.text.startswith(EVERYTHING))
         await slack.click(ANN, ephemeral, label)
         await slack.until(lambda: not ephemeral.blocks[1:])
-    assert host.forgotten == forgotten
-    assert ephemeral.text in (forgetting_texts.FORGET_DECLINED, forgetting_texts.receipt_text(host.receipt))
+    assert [fact.value for fact in host.store.facts_kept] == left
+    assert (ephemeral.text == forgetting_texts.FORGET_DECLINED) is bool(left)
 
 
-async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(slack: FakeSlack) -> None:
-    host = FakeHost()
+@pytest.mark.parametrize("ticked", [True, False])
+async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(
+    slack: FakeSlack, *, ticked: bool
+) -> None:
+    """Replies to it are deleted, too, unless the person ticks that they stay."""
+    host, about = await knowing("The boat is blue."), "What do you know about Apollo?"
+    shown = slack.state.write(BOT_USER, DM, "It landed.")
+    asked = replace(said(about, person=PERSON), source=TEAM, channel=DM)
+    reply = await host.store_reply(asked, shown.ts, reply="It landed.")
     async with serving(slack, host):
         await slack.command(ANN, DM, "/forget")
         await slack.until(lambda: slack.state.ephemerals)
@@ -223,39 +242,42 @@ async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(
         await slack.click(ANN, ephemeral, "Something else…")
         await slack.until(lambda: slack.state.views)
         await slack.submit(ANN, slack.state.views[0], "about Apollo")
-        await slack.until(lambda: ephemeral.text == "I will forget about Apollo.")
-        await slack.click(ANN, ephemeral, "Forget", ticked=True)
-        await slack.until(lambda: host.forgotten)
-    assert host.forgotten == [(PERSON, "about Apollo", frozenset())]
-    assert host.replies_too == [False]
+        await slack.until(lambda: about in ephemeral.text)
+        await slack.click(ANN, ephemeral, "Forget", ticked=ticked)
+        await slack.until(lambda: not host.texts)
+    assert [fact.value for fact in host.store.facts_kept] == ["The boat is blue."]
+    pages = [job for (kind, _), job in host.store.waiting_jobs.items() if kind == DELETE_REPLY]
+    assert any(shown.ts in job.payload for job in pages) is not ticked
+    assert not host.is_kept(reply)
 
 
-async def forgot_thread(slack: FakeSlack, host: FakeHost) -> frozenset[str]:
-    """Return what ann forgets when she confirms "this thread"."""
+async def forgot_thread(slack: FakeSlack, host: RecordingHost, conversation: str) -> None:
+    """Have ann confirm that "this thread" is forgotten: it is this conversation, and nothing else is."""
+    other = said("Something else.", person=PERSON, conversation="another")
+    await host.store.hear(other)
+    await slack.until(lambda: conversation in sources(host))
     await slack.until(lambda: slack.state.ephemerals)
     await slack.click(ANN, slack.state.ephemerals[-1], "Forget")
-    await slack.until(lambda: host.forgotten)
-    ((person, token, thread),) = host.forgotten
-    assert (person, token.removeprefix("this ")) == (PERSON, "thread")
-    return thread
+    await slack.until(lambda: sources(host) == ["another"])
 
 
 async def test_in_a_thread_of_a_direct_message_the_words_mean_that_thread(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         root = await slack.say(ANN, DM, "which colour has the boat?")
+        await slack.settled()
         await slack.say(ANN, DM, "forget this thread", root.ts)
-        assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}:{root.ts}"}
+        await forgot_thread(slack, host, f"{TEAM}:{DM}:{root.ts}")
 
 
 @pytest.mark.parametrize("way", ["command", "message", "shortcut"])
 async def test_what_was_said_before_threads_were_conversations_is_the_thread_beside_them(
     slack: FakeSlack, way: str
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     old = slack.state.write(ANN, DM, "which colour has the boat?")
     stored = said(old.text, person=PERSON, conversation=f"{TEAM}:{DM}")
-    await host.submit(replace(stored, source=TEAM, channel=DM, message_id=old.ts, time=slack.clock.now()))
+    await host.messages.submit(replace(stored, source=TEAM, channel=DM, message_id=old.ts, time=slack.clock.now()))
     async with serving(slack, host):
         if way == "command":
             await slack.command(ANN, DM, "/forget", "thread")
@@ -263,11 +285,11 @@ async def test_what_was_said_before_threads_were_conversations_is_the_thread_bes
             await slack.say(ANN, DM, "forget this thread")
         else:
             await slack.shortcut(ANN, "cogency_forget_thread", old)
-        assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}"}
+        await forgot_thread(slack, host, f"{TEAM}:{DM}")
 
 
 async def test_a_private_question_in_a_direct_message_is_a_thread_like_any_other(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, DM, "/ask", "privately what do I earn?"))
     (root,) = slack.state.answers(DM)
@@ -277,48 +299,50 @@ async def test_a_private_question_in_a_direct_message_is_a_thread_like_any_other
 
 
 async def test_words_that_name_nothing_to_forget_get_one_sentence(slack: FakeSlack) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         await slack.command(ANN, DM, "/forget", "nonsense")
         await slack.until(lambda: slack.state.ephemerals)
     (ephemeral,) = slack.state.ephemerals
-    assert ephemeral.text == "I did not understand “nonsense”."
+    assert ephemeral.text.startswith("I could not read “nonsense”.")
     assert not ephemeral.blocks[1:]
 
 
 async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
-        message = slack.state.write(BOB, GENERAL, "hello")
+        message = await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.settled()
         await slack.shortcut(ANN, "cogency_forget_thread", message)
-        await slack.until(lambda: slack.state.ephemerals)
-        await slack.click(ANN, slack.state.ephemerals[0], "Forget")
-        await slack.until(lambda: host.forgotten)
-    assert host.forgotten == [(PERSON, "thread", frozenset({f"{TEAM}:{GENERAL}:{message.ts}"}))]
+        await forgot_thread(slack, host, f"{TEAM}:{GENERAL}:{message.ts}")
 
 
 async def test_a_button_works_for_nobody_else(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = await knowing("The boat is blue.")
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget", "everything")
         await slack.until(lambda: slack.state.ephemerals)
         await slack.acked(await slack.click(BOB, slack.state.ephemerals[0], "Forget"))
         await slack.until(lambda: len(slack.state.ephemerals) == 2)
-    assert not host.forgotten
+    assert len(host.store.facts_kept) == 1
 
 
 async def test_what_went_wrong_while_forgetting_is_said_to_the_person(slack: FakeSlack) -> None:
-    host = FakeHost()
+    class Full(SqlForgetting):
+        async def forget(self, *plan: Any, **more: Any) -> Receipt:  # noqa: ARG002 -- it forgets nothing
+            raise StoreError("The disk is full.")
+
+    store = store_in_memory()
+    host = recording_host(replace(store, forgetting=Full(store.database, ErasedIds(KEY))))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget", "everything")
         await slack.until(lambda: slack.state.ephemerals)
-        host.fail_next = StoreError("The disk is full.")
         await slack.click(ANN, slack.state.ephemerals[0], "Forget")
         await slack.until(lambda: len(slack.state.ephemerals) == 2)
     assert slack.state.ephemerals[1].text == "The disk is full."
 
 
 async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         message = slack.state.write(BOB, GENERAL, f"meet <@{ANN}> at 9")
         await slack.shortcut(ANN, ASK_SHORTCUT, message)
@@ -333,7 +357,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
 
 
 async def test_a_very_long_message_can_be_asked_about_by_its_beginning(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.shortcut(ANN, ASK_SHORTCUT, slack.state.write(BOB, GENERAL, '"\n' * 5_000))
         await slack.until(lambda: slack.state.views)
@@ -341,7 +365,7 @@ async def test_a_very_long_message_can_be_asked_about_by_its_beginning(slack: Fa
 
 
 async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} forget this thread, what about memory?")
         await slack.settled()
@@ -350,7 +374,7 @@ async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: Fak
 
 
 async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers_them_again(slack: FakeSlack) -> None:
-    host = FakeHost(remembered=REMEMBERED)
+    host = await knowing("The boat is blue.")
     slack.faults["chat.postEphemeral"].append(Fault(503))
     async with serving(slack, host):
         message = slack.state.write(ANN, DM, "memory")

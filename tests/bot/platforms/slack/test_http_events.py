@@ -25,7 +25,7 @@ from bot.platforms.slack.http_events import (
 from bot.platforms.slack.run import serve
 from bot.settings.secret import Secret
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, http_events, serving, settings
 from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
@@ -46,7 +46,7 @@ async def slack() -> AsyncGenerator[FakeSlack, None]:
 
 
 async def test_slacks_question_whose_address_this_is_gets_its_challenge_back(slack: FakeSlack) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         status, said = await slack.posts.post(BODY, slack.posts.signed(BODY))
     assert (status, json.loads(said)) == (200, {"challenge": "3eZbrw1a"})
 
@@ -115,7 +115,7 @@ def without(slack: FakeSlack, name: str) -> Headers:
 
 @pytest.mark.parametrize("how", FORGED)
 async def test_what_is_not_slacks_is_refused_without_a_word(slack: FakeSlack, how: str) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         status, said = await slack.posts.post(BODY, FORGED[how](slack))
     assert (status, said) == (401, b"")
@@ -125,7 +125,7 @@ async def test_a_wrong_secret_stands_in_the_log_once_a_minute_and_what_is_not_si
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
     forged = {**slack.posts.signed(BODY), "X-Slack-Signature": "v0=" + "0" * 64}
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         for headers in (without(slack, "X-Slack-Signature"), forged, forged):
             await slack.posts.post(BODY, headers)
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
@@ -134,7 +134,7 @@ async def test_a_wrong_secret_stands_in_the_log_once_a_minute_and_what_is_not_si
 
 
 async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         status, said = await slack.posts.post(b"\xff\xfe", slack.posts.signed(BODY))
     assert (status, said) == (401, b"")
 
@@ -142,7 +142,7 @@ async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
 async def test_what_says_that_it_is_compressed_is_not_unpacked(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         headers = slack.posts.signed(BODY + b" ") | {"Content-Encoding": "gzip"}
         status, said = await slack.posts.post(BODY, headers)
     assert (status, said) == (401, b"")
@@ -151,7 +151,7 @@ async def test_what_says_that_it_is_compressed_is_not_unpacked(
 
 async def test_a_body_that_breaks_off_is_no_line_in_the_log(slack: FakeSlack, caplog: pytest.LogCaptureFixture) -> None:
     at = http_events()
-    async with serving(slack, FakeHost(), delivery=at):
+    async with serving(slack, recording_host(), delivery=at):
         _, writer = await asyncio.open_connection(at.host, at.port)
         writer.write(b"POST /slack/events HTTP/1.1\r\nHost: bot\r\nContent-Length: 100\r\n\r\n{")
         await writer.drain()
@@ -164,7 +164,7 @@ async def test_a_body_that_breaks_off_is_no_line_in_the_log(slack: FakeSlack, ca
 @pytest.mark.parametrize("sent", [b"", b"POST /slack/events HTTP/1.1\r\nX-"])
 async def test_a_connection_on_which_no_request_comes_is_closed(slack: FakeSlack, sent: bytes) -> None:
     at = replace(http_events(), idle_s=0.1)
-    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+    async with serving(slack, recording_host(), delivery=at), asyncio.timeout(PATIENCE_S):
         reader, writer = await asyncio.open_connection(at.host, at.port)
         writer.write(sent)
         assert await reader.read() == b""
@@ -173,19 +173,19 @@ async def test_a_connection_on_which_no_request_comes_is_closed(slack: FakeSlack
 
 @pytest.mark.parametrize("body", [b"not json", b"{"])
 async def test_what_slack_would_never_send_is_refused_though_it_is_signed(slack: FakeSlack, body: bytes) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         status, said = await slack.posts.post(body, slack.posts.signed(body))
     assert (status, said) == (400, b"")
 
 
 async def test_a_repeated_request_of_four_minutes_ago_is_still_taken(slack: FakeSlack) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         status, _ = await slack.posts.post(BODY, stale(slack, -4))
     assert status == 200
 
 
 async def test_a_body_beyond_the_limit_is_not_read(slack: FakeSlack) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         body = b" " * (BODY_BYTES + 1)
         status, _ = await slack.posts.post(body, slack.posts.signed(body))
     assert status == 413
@@ -193,7 +193,7 @@ async def test_a_body_beyond_the_limit_is_not_read(slack: FakeSlack) -> None:
 
 async def test_slacks_check_of_the_certificate_is_answered(slack: FakeSlack) -> None:
     body = b"ssl_check=1&token=old"
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         headers = slack.posts.signed(body, "application/x-www-form-urlencoded")
         status, _ = await slack.posts.post(body, headers)
     assert status == 200
@@ -203,7 +203,7 @@ async def test_slacks_check_of_the_certificate_is_answered(slack: FakeSlack) -> 
 async def test_there_is_nothing_to_get_but_health(slack: FakeSlack, path: str, status: int) -> None:
     at = http_events()
     async with (
-        serving(slack, FakeHost(), delivery=at),
+        serving(slack, recording_host(), delivery=at),
         ClientSession() as session,
         session.get(f"http://127.0.0.1:{at.port}{path}") as response,
     ):
@@ -211,8 +211,8 @@ async def test_there_is_nothing_to_get_but_health(slack: FakeSlack, path: str, s
 
 
 async def test_two_processes_behind_a_balancer_take_turns_and_know_the_same(slack: FakeSlack) -> None:
-    one = FakeHost()
-    two = FakeHost(store=one.store, taken=one.taken, overheard=one.overheard)
+    one = recording_host()
+    two = recording_host(one.store)
     async with serving(slack, one), serving(slack, two):
         for number in range(4):
             await slack.say("U0ANN", "D0ANN", f"{number}?")
@@ -223,13 +223,13 @@ async def test_two_processes_behind_a_balancer_take_turns_and_know_the_same(slac
 
 async def test_an_address_that_is_taken_is_one_sentence_that_names_the_setting(slack: FakeSlack) -> None:
     first = http_events()
-    async with serving(slack, FakeHost(), delivery=first):
+    async with serving(slack, recording_host(), delivery=first):
         with pytest.raises(SettingsError, match=rf"^COGENCY_SLACK_HTTP: cannot listen on 127.0.0.1:{first.port} \("):
-            await serve(FakeHost(), app_of(slack, delivery=first), settings(slack), slack.clock)
+            await serve(recording_host(), app_of(slack, delivery=first), settings(slack), slack.clock)
 
 
 async def test_no_app_token_is_needed_and_none_is_used(slack: FakeSlack) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         await slack.say("U0ANN", "D0ANN", "hello")
         await slack.settled()
     assert slack.opened == 0
@@ -245,7 +245,7 @@ async def test_the_signing_secret_is_not_shown() -> None:
 @pytest.mark.parametrize("signature", ["", "X-Slack-Signature: v0=0\r\nX-Slack-Request-Timestamp: 1\r\n"])
 async def test_what_cannot_be_signed_is_refused_before_its_body_is_read(slack: FakeSlack, signature: str) -> None:
     at = http_events()
-    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+    async with serving(slack, recording_host(), delivery=at), asyncio.timeout(PATIENCE_S):
         reader, writer = await asyncio.open_connection(at.host, at.port)
         writer.write(f"POST /slack/events HTTP/1.1\r\nHost: bot\r\n{signature}Content-Length: 99999\r\n\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 401")
@@ -254,7 +254,7 @@ async def test_what_cannot_be_signed_is_refused_before_its_body_is_read(slack: F
 
 @pytest.mark.parametrize("how", ["without a signature", "with another secret"])
 async def test_a_flood_of_others_requests_keeps_none_of_slacks_out(slack: FakeSlack, how: str) -> None:
-    async with serving(slack, FakeHost(), FastClock(speed=0.001)):
+    async with serving(slack, recording_host(), FastClock(speed=0.001)):
         forged = FORGED[how](slack)
         refused = {(await slack.posts.post(BODY, forged))[0] for _ in range(120)}
         status, _ = await slack.posts.post(BODY, slack.posts.signed(BODY))
@@ -265,7 +265,7 @@ async def test_bodies_that_never_come_keep_none_of_slacks_out(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
     at = http_events()
-    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+    async with serving(slack, recording_host(), delivery=at), asyncio.timeout(PATIENCE_S):
         fields = "".join(f"{name}: {held}\r\n" for name, held in slack.posts.signed(BODY).items())
         head = f"POST /slack/events HTTP/1.1\r\nHost: bot\r\n{fields}Content-Length: 100\r\n\r\n{{"
         opened = [await asyncio.open_connection(at.host, at.port) for _ in range(MAX_READS)]
@@ -286,7 +286,7 @@ async def test_bodies_that_never_come_keep_none_of_slacks_out(
 async def test_two_hundred_signed_requests_at_once_are_all_taken(slack: FakeSlack) -> None:
     """Their headers arrive together, and their bodies behind all of the headers."""
     at = http_events()
-    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+    async with serving(slack, recording_host(), delivery=at), asyncio.timeout(PATIENCE_S):
         fields = "".join(f"{name}: {held}\r\n" for name, held in slack.posts.signed(BODY).items())
         head = f"POST /slack/events HTTP/1.1\r\nHost: bot\r\n{fields}Content-Length: {len(BODY)}\r\n\r\n"
         opened = [await asyncio.open_connection(at.host, at.port) for _ in range(200)]
@@ -304,7 +304,7 @@ async def test_connections_on_which_nothing_comes_take_no_files_from_others(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
     at = http_events()
-    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+    async with serving(slack, recording_host(), delivery=at), asyncio.timeout(PATIENCE_S):
         opened = [await asyncio.open_connection(at.host, at.port) for _ in range(MAX_CONNECTIONS)]
         opened[1][1].write(b"POST /slack/events HTTP/1.1\r\nX-")
         more = [await asyncio.open_connection(at.host, at.port) for _ in range(3)]
@@ -321,7 +321,7 @@ async def test_what_slack_signed_and_is_no_object_is_a_bad_request(
     slack: FakeSlack, body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"} if body.startswith(b"payload") else {}
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         status, _ = await slack.posts.post(body, slack.posts.signed(body) | form)
     assert status == 400
     assert not [record for record in caplog.records if record.exc_info]
@@ -329,7 +329,7 @@ async def test_what_slack_signed_and_is_no_object_is_a_bad_request(
 
 async def test_garbage_is_one_line_in_the_log_a_minute(slack: FakeSlack, caplog: pytest.LogCaptureFixture) -> None:
     at = http_events()
-    async with serving(slack, FakeHost(), FastClock(speed=0.001), delivery=at), asyncio.timeout(PATIENCE_S):
+    async with serving(slack, recording_host(), FastClock(speed=0.001), delivery=at), asyncio.timeout(PATIENCE_S):
         for garbage in [
             b"\x16\x03\x01 hello\r\n\r\n",
             b"GET / HTTP/9\r\n\r\n",
@@ -346,7 +346,7 @@ async def test_garbage_is_one_line_in_the_log_a_minute(slack: FakeSlack, caplog:
 async def test_events_that_slack_left_out_are_a_line_in_the_log_and_are_read_from_the_history(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say("U0ANN", "D0ANN", "hello")
         await slack.settled()
@@ -362,7 +362,7 @@ async def test_events_that_slack_left_out_are_a_line_in_the_log_and_are_read_fro
 async def test_a_command_that_is_none_of_the_bots_is_logged_and_answered(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         await slack.command("U0ANN", "D0ANN", "/aks", "hello?")
         await slack.until(lambda: slack.state.ephemerals)
     assert "`/ask`" in slack.state.ephemerals[0].text

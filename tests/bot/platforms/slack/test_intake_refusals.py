@@ -1,40 +1,31 @@
 """A refused person reads why, ephemerally, once a minute; their account is read from Slack at that moment."""
 
 import asyncio
+import json
 import logging
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from agent.admission_terms import Authority
-from agent.errors import Refused
-from agent.incoming import Incoming
-from agent.memory.audience import GroupAudience, Place, TeamAudience
-from bot.chat.access.acl import AccessRules, may_use, parse_entries, parse_model_access
-from bot.chat.askers import Requester
+from bot.chat.access.acl import AccessRules, parse_entries, parse_model_access
 from bot.platforms.slack import run
 from bot.platforms.slack.event_retry_queue import ACK_S
 from bot.platforms.slack.inbound import SlackBot, budget_ids
 from bot.platforms.slack.members import member_of
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import OTHER, recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_USER
 
-ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
 SLACK_WAITS_S = 3.0
 US = SlackBot("T1", "UBOT", "BBOT")
-CLOSED = "Guests cannot use me here. Ask my operator for access."
-
-
-@dataclass
-class RefusingHost(FakeHost):
-    async def submit(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- nobody may ask
-        raise Refused(CLOSED)
+CLOSED = "You do not have access to me. Ask my operator for access."
+DENIED = AccessRules(open_to=frozenset(Authority), deny=parse_entries(f"person:{BOB}"))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +58,7 @@ async def test_a_message_says_what_its_author_is_and_where(slack: FakeSlack) -> 
     guest = slack.state.user("gus", is_restricted=True)
     boss = slack.state.user("cat", is_owner=True)
     slack.state.channels[GENERAL].members |= {guest, boss}
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         for user in (ANN, guest, boss):
             await slack.say(user, GENERAL, f"{ME} hello")
@@ -80,13 +71,12 @@ async def test_a_message_says_what_its_author_is_and_where(slack: FakeSlack) -> 
 
 
 async def test_a_refusal_shows_to_its_person_alone_and_the_event_is_acknowledged(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=Refused(CLOSED))
-    async with serving(slack, host):
-        root = await slack.say(BOB, GENERAL, "between us")
-        await slack.say(ANN, GENERAL, f"{ME} hello", root.ts)
+    async with serving(slack, recording_host(access=DENIED)):
+        root = await slack.say(ANN, GENERAL, "between us")
+        await slack.say(BOB, GENERAL, f"{ME} hello", root.ts)
         await slack.settled()
     [ephemeral] = slack.state.ephemerals
-    assert (ephemeral.user, ephemeral.text, ephemeral.thread_ts) == (ANN, CLOSED, root.ts)
+    assert (ephemeral.user, ephemeral.text, ephemeral.thread_ts) == (BOB, CLOSED, root.ts)
     assert not slack.state.answers(GENERAL)
 
 
@@ -94,36 +84,38 @@ async def test_a_refused_mention_is_one_line_in_the_log_though_it_comes_as_two_e
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with serving(slack, RefusingHost()):
-        await slack.say(ANN, GENERAL, f"{ME} hello")
+    async with serving(slack, recording_host(access=DENIED)):
+        await slack.say(BOB, GENERAL, f"{ME} hello")
         await slack.settled()
     assert [line for line in caplog.messages if "refused" in line] == [f"a message was refused: {CLOSED}"]
 
 
 async def test_who_was_told_just_now_is_not_told_again(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=Refused(CLOSED, was_shown=True))
-    async with serving(slack, host):
-        await slack.say(ANN, DM, "hello")
-        await slack.settled()
-    assert not slack.state.ephemerals
-    assert not slack.state.answers(DM)
+    dm = slack.state.channel("bob", "im")
+    async with serving(slack, recording_host(access=DENIED)):
+        for words in ("hello", "hello?"):
+            await slack.say(BOB, dm, words)
+            await slack.settled()
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(BOB, CLOSED)]
+    assert not slack.state.answers(dm)
 
 
 async def test_a_command_is_always_answered_and_leaves_no_question_behind(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=Refused(CLOSED, was_shown=True))
-    async with serving(slack, host):
-        await slack.command(ANN, GENERAL, "/ask", "hello?")
+    async with serving(slack, recording_host(access=DENIED)):
+        await slack.say(BOB, GENERAL, f"{ME} hello?")
         await slack.settled()
-    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(ANN, CLOSED)]
+        await slack.command(BOB, GENERAL, "/ask", "hello?")
+        await slack.settled()
+    assert [(ephemeral.user, ephemeral.text) for ephemeral in slack.state.ephemerals] == [(BOB, CLOSED)] * 2
     assert not slack.state.answers(GENERAL)
 
 
 async def test_a_refusal_that_cannot_be_said_is_let_be(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=Refused(CLOSED))
+    host, dm = recording_host(access=DENIED), slack.state.channel("bob", "im")
     slack.faults["chat.postEphemeral"].append(Fault(error="user_not_in_channel"))
     slack.faults["chat.postMessage"].append(Fault(error="cannot_dm_bot"))
     async with serving(slack, host):
-        await slack.say(ANN, DM, "hello")
+        await slack.say(BOB, dm, "hello")
         await slack.settled()
         await slack.say(ANN, DM, "again")
         await slack.settled()
@@ -138,17 +130,18 @@ def test_mentions_become_ids() -> None:
 
 
 async def test_budget_is_answered_in_private_as_a_command_and_in_words(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host(operators={f"{TEAM}:{ANN}"})
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/budget", f"<@{BOB}> exempt")
         await slack.settled()
         await slack.say(ANN, GENERAL, f"{ME} budget everyone")
         await slack.settled()
-    assert host.asked_for_budget == [
-        ("slack:T0TEAM:U0ANN", GENERAL, "person:slack:T0TEAM:U0BOB exempt"),
-        ("slack:T0TEAM:U0ANN", GENERAL, "everyone"),
+    nothing = "today (UTC): 0 tokens (no limit), $0 (no limit)."
+    assert [(each.user, each.text) for each in slack.state.ephemerals] == [
+        (ANN, f"@bob, {nothing}"),
+        (ANN, f"Everyone, {nothing}"),
     ]
-    assert [(w.user, w.text) for w in slack.state.ephemerals] == [(ANN, "You have used nothing today.")] * 2
+    assert host.store.chosen[f"{TEAM}:{BOB}"] == {"budget.exempt": "yes"}
     assert not host.taken
 
 
@@ -158,37 +151,43 @@ async def test_budget_is_answered_in_private_as_a_command_and_in_words(slack: Fa
 async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_message_about_the_workspace(
     slack: FakeSlack,
 ) -> None:
-    host = FakeHost()
-    slack.state.user("guest", is_restricted=True)
-    team = Place(TeamAudience("slack:T0TEAM"), within_team="slack:T0TEAM")
+    boss, guest = slack.state.user("boss", is_admin=True), slack.state.user("guest", is_restricted=True)
+    host, dm = recording_host(), slack.state.channel("guest", "im")
+    slack.state.channels[SECRET].members.add(boss)
     async with serving(slack, host):
-        await slack.command(ANN, GENERAL, "/policy", "set limit: 3 &lt; 5")
-        await slack.settled()
-        await slack.command(ANN, DM, "/policy", "")
-        await slack.settled()
-        await slack.command("U0GUEST", "D0GUEST", "/policy", "")
-        await slack.settled()
-    asked = [(asker.person.id, asker.authority, asker.place, words) for asker, words in host.asked_for_policy]
-    assert asked == [
-        ("slack:T0TEAM:U0ANN", Authority.EMPLOYEE, team, "set limit: 3 < 5"),
-        ("slack:T0TEAM:U0ANN", Authority.EMPLOYEE, team, ""),
-        ("slack:T0TEAM:U0GUEST", Authority.GUEST, Place(GroupAudience("slack:T0TEAM:D0GUEST")), ""),
+        for person, channel, words in (
+            (boss, GENERAL, "set limit: 3 &lt; 5"),
+            (boss, SECRET, "set tea: at five"),
+            (ANN, SECRET, ""),
+            (ANN, DM, ""),
+            (guest, dm, ""),
+            (ANN, GENERAL, "set limit: none"),
+        ):
+            await slack.command(person, channel, "/policy", words)
+            await slack.settled()
+    team, secret = "- **1** limit: 3 \\< 5 (set 2026-01-05", "- **2** tea: at five (set 2026-01-05"
+    shown = [each.text for each in slack.state.ephemerals]
+    assert [(team in text, secret in text) for text in shown] == [
+        (True, False),
+        (False, True),
+        (False, True),
+        (True, False),
+        (False, False),
+        (False, False),
     ]
-    assert [w.text for w in slack.state.ephemerals] == ["There are no policies here."] * 3
+    assert shown[4].startswith("There are no policies here.")
+    assert shown[5] == "Only a manager or an administrator may set what binds others."
     assert not host.taken
 
 
 # Lists and rates hold for everything
 
-DENIED = AccessRules(open_to=frozenset(Authority), deny=parse_entries(f"person:{BOB}"))
-
 
 async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack) -> None:
-    host = FakeHost(access=DENIED)
+    host = recording_host(access=DENIED)
     async with serving(slack, host):
         root = await slack.say(ANN, GENERAL, f"{ME} count to a million")
         await slack.settled()
-        host.running.add(host.taken[0].conversation)
         await slack.say(BOB, GENERAL, f"{ME} stop", root.ts)
         await slack.say(BOB, GENERAL, "stop", root.ts)
         await slack.say(BOB, GENERAL, f"{ME} usage", root.ts)
@@ -197,24 +196,23 @@ async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack
         await slack.settled()
         await slack.until(lambda: len(slack.state.ephemerals) == 7)  # once for what was written, and for each command
     assert not host.stopped
-    assert host.asked_for_memory == host.asked_for_budget == host.asked_for_policy == []
-    assert {ephemeral.text for ephemeral in slack.state.ephemerals} == {
-        "You do not have access to me. Ask my operator for access."
-    }
+    assert {ephemeral.text for ephemeral in slack.state.ephemerals} == {CLOSED}
 
 
 async def test_a_denied_persons_press_of_slacks_own_stop_button_stops_nothing(slack: FakeSlack) -> None:
-    host = FakeHost(access=DENIED)
-    event = {"type": "agent_session_stopped", "channel": GENERAL, "thread_ts": "7.000001", "event_ts": "8.0"}
+    host = recording_host(access=DENIED)
     async with serving(slack, host):
+        asked = await slack.say(ANN, GENERAL, f"{ME} count to a million")
+        await slack.settled()
+        event = {"type": "agent_session_stopped", "channel": GENERAL, "thread_ts": asked.ts, "event_ts": "8.0"}
         await slack.acked(await slack.deliver(slack.envelope({**event, "user": BOB})))
         assert not host.stopped
         await slack.acked(await slack.deliver(slack.envelope({**event, "user": ANN})))
-    assert host.stopped == [f"{TEAM}:{GENERAL}:7.000001"]
+    assert host.stopped == [f"{TEAM}:{GENERAL}:{asked.ts}"]
 
 
 async def test_a_denied_person_still_has_their_own_words_forgotten(slack: FakeSlack) -> None:
-    host = FakeHost(access=DENIED)
+    host = recording_host(access=DENIED)
     async with serving(slack, host):
         await slack.command(BOB, GENERAL, "/forget", "everything")
         await slack.settled()
@@ -223,7 +221,7 @@ async def test_a_denied_person_still_has_their_own_words_forgotten(slack: FakeSl
 
 
 async def test_nothing_is_posted_for_somebody_who_may_not_ask(slack: FakeSlack) -> None:
-    host = FakeHost(access=DENIED)
+    host = recording_host(access=DENIED)
     async with serving(slack, host):
         await slack.command(BOB, GENERAL, "/ask", "hello?")
         await slack.settled()
@@ -247,7 +245,7 @@ async def test_nothing_is_posted_for_somebody_who_may_not_ask(slack: FakeSlack) 
 async def test_a_question_of_whom_slack_does_not_tell_waits_and_is_tried_again(
     slack: FakeSlack, faults: list[Fault], caplog: pytest.LogCaptureFixture
 ) -> None:
-    host = FakeHost(access=AccessRules())
+    host = recording_host(access=AccessRules())
     slack.faults["users.info"].extend(faults)
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
@@ -261,7 +259,7 @@ async def test_a_question_of_whom_slack_does_not_tell_waits_and_is_tried_again(
 
 
 async def test_somebody_whom_slack_does_not_know_is_a_stranger_at_once(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.faults["users.info"].append(Fault(error="user_not_visible"))
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
@@ -276,7 +274,7 @@ def test_nothing_is_waited_for_longer_than_slack_waits_for_its_acknowledgement()
 async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered_once_it_tells(
     slack: FakeSlack,
 ) -> None:
-    host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
+    host, slack.stalled["users.info"] = recording_host(), asyncio.Event()
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.acknowledged()  # while it is stalled
@@ -289,7 +287,7 @@ async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered
 
 
 async def test_what_was_acknowledged_and_not_taken_in_is_read_again_by_the_next_process(slack: FakeSlack) -> None:
-    host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
+    host, slack.stalled["users.info"] = recording_host(), asyncio.Event()
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.acknowledged()
@@ -302,7 +300,7 @@ async def test_what_was_acknowledged_and_not_taken_in_is_read_again_by_the_next_
 
 
 async def test_a_command_is_acknowledged_in_time_whatever_slack_does(slack: FakeSlack) -> None:
-    host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
+    host, slack.stalled["users.info"] = recording_host(), asyncio.Event()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))  # while it is stalled
         slack.stalled["users.info"].set()
@@ -310,11 +308,10 @@ async def test_a_command_is_acknowledged_in_time_whatever_slack_does(slack: Fake
     assert [asked.text for asked in host.taken] == ["hello?"]
 
 
-async def test_a_model_that_is_kept_for_a_team_is_asked_for_with_the_team(slack: FakeSlack) -> None:
-    host = FakeHost()
-    async with serving(slack, host):
-        await slack.command(ANN, GENERAL, "/model")
-        await slack.until(lambda: slack.state.ephemerals)
-    (who,) = host.asked_for_models
-    assert who == Requester(f"{TEAM}:{ANN}", GENERAL, team="T0TEAM")
-    assert may_use(AccessRules(models=parse_model_access('{"m": "team:T0TEAM"}')), "m", who)
+async def test_a_model_that_is_kept_for_a_team_is_offered_to_the_team(slack: FakeSlack) -> None:
+    for team, offered in (("T0TEAM", True), ("T0OTHER", False)):
+        access = AccessRules(models=parse_model_access(json.dumps({OTHER: f"team:{team}"})))
+        async with serving(slack, recording_host(access=access)):
+            await slack.command(ANN, GENERAL, "/model")
+            await slack.until(lambda: slack.state.ephemerals)
+        assert (OTHER in slack.state.ephemerals.pop().text) is offered

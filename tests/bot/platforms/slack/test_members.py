@@ -12,7 +12,7 @@ from bot.chat.askers import Requester
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import GroupMembership, member_of, with_groups
 from tests.fakes.fast_clock import MovedClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN, Fault, limited
@@ -65,7 +65,7 @@ def test_colleagues_are_full_members_of_other_workspaces_of_the_organisation_and
 
 
 async def asked(slack: FakeSlack, times: int = 1, **settings: Any) -> list[Incoming]:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, **settings):
         for number in range(times):
             await slack.say(ANN, DM, f"{number}?")
@@ -75,7 +75,7 @@ async def asked(slack: FakeSlack, times: int = 1, **settings: Any) -> list[Incom
 
 
 async def test_who_travels_is_in_the_new_zone_within_a_minute_and_where_slack_tells_none_it_is_not_known() -> None:
-    clock, host = MovedClock(speed=1.0), FakeHost()
+    clock, host = MovedClock(speed=1.0), recording_host()
     async with FakeSlack(clock) as slack, serving(slack, host):
         ann = slack.state.user("Ann")
         dm = slack.state.channel("ann", "im")
@@ -140,7 +140,7 @@ async def test_without_named_groups_none_is_asked_for(slack: FakeSlack) -> None:
 
 async def test_somebody_who_was_deactivated_is_not_answered(slack: FakeSlack) -> None:
     slack.state.users[ANN].facts |= {"deleted": True}
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.say(ANN, "C0GENERAL", f"<@{BOT_USER}> hello")
@@ -152,7 +152,7 @@ async def test_somebody_who_was_deactivated_is_not_answered(slack: FakeSlack) ->
 
 
 async def test_a_guest_whom_nobody_listed_yet_asks_by_command_in_a_place_of_its_own(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(BOB, "C0GENERAL", f"<@{BOT_USER}> hello")
         await slack.settled()
@@ -179,7 +179,7 @@ async def test_in_a_channel_shared_with_another_workspace_an_admin_stays_one_and
     slack.state.channels["C0GENERAL"].facts |= {"is_ext_shared": True}
     eve = slack.state.user("eve", team_id="T0OTHER", is_stranger=True)
     slack.state.channels["C0GENERAL"].members.add(eve)
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         for user in (ANN, eve):
             await slack.say(user, "C0GENERAL", f"<@{BOT_USER}> hello")

@@ -4,7 +4,7 @@ import pytest
 
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from bot.platforms.slack.members import MAX_MEMBERS_PAGES, MEMBERS_PAGE, PAGE
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN, Fault, limited
@@ -17,7 +17,7 @@ GUESTS = [{"is_restricted": True}, {"is_ultra_restricted": True}, {"is_stranger"
 
 
 async def asked(slack: FakeSlack, user: str = "U0ANN", channel: str = GENERAL) -> Place:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(user, channel, f"<@{BOT_USER}> hello")
         await host.arrived.wait()
@@ -62,7 +62,7 @@ async def test_a_guest_on_the_last_page_of_the_people_counts(slack: FakeSlack) -
 
 
 async def test_a_guest_who_asks_is_a_reader_though_nobody_listed_them(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say("U0ANN", GENERAL, f"<@{BOT_USER}> hello")
         await slack.settled()

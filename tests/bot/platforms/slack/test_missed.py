@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.errors import Refused, StoreError
-from agent.incoming import Incoming
+from agent.errors import StoreError
 from agent.stored_messages import LastSeen
+from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.watermark import Bounds
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.missed import Spot, spots_of
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
 from tests.fakes.slack_faults import DOWN, Fault, limited
@@ -29,7 +29,7 @@ ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
 
 
-async def talked(slack: FakeSlack, host: FakeHost) -> FakeMessage:
+async def talked(slack: FakeSlack, host: RecordingHost) -> FakeMessage:
     """Ann asks in a channel and directly, then the bot stops. Return the question in the channel."""
     async with serving(slack, host):
         asked = await slack.say(ANN, GENERAL, f"{ME} which colour has the boat?")
@@ -40,28 +40,28 @@ async def talked(slack: FakeSlack, host: FakeHost) -> FakeMessage:
     return asked
 
 
-async def all_heard(host: FakeHost) -> None:
+async def all_heard(host: RecordingHost) -> None:
     """Wait until the watermark moves: the bot has caught up."""
     async with asyncio.timeout(PATIENCE_S):
         await host.conversations.noted.wait()
 
 
 @asynccontextmanager
-async def back(slack: FakeSlack, host: FakeHost) -> AsyncGenerator[None, None]:
+async def back(slack: FakeSlack, host: RecordingHost) -> AsyncGenerator[None, None]:
     """Start the bot again, and wait until it has caught up."""
     async with serving(slack, host):
         await all_heard(host)
         yield
 
 
-def texts(host: FakeHost) -> list[str]:
+def texts(host: RecordingHost) -> list[str]:
     return [each.text for each in host.taken[2:]]
 
 
 async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(
     slack: FakeSlack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     asked = await talked(slack, host)
     slack.state.write(ANN, GENERAL, "and its sails?", asked.ts)
     missed = slack.state.write(ANN, DM, "are you there?")
@@ -79,7 +79,7 @@ async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(
 
 
 async def test_what_follows_a_missed_mention_in_its_thread_is_found_too(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     asked = slack.state.write(BOB, GENERAL, f"{ME} when does it sail?")
     slack.state.write(BOB, GENERAL, "and from where?", asked.ts)
@@ -89,7 +89,7 @@ async def test_what_follows_a_missed_mention_in_its_thread_is_found_too(slack: F
 
 
 async def test_what_was_missed_in_a_thread_of_a_direct_message_goes_on_there(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     root = next(message for message in slack.state.messages if message.channel == DM)
     slack.state.write(ANN, DM, "and a good evening", root.ts)
@@ -100,7 +100,7 @@ async def test_what_was_missed_in_a_thread_of_a_direct_message_goes_on_there(sla
 
 
 async def test_what_was_said_before_the_bot_first_came_is_left_alone(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.state.write(ANN, DM, "are you there?")
     async with back(slack, host):
         pass
@@ -109,7 +109,7 @@ async def test_what_was_said_before_the_bot_first_came_is_left_alone(slack: Fake
 
 
 async def test_after_a_long_outage_what_was_missed_is_read_from_history(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, DM, "good morning")
         await slack.settled()
@@ -122,7 +122,7 @@ async def test_after_a_long_outage_what_was_missed_is_read_from_history(slack: F
 
 
 async def test_a_short_gap_is_left_to_slack_which_sends_again(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, DM, "good morning")
         await slack.settled()
@@ -135,7 +135,7 @@ async def test_a_short_gap_is_left_to_slack_which_sends_again(slack: FakeSlack) 
 
 
 async def test_what_was_missed_comes_before_what_comes_anew_in_the_same_place(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     for number in range(3):
         slack.state.write(ANN, DM, f"{number}?")
@@ -146,21 +146,22 @@ async def test_what_was_missed_comes_before_what_comes_anew_in_the_same_place(sl
 
 
 async def test_what_wants_something_done_at_once_is_not_caught_up(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
-    for words in ("stop", "memory", "model other:model", "forget everything"):
+    for words in ("stop", "memory", "model ollama:other", "forget everything"):
         slack.state.write(ANN, DM, words)
     slack.state.write(BOB, GENERAL, "good morning")
     async with back(slack, host):
         pass
-    assert (texts(host), host.overheard, host.stopped, host.chosen) == ([], [], [], {})
+    assert (texts(host), host.overheard, host.stopped) == ([], [], [])
+    assert f"{TEAM}:{ANN}" not in host.store.chosen
     assert not slack.state.called("chat.postMessage")
     assert not slack.state.called("chat.postEphemeral")
 
 
 @pytest.mark.parametrize("trouble", [limited(3), DOWN])
 async def test_a_place_that_cannot_be_read_yet_is_tried_again(slack: FakeSlack, trouble: Fault) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     slack.state.write(ANN, DM, "are you there?")
     slack.faults["conversations.history"].append(trouble)
@@ -170,18 +171,18 @@ async def test_a_place_that_cannot_be_read_yet_is_tried_again(slack: FakeSlack, 
 
 
 async def test_what_could_not_be_stored_is_taken_in_once_the_database_is_back(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     for number in range(3):
         slack.state.write(ANN, DM, f"{number}?")
-    host.fail_next = StoreError("The database is away.")
+    host.store.ledger.failures.append(StoreError("The database is away."))
     async with back(slack, host):
         pass
     assert texts(host) == ["0?", "1?", "2?"]
 
 
 async def test_a_place_that_is_gone_does_not_keep_others_from_it(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     slack.state.write(BOB, GENERAL, f"{ME} when does it sail?")
     del slack.state.channels[DM]
@@ -190,28 +191,20 @@ async def test_a_place_that_is_gone_does_not_keep_others_from_it(slack: FakeSlac
     assert texts(host) == ["when does it sail?"]
 
 
-class Strict(FakeHost):
-    """A host that takes in only two messages. Like the ledger, it knows one of them in whichever event it comes."""
-
-    async def submit(self, incoming: Incoming) -> bool:
-        known = {(one.channel, one.message_id) for one in self.taken}
-        if len(self.taken) >= 2 and (incoming.channel, incoming.message_id) not in known:
-            raise Refused("You may not ask that.")
-        return await super().submit(incoming)
-
-
 async def test_a_refusal_is_not_told_for_what_was_missed(slack: FakeSlack) -> None:
-    host = Strict()
+    host = recording_host()
     await talked(slack, host)
+    host.restrict(AccessRules(deny=parse_entries(f"person:{ANN}")))
     slack.state.write(ANN, DM, "may I?")
     async with back(slack, host):
         pass
+    assert texts(host) == []
     assert not slack.state.called("chat.postMessage")
     assert not slack.state.called("chat.postEphemeral")
 
 
 async def test_a_socket_that_dies_without_a_word_is_replaced(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=replace(SOCKETS, ping_s=0.1)):
         slack.fall_silent()
         await slack.until(lambda: slack.opened == 2)
@@ -220,7 +213,7 @@ async def test_a_socket_that_dies_without_a_word_is_replaced(slack: FakeSlack) -
 
 
 async def test_many_threads_of_direct_messages_do_not_hide_a_new_question_there(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         for number in range(Bounds().places + 1):
             await slack.say(ANN, DM, f"question {number}")
@@ -246,7 +239,7 @@ def test_where_to_look_is_each_conversation_and_the_channel_around_it_once() -> 
 async def test_a_newcomers_first_message_and_a_first_mention_in_a_new_channel_are_caught_up(
     slack: FakeSlack, *, scope: bool
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     await talked(slack, host)
     slack.state.user("cat")
     dm, new = slack.state.channel("cat", "im"), slack.state.channel("new")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,10 +10,9 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.incoming import Incoming
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.schedules.definitions import NotAllowed, Occurrence, ScheduleKind
 from agent.schedules.port import SchedulePlatform
-from agent.shown_replies import Answered
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.reply.surface import PageContent, PageKey, ReplyAction
 from bot.chat.texts import replies as reply_texts
@@ -20,7 +20,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.inbound import decode_reply_to
 from tests.fakes.fast_clock import MovedClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.schedules import NINE, due
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -36,8 +36,10 @@ ALONE = Place(PersonAudience(PERSON), within_team=SOURCE)
 
 
 @asynccontextmanager
-async def asking(allow: str = "") -> AsyncGenerator[tuple[FakeSlack, FakeHost, MovedClock, SchedulePlatform], None]:
-    clock, host = MovedClock(speed=10.0), FakeHost()
+async def asking(
+    allow: str = "",
+) -> AsyncGenerator[tuple[FakeSlack, RecordingHost, MovedClock, SchedulePlatform], None]:
+    clock, host = MovedClock(speed=10.0), recording_host()
     host.restrict(AccessRules(allow=parse_entries(allow)))
     async with FakeSlack(clock) as slack:
         slack.state.user("ann")
@@ -234,10 +236,9 @@ async def test_a_scheduled_question_that_is_asked_again_by_its_button_is_answere
     async with asking() as (slack, host, _, platform):
         asked = await platform.admit(of(kind=ScheduleKind.QUESTION))
         assert isinstance(asked, Incoming)
-        await host.platforms.surfaces[SOURCE](asked).post(KEY, SAID)
+        await host.platforms.surfaces[SOURCE](asked).post(PageKey(1, 0), replace(SAID, turn=1))
         (post,) = slack.state.answers(GENERAL)
-        turn = (SOURCE, asked.conversation, GENERAL, asked.message_id, PERSON, asked.text, label(PUBLIC.audience))
-        host.replies.append(Answered(3, *turn, pages=(post.ts,)))
+        assert await host.store_reply(asked, post.ts) == 1
         await slack.click(ANN, post, "Regenerate")
         await slack.until(lambda: host.taken)
         assert (host.taken[0].conversation, host.taken[0].text) == (asked.conversation, asked.text)

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from agent.memory.audience import GroupAudience, TeamAudience
+from agent.memory.audience import GroupAudience, TeamAudience, label
 from bot.budgets.commands import CHANGE
 from bot.chat.texts import replies as reply_texts
-from bot.memory import texts as memory_texts
 from bot.memory.policy_commands import REMOVE_POLICY, SET_POLICY
 from bot.platforms import texts as platforms_texts
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_home import fill_in
@@ -33,7 +32,7 @@ async def said(slack: FakeSlack, user: str, channel: str, command: str, words: s
 
 
 async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_said(slack: FakeSlack) -> None:
-    host = FakeHost(operators={f"{TEAM}:{ANN}"})
+    host = recording_host(operators={f"{TEAM}:{ANN}"})
     async with serving(slack, host):
         assert labels(await said(slack, ANN, GENERAL, "/budget")) == [CHANGE.label]
         assert labels(await said(slack, ANN, GENERAL, "/budget", "everyone $20")) == []
@@ -42,7 +41,8 @@ async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_s
 
 async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_said(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
+        await said(slack, boss, GENERAL, "/policy", "set tea: at five")
         assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET_POLICY.label, REMOVE_POLICY.label]
         assert labels(await said(slack, boss, GENERAL, "/policy", "list")) == []
         assert labels(await said(slack, ANN, GENERAL, "/policy")) == []
@@ -50,7 +50,7 @@ async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_sai
 
 async def test_where_nothing_is_set_there_is_no_button_to_remove_it(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
-    async with serving(slack, FakeHost(policies=memory_texts.NO_POLICY)):
+    async with serving(slack, recording_host()):
         assert labels(await said(slack, boss, GENERAL, "/policy")) == [SET_POLICY.label]
 
 
@@ -63,7 +63,7 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
 ) -> None:
     boss = slack.state.user("boss", is_admin=True)
     slack.state.channels[channel].members.add(boss)
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         ephemeral = await said(slack, boss, channel, "/policy")
         await slack.click(boss, ephemeral, SET_POLICY.label)
@@ -71,17 +71,17 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
         (view,) = slack.state.views
         assert [block["block_id"] for block in view["blocks"]] == ["name", "text"]
         await fill_in(slack, boss, view, name="budget", text="at most 50 EUR")
-        await slack.until(lambda: len(host.asked_for_policy) == 2)
+        await slack.until(lambda: ephemeral.text.startswith("Set."))
         await slack.until(lambda: labels(ephemeral) == [])
-    assert host.asked_for_policy[-1][1] == "set budget: at most 50 EUR"
-    assert host.asked_for_policy[-1][0].place.audience == audience
+    (policy,) = host.store.facts_kept
+    assert (policy.key, policy.value, policy.audience) == ("budget", "at most 50 EUR", label(audience))
     assert len(slack.state.ephemerals) == 1
 
 
 async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_meanwhile(slack: FakeSlack) -> None:
     boss = slack.state.user("boss", is_admin=True)
     slack.state.channels[SECRET].members.add(boss)
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         ephemeral = await said(slack, boss, SECRET, "/policy")
         await slack.click(boss, ephemeral, SET_POLICY.label)
@@ -89,11 +89,11 @@ async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_mean
         slack.state.channels[SECRET].members.remove(boss)
         await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
         await slack.until(lambda: platforms_texts.NOT_CHANGED_THERE in slack.state.ephemerals[-1].text)
-    assert [words for _, words in host.asked_for_policy] == [""]
+    assert host.store.facts_kept == []
 
 
 async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
-    host = FakeHost(operators={f"{TEAM}:{ANN}"})
+    host = recording_host(operators={f"{TEAM}:{ANN}"})
     async with serving(slack, host):
         ephemeral = await said(slack, ANN, GENERAL, "/budget")
         await slack.click(BOB, ephemeral, CHANGE.label)

@@ -6,11 +6,11 @@ import pytest
 
 from agent.admission_terms import Authority
 from agent.incoming import Person
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from bot.platforms.slack.inbound import SlackBot
 from bot.platforms.slack.members import Member
 from bot.platforms.slack.places import channel_place, is_of_organization, person_place
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN
@@ -85,7 +85,7 @@ def test_what_only_one_person_reads_lies_within_the_workspace_for_full_members(
 
 async def asked_in(slack: FakeSlack, channel: str, **envelope: Any) -> Place:
     """Return the place of a question that ann asks there."""
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         message = slack.state.write("U0ANN", channel, f"<@{BOT_USER}> hello")
         for event in slack.events_of(message):
@@ -118,21 +118,30 @@ async def test_a_channel_of_which_slack_says_nothing_is_a_group(slack: FakeSlack
     assert await asked_in(slack, "C0GENERAL") == Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
 
 
-async def test_a_channel_that_slack_says_is_private_or_shared_is_closed_at_once(slack: FakeSlack) -> None:
-    host, group = FakeHost(), Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
-    converted = {"type": "message", "subtype": "channel_convert_to_private", "channel": "C0GENERAL", "ts": "1.000001"}
+@pytest.mark.parametrize("event", ["channel_convert_to_private", "channel_shared"])
+async def test_a_channel_that_slack_says_is_private_or_shared_is_closed_at_once(slack: FakeSlack, event: str) -> None:
+    host, group = recording_host(), Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+    converted = {"type": "message", "subtype": event, "channel": "C0GENERAL", "ts": "1.000001", "user": "U0ANN"}
     async with serving(slack, host):
         await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
         await slack.settled()
-        slack.state.channels["C0GENERAL"].kind = "private"
-        await slack.deliver(slack.envelope({**converted, "user": "U0ANN", "channel_type": "group"}))
-        await slack.deliver(slack.envelope({"type": "channel_shared", "channel": "C0GENERAL"}))
+        assert audiences(host) == [label(TeamAudience(f"slack:{TEAM}"))]
+        if event == "channel_shared":
+            slack.state.channels["C0GENERAL"].facts["is_ext_shared"] = True
+            await slack.deliver(slack.envelope({"type": event, "channel": "C0GENERAL"}))
+        else:
+            slack.state.channels["C0GENERAL"].kind = "private"
+            await slack.deliver(slack.envelope({**converted, "channel_type": "group"}))
         await slack.settled()
+        assert audiences(host) == [label(group.audience)]
         await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
         await slack.settled()
-    assert host.narrowed == [("C0GENERAL", group)] * 2
-    assert all(place.whole_channel for _, place in host.narrowed)
     assert host.taken[1].place == group
+
+
+def audiences(host: RecordingHost) -> list[str]:
+    """Of what is stored."""
+    return [message.audience for _, message in host.store.messages]
 
 
 async def test_only_a_channel_that_is_known_to_be_closed_keeps_what_it_held(slack: FakeSlack) -> None:
@@ -144,7 +153,7 @@ async def test_only_a_channel_that_is_known_to_be_closed_keeps_what_it_held(slac
 
 
 async def test_what_a_message_says_of_its_channel_overrides_what_was_known_in_all_processes(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     group = GroupAudience(f"slack:{TEAM}:C0GENERAL")
     async with serving(slack, host), serving(slack, host):
         root = await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")

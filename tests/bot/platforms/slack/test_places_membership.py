@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from bot.platforms.slack.places import MAX_PAGES, PAGE
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import DOWN, Fault, limited
@@ -15,7 +15,7 @@ ANN, BOB, SECRET = "U0ANN", "U0BOB", "C0SECRET"
 
 
 async def read(slack: FakeSlack, user: str, *channels: str) -> Mapping[str, bool]:
-    host = FakeHost()
+    host = recording_host()
     source = f"slack:{TEAM}"
     async with serving(slack, host):
         known = await host.platforms.readers.platforms[source].readable(

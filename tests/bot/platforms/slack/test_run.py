@@ -2,12 +2,10 @@
 
 import asyncio
 import linecache
-from dataclasses import dataclass
 
 import pytest
 
 from agent.errors import CogencyError, Refused, SettingsError, StoreError, StoreUnavailable
-from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.options import SlackApp, SlackOptions, SocketMode
@@ -15,7 +13,7 @@ from bot.platforms.slack.run import SlackUnreachable, serve
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.slack import FakeSlack, asked_now
 from tests.fakes.slack_bot import app_of, serving, settings
 from tests.fakes.slack_faults import Fault
@@ -30,7 +28,7 @@ TEAM = "slack:T0TEAM"
 
 
 async def test_a_mention_is_taken_once_though_it_comes_as_two_events(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         said = await slack.say(ANN, GENERAL, f"{ME} what is <@{BOB}> doing?")
         await slack.settled()
@@ -45,7 +43,7 @@ async def test_a_mention_is_taken_once_though_it_comes_as_two_events(slack: Fake
 
 
 async def test_the_second_event_of_a_mention_still_says_that_its_channel_was_made_private(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} hello")
         await slack.settled()
@@ -59,7 +57,7 @@ async def test_the_second_event_of_a_mention_still_says_that_its_channel_was_mad
 
 
 async def test_the_events_of_a_mention_that_come_together_are_read_once_and_both_count(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         root = slack.state.write(BOB, GENERAL, "the build is red")
         await slack.say(ANN, GENERAL, f"{ME} hello")
@@ -85,9 +83,9 @@ async def test_the_events_of_a_mention_that_come_together_are_read_once_and_both
 async def test_if_one_event_of_a_mention_cannot_be_stored_the_other_one_is(
     slack: FakeSlack, failure: CogencyError
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
-        host.fail_next = failure
+        host.store.ledger.failures.append(failure)
         for event in slack.events_of(slack.state.write(ANN, GENERAL, f"{ME} hello")):
             await slack.deliver(slack.envelope(event))
         await host.arrived.wait()
@@ -96,7 +94,7 @@ async def test_if_one_event_of_a_mention_cannot_be_stored_the_other_one_is(
 
 
 async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         asked = await slack.say(ANN, DM, "hello")
         await host.arrived.wait()
@@ -108,7 +106,7 @@ async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> Non
 
 async def test_a_start_reads_no_source_code(slack: FakeSlack) -> None:
     linecache.clearcache()
-    async with serving(slack, FakeHost()):
+    async with serving(slack, recording_host()):
         pass
     assert linecache.cache == {}
 
@@ -117,7 +115,7 @@ async def test_a_start_reads_no_source_code(slack: FakeSlack) -> None:
 async def test_a_guest_sees_nothing_of_the_team_in_their_direct_messages(
     slack: FakeSlack, facts: dict[str, object]
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.state.users[ANN].facts |= facts
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
@@ -126,7 +124,7 @@ async def test_a_guest_sees_nothing_of_the_team_in_their_direct_messages(
 
 
 async def test_a_private_channel_is_a_place_of_its_own(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, SECRET, f"{ME} hello")
         await host.arrived.wait()
@@ -136,7 +134,7 @@ async def test_a_private_channel_is_a_place_of_its_own(slack: FakeSlack) -> None
 
 @pytest.mark.parametrize("unknown", [Fault(error="internal_error"), Fault(error="channel_not_found"), Fault(503)])
 async def test_a_channel_of_which_slack_tells_nothing_is_a_place_of_its_own(slack: FakeSlack, unknown: Fault) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.faults["conversations.info"] += [unknown] * 2
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, f"{ME} hello")
@@ -145,7 +143,7 @@ async def test_a_channel_of_which_slack_tells_nothing_is_a_place_of_its_own(slac
 
 
 async def test_a_message_in_a_shared_channel_is_kept_to_that_channel(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         message = slack.state.write(ANN, GENERAL, f"{ME} hello")
         mention, _ = slack.events_of(message)
@@ -157,15 +155,15 @@ async def test_a_message_in_a_shared_channel_is_kept_to_that_channel(slack: Fake
 
 
 async def test_a_redelivered_event_is_taken_once_over_two_sockets_and_after_a_restart(slack: FakeSlack) -> None:
-    host = FakeHost()
-    other = FakeHost(store=host.store, taken=host.taken)
+    host = recording_host()
+    other = recording_host(host.store)
     async with serving(slack, host), serving(slack, other):
         message = slack.state.write(ANN, DM, "hello")
         (event,) = slack.events_of(message)
         envelope = slack.envelope(event)
         for socket in (0, 1):
             await slack.deliver(envelope, socket)
-        await slack.until(lambda: len(host.again) + len(other.again) == 1)
+        await slack.until(lambda: len(host.again) == 1)
     async with serving(slack, host):
         slack.acks.clear()
         await slack.acked(await slack.deliver(envelope, attempt=1))
@@ -173,39 +171,36 @@ async def test_a_redelivered_event_is_taken_once_over_two_sockets_and_after_a_re
 
 
 async def test_what_could_not_be_stored_is_not_acknowledged(slack: FakeSlack) -> None:
-    host = FakeHost(fail_next=StoreError("The disk is full."))
+    host = recording_host()
+    failures = host.store.ledger.failures
+    failures.append(StoreError("The disk is full."))
     async with serving(slack, host):
         message = slack.state.write(ANN, DM, "hello")
         (event,) = slack.events_of(message)
         envelope = slack.envelope(event)
         await slack.deliver(envelope)
-        await slack.until(lambda: host.fail_next is None)
+        await slack.until(lambda: not failures)
         assert not slack.acks
         await slack.acked(await slack.deliver(envelope, attempt=1))
     assert len(host.taken) == 1
 
 
-@dataclass
-class FullHost(FakeHost):
-    """A host whose next `failures` calls to store something fail: the disk is full."""
-
-    failures: int = 0
-
-    async def submit(self, incoming: Incoming) -> bool:
-        if self.failures:
-            self.failures -= 1
-            raise StoreUnavailable("The disk is full: free some space for /home/ann/bot.db.")
-        return await super().submit(incoming)
+def full(failures: int) -> RecordingHost:
+    """A host whose next messages cannot be stored."""
+    host = recording_host()
+    full = StoreUnavailable("The disk is full: free some space for /home/ann/bot.db.")
+    host.store.ledger.failures += [full] * failures
+    return host
 
 
 async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_its_author_told_to_wait_once(
     slack: FakeSlack,
 ) -> None:
-    host = FullHost(failures=3)
+    host = full(3)
     async with serving(slack, host):
         envelopes = [slack.envelope(slack.events_of(slack.state.write(ANN, DM, f"{n}?"))[0]) for n in range(3)]
         await slack.deliver(envelopes[0])
-        await slack.until(lambda: host.failures < 3)
+        await slack.until(lambda: len(host.store.ledger.failures) < 3)
         for envelope in envelopes[1:]:
             await slack.deliver(envelope)
         await slack.until(lambda: len(host.taken) == 3)
@@ -217,7 +212,7 @@ async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_it
 
 
 async def test_what_came_again_meanwhile_is_taken_in_once_and_then_acknowledged(slack: FakeSlack) -> None:
-    host = FullHost(failures=2)
+    host = full(2)
     async with serving(slack, host):
         (event,) = slack.events_of(slack.state.write(ANN, GENERAL, f"<@{BOT_USER}> hello"))[:1]
         envelope = slack.envelope(event)
@@ -229,7 +224,7 @@ async def test_what_came_again_meanwhile_is_taken_in_once_and_then_acknowledged(
 
 
 async def test_what_nobody_handles_is_acknowledged(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         for event in (
             {"type": "reaction_added", "user": ANN, "reaction": "wave"},
@@ -242,7 +237,7 @@ async def test_what_nobody_handles_is_acknowledged(slack: FakeSlack) -> None:
 
 
 async def test_bots_are_not_answered_unless_they_are_on_the_list(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, allowed_bots=frozenset({"B0FRIEND"})):
         for bot in (BOT_ID, "B0OTHER", "B0FRIEND"):
             event = {
@@ -259,7 +254,7 @@ async def test_bots_are_not_answered_unless_they_are_on_the_list(slack: FakeSlac
 
 
 async def test_a_bot_on_the_list_is_answered_only_when_it_mentions_this_one(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, allowed_bots=frozenset({"B0FRIEND"})):
         root = slack.state.new_ts()
         for text, ts in ((f"{ME} hello", root), ("thank you", slack.state.new_ts())):
@@ -271,7 +266,7 @@ async def test_a_bot_on_the_list_is_answered_only_when_it_mentions_this_one(slac
 
 
 async def test_in_a_thread_with_the_bot_everything_is_answered_until_others_join_in(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         root = await slack.say(ANN, GENERAL, f"{ME} hello")
         await slack.settled()
@@ -284,7 +279,7 @@ async def test_in_a_thread_with_the_bot_everything_is_answered_until_others_join
 
 
 async def test_what_is_said_without_the_bot_is_neither_stored_nor_looked_up(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, "hello everybody")
         await slack.settled()
@@ -294,7 +289,7 @@ async def test_what_is_said_without_the_bot_is_neither_stored_nor_looked_up(slac
 
 
 async def test_a_file_and_a_reply_that_was_also_sent_to_the_channel_are_messages(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         for subtype in ("file_share", "thread_broadcast"):
             event = {"type": "message", "subtype": subtype, "user": ANN, "text": f"{ME} {subtype}", "channel": GENERAL}
@@ -304,7 +299,7 @@ async def test_a_file_and_a_reply_that_was_also_sent_to_the_channel_are_messages
 
 
 async def test_a_mention_without_words_is_a_question_too(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, GENERAL, ME)
         await slack.settled()
@@ -321,7 +316,7 @@ async def closing_one(slack: FakeSlack, clock: FakeClock) -> None:
 
 
 async def test_a_refreshed_socket_is_followed_by_another_before_it_closes(slack: FakeSlack) -> None:
-    host, clock = FakeHost(), FakeClock(auto=False)
+    host, clock = recording_host(), FakeClock(auto=False)
     async with serving(slack, host, clock):
         await slack.refresh()
         await slack.until(lambda: len(slack.sockets) == 2)
@@ -336,7 +331,7 @@ async def test_a_refreshed_socket_is_followed_by_another_before_it_closes(slack:
 
 
 async def test_a_socket_that_breaks_is_followed_by_another(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         slack.faults["apps.connections.open"] += [Fault(503)]
         await slack.sockets[0].close()
@@ -347,7 +342,7 @@ async def test_a_socket_that_breaks_is_followed_by_another(slack: FakeSlack) -> 
 
 
 async def test_tokens_that_are_taken_away_while_serving_end_it_with_a_sentence(slack: FakeSlack) -> None:
-    task = asyncio.create_task(serve(FakeHost(), app_of(slack), settings(slack), slack.clock))
+    task = asyncio.create_task(serve(recording_host(), app_of(slack), settings(slack), slack.clock))
     await slack.connected()
     slack.faults["apps.connections.open"].append(Fault(error="token_revoked"))
     await slack.refresh("link_disabled")
@@ -370,7 +365,7 @@ async def test_a_refused_token_is_one_sentence_that_names_its_setting(
 ) -> None:
     slack.faults[method].append(fault)
     with pytest.raises(SettingsError, match=setting):
-        await serve(FakeHost(), app_of(slack), settings(slack), slack.clock)
+        await serve(recording_host(), app_of(slack), settings(slack), slack.clock)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +374,7 @@ async def test_a_refused_token_is_one_sentence_that_names_its_setting(
 async def test_a_socket_that_slack_does_not_open_at_the_start_is_tried_again(
     slack: FakeSlack, faults: list[Fault]
 ) -> None:
-    host = FakeHost()
+    host = recording_host()
     slack.faults["apps.connections.open"].extend(faults)
     async with serving(slack, host):
         await slack.until(lambda: slack.sockets and not host.platforms.away())
@@ -390,19 +385,19 @@ async def test_a_socket_that_slack_does_not_open_at_the_start_is_tried_again(
 async def test_what_slack_asks_to_wait_before_signing_in_is_told_to_whoever_begins_anew(slack: FakeSlack) -> None:
     slack.faults["auth.test"].append(Fault(429, "ratelimited", "7"))
     with pytest.raises(SlackUnreachable) as raised:
-        await serve(FakeHost(), app_of(slack), settings(slack), slack.clock)
+        await serve(recording_host(), app_of(slack), settings(slack), slack.clock)
     assert raised.value.retry_after_s == 7.0
 
 
 async def test_a_token_without_the_right_to_write_is_refused_at_the_start() -> None:
     async with FakeSlack(FastClock(), scopes="app_mentions:read,commands") as slack:
         with pytest.raises(SettingsError, match=r"lacks scopes .*chat:write"):
-            await serve(FakeHost(), app_of(slack), settings(slack), slack.clock)
+            await serve(recording_host(), app_of(slack), settings(slack), slack.clock)
 
 
 async def test_a_network_that_is_down_is_one_sentence_that_names_the_address(slack: FakeSlack) -> None:
     app, closed = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackOptions("http://127.0.0.1:9/api")
     with pytest.raises(SlackUnreachable, match="SLACK_API_BASE_URL") as raised:
         async with asyncio.timeout(15):
-            await serve(FakeHost(), app, closed, slack.clock)
+            await serve(recording_host(), app, closed, slack.clock)
     assert isinstance(raised.value, CogencyError)

@@ -6,7 +6,7 @@ import pytest
 
 from bot.operators.health import SILENT_S
 from bot.platforms.slack.sockets import TOO_MANY_SOCKETS
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
 from tests.fakes.slack_faults import Fault, limited
@@ -24,7 +24,7 @@ def told(slack: FakeSlack, text: str) -> dict[str, object]:
 
 
 async def test_as_many_are_open_as_the_settings_say_and_each_brings_events(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=replace(SOCKETS, connections=3)):
         assert len(slack.sockets) == 3
         for number in range(3):
@@ -33,7 +33,7 @@ async def test_as_many_are_open_as_the_settings_say_and_each_brings_events(slack
 
 
 async def test_what_comes_again_through_another_one_is_taken_once(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=TWO):
         envelope = told(slack, "hello")
         await slack.deliver(envelope, 0)
@@ -43,7 +43,7 @@ async def test_what_comes_again_through_another_one_is_taken_once(slack: FakeSla
 
 
 async def test_one_that_is_refreshed_is_followed_while_the_other_stays(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=TWO):
         staying = slack.sockets[0]
         await slack.refresh()
@@ -57,7 +57,7 @@ async def test_one_that_is_refreshed_is_followed_while_the_other_stays(slack: Fa
 
 
 async def test_one_that_falls_silent_is_replaced_and_the_other_is_left_alone(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=WATCHED):
         staying = slack.sockets[0]
         slack.fall_silent()
@@ -68,7 +68,7 @@ async def test_one_that_falls_silent_is_replaced_and_the_other_is_left_alone(sla
 
 
 async def test_how_long_a_socket_is_silent_is_told_and_an_answered_ping_ends_it(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=replace(WATCHED, ping_s=0.2)):
         [silence] = host.platforms.silences.values()
         seen = [silence()]
@@ -82,7 +82,7 @@ async def test_how_long_a_socket_is_silent_is_told_and_an_answered_ping_ends_it(
 
 async def test_a_socket_whose_watch_has_stopped_is_silent_for_ever_longer(slack: FakeSlack) -> None:
     """slack-sdk replaces a socket that answers no ping; here it sends no more pings, as if its task had died."""
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=replace(WATCHED, ping_s=3600.0)):
         [silence] = host.platforms.silences.values()
         slack.fall_silent()
@@ -92,7 +92,7 @@ async def test_a_socket_whose_watch_has_stopped_is_silent_for_ever_longer(slack:
 
 
 async def test_while_one_is_left_the_bot_is_reached_and_no_history_is_read(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=WATCHED):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
@@ -105,7 +105,7 @@ async def test_while_one_is_left_the_bot_is_reached_and_no_history_is_read(slack
 
 
 async def test_when_both_are_lost_for_long_what_was_said_meanwhile_is_read_from_history(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=WATCHED):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
@@ -119,7 +119,7 @@ async def test_when_both_are_lost_for_long_what_was_said_meanwhile_is_read_from_
 
 
 async def test_one_that_slack_refuses_is_tried_again_later_while_another_is_left(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=TWO):
         slack.faults["apps.connections.open"].append(Fault(error="internal_or_other"))
         await slack.refresh()
@@ -131,7 +131,7 @@ async def test_one_that_slack_refuses_is_tried_again_later_while_another_is_left
 
 
 async def test_one_too_many_is_closed_at_once_and_tried_again_later(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host, delivery=TWO):
         began = slack.clock.monotonic()
         await slack.refresh(TOO_MANY_SOCKETS)

@@ -5,7 +5,7 @@ from typing import Any
 from agent.incoming import Incoming
 from bot.chat.message_parts import TOO_LONG, UNREADABLE_LINK, UNREADABLE_THREAD
 from bot.platforms.slack import surroundings
-from tests.fakes.host import FakeHost
+from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
@@ -29,7 +29,7 @@ async def quoted(slack: FakeSlack, text: str, channel: str = GENERAL, **more: An
 
 async def asked(slack: FakeSlack, text: str, channel: str = GENERAL, **more: Any) -> Incoming:
     """Return a question of ann, as the bot receives it."""
-    host = FakeHost()
+    host = recording_host()
     async with serving(slack, host):
         await slack.say(ANN, channel, text, **more)
         await slack.settled()
@@ -47,7 +47,7 @@ async def test_a_first_mention_in_a_running_thread_brings_the_thread(slack: Fake
 
 
 async def test_a_later_mention_in_the_same_thread_does_not_bring_it_again(slack: FakeSlack) -> None:
-    host = FakeHost()
+    host = recording_host()
     root = slack.state.write(BOB, GENERAL, "Shall we paint the boat?")
     async with serving(slack, host):
         for text in ("sum this up", "shorter"):
