@@ -9,7 +9,7 @@ names_platforms_take_from_features  imported by the platforms; these three are l
                                     no room
 glued_modules                       over 60 lines, with two or more parts of at least 50 lines that do not refer to
                                     each other
-host_members                        public members of the Protocol that platforms get
+host_members                        public members of the class that platforms get
 most_parameters                     of one function, without `self`
 config_optionals                    most fields that may be None in one frozen dataclass …Config or …Options
 turn_kind_files                     modules that read the kind of a turn from a piece of an id

@@ -1,4 +1,4 @@
-"""Measures functions and classes: parameters, hard functions without a comment, the port that platforms get, options.
+"""Measures functions and classes: parameters, hard functions without a comment, the class that platforms get, options.
 
 Branches of a function: each `if`, `elif`, conditional expression, loop, `except`, `case` (except a bare `case _`, an
 else), each further operand of `and` and `or`, and each `for` of a comprehension; those of functions within it count for
@@ -15,8 +15,7 @@ from typing import Final
 
 from benchmarks.house_code import Code, Function, Module
 
-HOST: Final = "Host"  # The Protocol that platforms get: the bot as they see it
-PROTOCOL: Final = "Protocol"
+HOST: Final = "Host"  # The class that platforms get: the bot as they see it
 HARD: Final = 12  # Branches
 CONFIGS: Final = ("Config", "Options")
 SETTINGS: Final = frozenset({"options.py", "settings.py"})  # Options there are settings, which may be unset
@@ -104,21 +103,20 @@ def _comment_lines(text: str) -> frozenset[int]:
 
 
 def host_members(code: Code, name: str = HOST) -> list[str]:
-    """Return the public members of the Protocol that platforms get, with those of its bases.
+    """Return the public members of the class that platforms get, with those of its bases.
 
-    Raises LookupError if there is not exactly one Protocol of this name.
+    Raises LookupError if there is not exactly one class of this name.
     """
-    protocols: dict[str, list[ast.ClassDef]] = {}
+    classes: dict[str, list[ast.ClassDef]] = {}
     for module in code.modules:
         for one in module.classes:
-            if PROTOCOL in map(_last_name, one.bases):
-                protocols.setdefault(one.name, []).append(one)
-    if len(protocols.get(name, [])) != 1:
-        raise LookupError(f"{len(protocols.get(name, []))} Protocols are named {name}. Set HOST in {__name__}.")
+            classes.setdefault(one.name, []).append(one)
+    if len(classes.get(name, [])) != 1:
+        raise LookupError(f"{len(classes.get(name, []))} classes are named {name}. Set HOST in {__name__}.")
     members: dict[str, None] = {}
     waiting = [name]
     while waiting:
-        for one in protocols.pop(waiting.pop(), []):
+        for one in classes.pop(waiting.pop(), []):
             waiting += map(_last_name, one.bases)
             members |= dict.fromkeys(member for member in _members(one) if not member.startswith("_"))
     return list(members)

@@ -19,7 +19,7 @@ from agent.ports.clock import Clock
 from agent.providers.scripted import ScriptedProvider
 from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
 from benchmarks.live_edit_voices import Shown, Voice, voices
-from bot.app.host import BotHost
+from bot.chat.host import Host
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.run import point_at
@@ -124,7 +124,7 @@ async def interval_on_discord(load: Load) -> Run:
 
 
 @asynccontextmanager
-async def _answering(spoken: Sequence[Voice], clock: Clock) -> AsyncGenerator[BotHost, None]:
+async def _answering(spoken: Sequence[Voice], clock: Clock) -> AsyncGenerator[Host, None]:
     """Run the product, with a model that gives each question the next of these answers."""
     model = ScriptedProvider([voice.script() for voice in spoken])
     host = turns_host(store_in_memory(), model, clock, limits=LIMITS)
@@ -132,7 +132,7 @@ async def _answering(spoken: Sequence[Voice], clock: Clock) -> AsyncGenerator[Bo
         yield host
 
 
-async def _answered(spoken: Sequence[Voice], host: BotHost, clock: Clock) -> None:
+async def _answered(spoken: Sequence[Voice], host: Host, clock: Clock) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not all(voice.ended for voice in spoken):
             await clock.sleep(LOOK_S)

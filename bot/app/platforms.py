@@ -36,7 +36,6 @@ from bot.app.from_settings import (
     slack_distribution,
     slack_options,
 )
-from bot.app.host import BotHost
 from bot.app.opened import Opened, open_parts
 from bot.app.settings import Settings
 from bot.app.turns import open_turns, turn_runner
@@ -275,7 +274,7 @@ def _replicas(store: Store) -> Replicas | None:
 
 def _host(
     settings: Settings, opened: Opened, connections: PlatformConnections, telemetry: Telemetry
-) -> tuple[BotHost, Core, Features]:
+) -> tuple[Host, Core, Features]:
     store, models = opened.store, opened.models
     readers, access = connections.readers, access_rules(settings.access)
     allowances = parts.budget_allowances(settings, store)
@@ -333,7 +332,7 @@ def _host(
         slots, settings.turns.person_running, max_working=max(1, slots // SHARE_AT_WORK), lease=lease
     )
     turns = open_turns(core, store, runner, connections.surface_for, limits, connections.sources)
-    host = BotHost(
+    host = Host(
         messages=ReceivedMessages(admission, turns, store.ledger, parts.CLOCK),
         platforms=connections,
         admission=admission,

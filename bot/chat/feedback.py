@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from cachetools import LRUCache
 
@@ -20,54 +20,6 @@ from bot.chat.notes import NotePress
 from bot.chat.reply.surface import Delete, PageGone, PageLocked, ReplyAction, SurfaceError
 from bot.chat.texts import replies as reply_texts
 
-
-class Feedback(Protocol):
-    """What readers do about finished replies. `turn`: the reply's turn."""
-
-    async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
-        """Return the finished reply with this page (its id); None if the bot does not know it, or no longer does.
-
-        `channel`: the question's, for platforms whose page ids are unique only within a channel (Slack's).
-        """
-        ...
-
-    async def of(self, turn: int) -> Answered | None:
-        """Return None if there is none, or no longer."""
-        ...
-
-    async def conversation_at(self, source: str, pages: Collection[str]) -> str | None:
-        """Return the conversation of the reply, finished or not, that has one of these pages; None as for `at`."""
-        ...
-
-    async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
-        """Store this person's verdict in place of their last one. False if the reply is not known."""
-        ...
-
-    async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
-        """Withdraw this verdict, unless the person has given another one since."""
-        ...
-
-    async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
-        """Undo what a note below the reply reports, as this button of the note says. Return a sentence that confirms
-        it. Raises Refused unless `person` asked the question.
-        """
-        ...
-
-    async def delete(self, turn: int, person: str) -> bool:
-        """Delete a reply in the platform, and its words from memory, for the person whom it answers.
-
-        False if there is no such reply. Raises Refused for anyone else.
-        """
-        ...
-
-    async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
-        """Withdraw the unfinished reply with this page, for the person whom it answers: its question is no longer
-        answered. False if there is none, or it answers another person. `channel`: as in `at`.
-        """
-        ...
-
-
-#
 # Rules
 #   Each person who can see a reply may judge it, and change their verdict. Taking a verdict back counts only if it is
 #   the person's latest. Only the asker or an operator may delete a reply.
@@ -82,7 +34,9 @@ LOOK_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ReplyFeedback:
-    """`deletions`: deletes a page, by the source of its question."""
+    """What readers do about finished replies. `turn`: the reply's turn. `deletions`: deletes a page, by the source of
+    its question.
+    """
 
     replies: Replies
     ledger: Ledger
@@ -100,6 +54,10 @@ class ReplyFeedback:
     _last_verdicts: LRUCache[tuple[int, str], ReplyVerdict] = field(default_factory=lambda: LRUCache(MAX_ENTRIES))
 
     async def at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        """Return the finished reply with this page (its id); None if the bot does not know it, or no longer does.
+
+        `channel`: the question's, for platforms whose page ids are unique only within a channel (Slack's).
+        """
         return await self.replies.by_page(source, page, channel)
 
     async def of(self, turn: int) -> Answered | None:
@@ -112,7 +70,9 @@ class ReplyFeedback:
         return reply
 
     async def conversation_at(self, source: str, pages: Collection[str]) -> str | None:
-        """Return the conversation of a page, waiting for one that was only just shown. Raises StoreError."""
+        """Return the conversation of the reply, finished or not, that has one of these pages, waiting for one that was
+        only just shown; None as for `at`. Raises StoreError.
+        """
         deadline = self.clock.monotonic() + ENDING_S
         while True:
             for page in pages:
@@ -124,7 +84,10 @@ class ReplyFeedback:
             await self.clock.sleep(LOOK_S)
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict) -> bool:
-        """Store a person's verdict; return False if the reply no longer exists. Raises StoreError."""
+        """Store this person's verdict in place of their last one. False if the reply is not known.
+
+        Raises StoreError.
+        """
         self._last_verdicts[turn, person] = verdict
         known = await self.replies.judge(turn, person, verdict, self.clock.now())
         judged = await self.replies.by_turn(turn) if known and verdict is ReplyVerdict.BAD and self.disliked else None
@@ -133,22 +96,32 @@ class ReplyFeedback:
         return known
 
     async def take_verdict_back(self, turn: int, person: str, verdict: ReplyVerdict) -> None:
+        """Withdraw this verdict, unless the person has given another one since."""
         if self._last_verdicts.get((turn, person), verdict) == verdict:
             await self.replies.judge(turn, person, None, self.clock.now())
 
     async def press_note(self, action: ReplyAction, reply: Answered, person: str) -> str:
+        """Undo what a note below the reply reports, as this button of the note says. Return a sentence that confirms
+        it. Raises Refused unless `person` asked the question.
+        """
         if reply.person != person:
             raise Refused(reply_texts.NOT_YOURS)
         return await self.presses[action](reply, person)
 
     async def delete_running(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        """Withdraw the unfinished reply with this page, for the person whom it answers: its question is no longer
+        answered. False if there is none, or it answers another person. `channel`: as in `at`.
+        """
         reply = await self.replies.running_by_page(source, page, channel)
         if reply is None or reply.person != person:
             return False
         return await self.withdraw(reply.channel, reply.message_id)
 
     async def delete(self, turn: int, person: str) -> bool:
-        """Forget a reply and delete its pages; return False if it no longer exists. Raises Refused, StoreError."""
+        """Delete a reply in the platform, and its words from memory, for the person whom it answers, or an operator.
+
+        False if there is no such reply. Raises StoreError, and Refused for anyone else.
+        """
         reply = await self.replies.by_turn(turn)
         if reply is None:
             return False

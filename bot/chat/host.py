@@ -1,13 +1,11 @@
-"""What a platform adapter can ask of the bot, as a Protocol.
+"""What a platform's adapter is given of the bot.
 
-Rules. `submit` returns only after the message is stored: acknowledge the platform's event after it returns, not before.
-Every method may raise CogencyError, whose one sentence may be shown to the person.
+Rules. `messages.submit` returns only after the message is stored: acknowledge the platform's event after it returns,
+not before. Every method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from typing import Protocol
+from dataclasses import dataclass
 
-from agent.incoming import Incoming
-from agent.memory.audience import Place
 from agent.ports.conversations import Conversations
 from agent.ports.preferences import Preferences
 from bot.chat.access.admission import AdmissionControl
@@ -15,52 +13,24 @@ from bot.chat.commands.declaration import BoundCommands
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
-from bot.chat.feedback import Feedback
+from bot.chat.feedback import ReplyFeedback
 from bot.chat.message_events import MessageEvents
-from bot.chat.ports import RunningTurns, Suggestions
+from bot.chat.messages import ReceivedMessages
+from bot.chat.ports import Suggestions
+from bot.chat.turns.worker import TurnWorker
 
 
-class Messages(Protocol):
-    """What a platform hands in. Each raises StoreError."""
-
-    async def submit(self, incoming: Incoming) -> bool:
-        """Store the message durably; it will be answered. False if it was already stored.
-
-        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
-        """
-        ...
-
-    async def record_context_message(self, incoming: Incoming) -> None:
-        """Store the message as context of its conversation, without an answer; nothing of people who may not ask."""
-        ...
-
-    async def restrict_place(self, channel: str, place: Place) -> None:
-        """A channel now has fewer readers: what was said while it was open keeps its audience."""
-        ...
-
-
-class Host(Protocol):
-    @property
-    def commands(self) -> BoundCommands: ...
-    @property
-    def turns(self) -> RunningTurns: ...
-    @property
-    def platforms(self) -> PlatformConnections: ...
-    @property
-    def conversations(self) -> Conversations: ...
-    @property
-    def preferences(self) -> Preferences: ...
-    @property
-    def direct_messages(self) -> RollingConversations: ...
-    @property
-    def deduplication(self) -> Deduplicator: ...
-    @property
-    def admission(self) -> AdmissionControl: ...
-    @property
-    def feedback(self) -> Feedback: ...
-    @property
-    def messages(self) -> Messages: ...
-    @property
-    def events(self) -> MessageEvents: ...
-    @property
-    def suggestions(self) -> Suggestions: ...
+@dataclass(frozen=True, slots=True)
+class Host:
+    messages: ReceivedMessages
+    commands: BoundCommands
+    platforms: PlatformConnections
+    admission: AdmissionControl
+    turns: TurnWorker
+    conversations: Conversations
+    preferences: Preferences
+    direct_messages: RollingConversations
+    deduplication: Deduplicator
+    suggestions: Suggestions
+    feedback: ReplyFeedback
+    events: MessageEvents

@@ -23,6 +23,10 @@ class ReceivedMessages:
     clock: Clock
 
     async def submit(self, incoming: Incoming) -> bool:
+        """Store the message durably; it will be answered. False if it was already stored.
+
+        Raises StoreError, and Refused if this person may not ask that, or not now: its sentence is for them alone.
+        """
         incoming = with_names(incoming) if incoming.files else incoming
         admission = await self.admission.admission(incoming)
         claiming = self.turns.promise_slot()
@@ -36,8 +40,13 @@ class ReceivedMessages:
         return not accepted.duplicate
 
     async def record_context_message(self, incoming: Incoming) -> None:
+        """Store the message as context of its conversation, without an answer; nothing of people who may not ask.
+
+        Raises StoreError.
+        """
         if await self.admission.admit_context(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
     async def restrict_place(self, channel: str, place: Place) -> None:
+        """A channel now has fewer readers: what was said while it was open keeps its audience. Raises StoreError."""
         await self.ledger.restrict_place(channel, place, self.clock.now())

@@ -198,11 +198,12 @@ def test_parameters_are_counted_without_self(code_of: CodeOf) -> None:
 
 
 HOST_TEXT = """
-    class Commands(Protocol):
+    class Commands:
         @property
         def tools(self): ...
         def _hidden(self): ...
-    class Host(Commands, Protocol):
+    @dataclass(frozen=True)
+    class Host(Commands):
         name: str
         async def submit(self): ...
     class Bot(Host):

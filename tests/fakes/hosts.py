@@ -21,7 +21,6 @@ from agent.ports.tool_audit import ToolAudit
 from agent.providers.rehearsal import RehearsalProvider
 from agent.schedules.port import Schedules
 from agent.toolbox.registry import Toolbox
-from bot.app.host import BotHost
 from bot.budgets import feature as budgets
 from bot.budgets.budgets import BudgetAllowances, Budgets
 from bot.budgets.service import BudgetService
@@ -39,6 +38,7 @@ from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
+from bot.chat.host import Host
 from bot.chat.learning_model import LearningModel
 from bot.chat.message_events import EventsOfFeatures
 from bot.chat.messages import ReceivedMessages
@@ -114,7 +114,7 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ServedHost(BotHost):
+class ServedHost(Host):
     """With services of features, of which tests see what platforms made them do."""
 
     forgetting: ForgetService
