@@ -8,6 +8,7 @@ Rules.
 - A speaker cannot be forged. Vendors with strict roles join the messages of several people to one, so where more than
   one person may write, a line that begins with `> ` continues the message before it, and every other line begins a
   message with its writer's name. Names hold no colon and no line break, and no two people share one.
+- What people do not see, the model does not read: letters that are spelled with invisible characters.
 - The system's text is a section between two lines with a random word (`section`), and its titles occur nowhere else in
   the same form.
 """
@@ -58,8 +59,27 @@ _NAMELESS: Final = "somebody"
 
 
 def neutralise(text: str) -> str:
-    """Return the text, still readable, without anything that the parser could read as a tag."""
-    return BRACKETED.sub("‹", TAG_LIKE.sub("‹", sane_text(text)))
+    """Return the text, still readable, without hidden text and anything that the parser could read as a tag."""
+    return BRACKETED.sub("‹", TAG_LIKE.sub("‹", without_hidden_text(sane_text(text))))
+
+
+def without_hidden_text(text: str) -> str:
+    """Return the text with U+FFFD in place of characters that show nothing, but spell something that models can read.
+
+    Invisible characters that languages and emoji need stay: joiners, marks of direction, variants, flags of regions.
+    """
+    return text if text.isascii() else _HIDDEN_TEXT.sub(lambda found: found["flag"] or "\ufffd", text)
+
+
+# Tags repeat ASCII, variation selectors 256 numbers, and a row of characters without width spells numbers. Flags of
+# regions are tags behind a black one; letters of CJK have numbered variants; no language needs four in a row.
+_HIDDEN_TEXT: Final = re.compile(
+    "(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f)"
+    "|[\U000e0000-\U000e007f]+"
+    "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]+"
+    "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+    "|[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]{4,}"
+)
 
 
 def without_tokens(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Final, assert_never
 
 from agent.messages import MAX_FILES, Image, Link, ResultStatus, SharedFile, StructuredData, ToolResult
 from agent.ports.tools import ToolOutput
+from agent.protocol.render import without_hidden_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def result_of(name: str, status: ResultStatus, output: ToolOutput, audience: str
                     bytes_left -= len(data)
             case _:
                 assert_never(part)
-    contents = (cut("\n\n".join(texts), limits.max_result_chars), output.sources, tuple(images), tuple(files))
+    text = without_hidden_text("\n\n".join(texts))
+    contents = (cut(text, limits.max_result_chars), output.sources, tuple(images), tuple(files))
     return ToolResult(name, status, *contents, audience, output.keep, output.references, output.own, output.read)
 
 
