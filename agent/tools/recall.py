@@ -117,11 +117,13 @@ class RecallTool:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = query_of(args, context)
         found_hits = await self.memories.search(query)
+        # Whose words a message holds shows in the whole of it: a passage may begin behind the sign of a quotation.
+        own = {hit.message.id: _is_own(hit.message, context.person) for hit in found_hits}
         hits = select_fitting([replace(hit, message=_shortened(hit.message, query)) for hit in found_hits])
         passages = await self._search_documents(args, query, context)
         found = format_hits(hits, context) if hits or not passages else ""
         text = "\n\n".join(filter(None, [format_passages(passages), found]))
-        is_own = not passages and all(_is_own(hit.message, context.person) for hit in hits)
+        is_own = not passages and all(own[hit.message.id] for hit in hits)
         sources, read = tuple(hit.message.id for hit in hits), _texts_of_people(hits, passages)
         return ToolOutput(text, sources, audience=context.place.audience, own=is_own, read=read)
 
