@@ -55,7 +55,7 @@ SCHEDULE: Final = "schedule"  # The tool whose argument `check` is a call that w
 _DOT: Final = ".\u3002\uff0e\uff61"  # As names of hosts may have them
 # A host is known without a scheme, too, by a last part of letters: messengers make links of those.
 _HOST: Final = re.compile(
-    rf"(?<![\w{_DOT}-])(?:\d{{1,3}}(?:\.\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
+    rf"(?<![\w{_DOT}-])(?:0?\d{{1,3}}(?:\.0?\d{{1,3}}){{3}}|(?:[\w-]{{1,63}}[{_DOT}])+(?:[^\W\d_]{{2,63}}|xn--[\w-]+))"
     rf"(?![\w-])"
 )
 # Anything may follow a scheme (a drive has one letter) or its slashes. Two slashes begin an address, too, and so do
@@ -64,8 +64,10 @@ _SCHEME: Final = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]{2,}:[/\\]|(?<![\w:/\\])[/\\]{2,}[\w\[]"
     r"|\b(?i:data|javascript|mailto|sip|sips|tel):\S"
     # An IPv4 address in fewer than four numbers, the last of which is larger than a byte
-    r"|(?<![\w.])(?:\d{8,12}|(?:\d{1,4}\.){1,2}\d{4,9}|(?:0[xX][0-9a-fA-F]{1,8}\.){0,3}0[xX][0-9a-fA-F]{1,8})[/?#]"
+    r"|(?<![\w.])(?:\d{8,12}|(?:\d{1,4}\.){1,2}(?:\d{4,9}|25[6-9]|2[6-9]\d|[3-9]\d\d)|(?:0[xX][0-9a-fA-F]{1,8}\.){0,3}0[xX][0-9a-fA-F]{1,8})[/?#]"
     r"|(?<![\w.-])(?i:localhost)[:/\\]"
+    # An IPv6 address in brackets, also of letters alone
+    r"|(?<!\w)\[(?=[^\]:]{0,45}:[^\]:]{0,45}:)[0-9A-Fa-f:.]{2,45}(?:%[^\]\s]{0,30})?\][:/?#]"
 )
 _GOES_ON: Final = frozenset("/\\?#:%@")  # After a host in prose: it is an address, and no abbreviation
 _WEB: Final = re.compile(r"\Ahttps?://", re.IGNORECASE)
@@ -284,7 +286,7 @@ def _addresses_in_prose(text: str) -> Iterator[str]:
     """Yield the words of a text that are addresses."""
     for word in text.split():
         bare = word.strip(_BRACKETS)
-        if any(map(_holds_address, _readings(bare))):
+        if any(map(_holds_address, (*_readings(bare), *(_readings(word) if "[" in word else ())))):
             yield bare
 
 

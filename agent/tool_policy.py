@@ -373,28 +373,31 @@ class CallGate:
         sent = leaving(call, self.names_of(call.name))
         if carries_by_number(call, sent.texts):
             return False
-        unsent = {*sent.texts} - self._sent_by(call.name)
-        if not unsent:
+        sent_before = self._sent_by(call.name)
+        if any(before >= {*sent.texts} for before in sent_before):
             return True
         read = addresses_read(self.before(), self.words().read)
-        if sent.is_joined:
+        if sent.is_joined:  # the host of one call with the path of another is an address that nobody allowed
             return read.may_leave_together(sent.texts)
+        unsent = {*sent.texts}.difference(*sent_before)
         return all(read.may_leave(address, fetched=call.name == FETCH) for address in unsent)
 
-    def _sent_by(self, tool: str) -> frozenset[str]:
-        """Return what calls of the tool have sent that the asker allowed. Others have sent nothing that was unread."""
-        sent = set[str]()
-        for step in self.before().steps:
-            for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True)):
-                is_allowed = call.name == tool and step.consent(at) in (Consent.GIVEN, Consent.BEGUN)
-                if is_allowed and result is not None and result.status is ResultStatus.SUCCESS:
-                    sent.update(addresses_in(call, self.names_of(tool)))
-        return frozenset(sent)
+    def _sent_by(self, tool: str) -> list[frozenset[str]]:
+        """Return what each call of the tool has sent that the asker allowed. Others have sent nothing that was
+        unread.
+        """
+        return [
+            frozenset(addresses_in(call, self.names_of(tool)))
+            for step in self.before().steps
+            for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True))
+            if call.name == tool and step.consent(at) in (Consent.GIVEN, Consent.BEGUN)
+            if result is not None and result.status is ResultStatus.SUCCESS
+        ]
 
     def _is_asked_for(self, call: ToolCall) -> bool:
         """Return whether no text that was relayed put anything into the call: it is one that the asker has allowed here
         for good, or has one value, which stands in the question. Of several, nobody's words say which is for what:
-        "from A to B" also holds the values of the way back.
+        "from A to B" also holds the values of the way back. An empty value says something, too: it may mean all.
         """
         if call_digest(call) in self.allowed:
             return True
@@ -411,14 +414,16 @@ class CallGate:
 
 
 def has_flag(value: Json) -> bool:
-    """Return whether an argument is true, false or null at any depth: nobody's words say which."""
+    """Return whether an argument is true, false, null or empty at any depth: nobody's words say which."""
     match value:
-        case bool() | None:
+        case bool() | None | [] | "":
             return True
+        case str(text):
+            return not text.strip()
         case list() as items:
             return any(map(has_flag, items))
         case dict() as fields:
-            return any(map(has_flag, fields.values()))
+            return not fields or any(map(has_flag, fields.values()))
         case _:
             return False
 

@@ -14,6 +14,7 @@ from cachetools import TTLCache
 
 from agent.citations import FETCH
 from agent.errors import ToolError
+from agent.memory.attribution import stated
 from agent.messages import Json, JsonObject, Reference
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
@@ -78,7 +79,7 @@ class WebFetchTool:
             return cached
         try:
             fetched = await self.fetcher.fetch(
-                address, lambda host: any(names_host(words, host) for words in context.asker_texts)
+                address, lambda host: any(names_host(stated(words), host) for words in context.asker_texts)
             )
             page = await self.reader.read(fetched, context.person.id)
         except WebRefused as refused:

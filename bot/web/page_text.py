@@ -70,7 +70,8 @@ class PageReader:
             return _page(fetched, "", "", image=Image(media_type, data))
         if (file := _file(fetched)) is not None:
             return await self._document(file, fetched, data, person)
-        decoded = decode(data, charset_of(fetched.media_type) or declared_charset(data), whole=fetched.is_whole)
+        charset = charset_of(fetched.media_type) or declared_charset(data)
+        decoded = await asyncio.to_thread(decode, data, charset, whole=fetched.is_whole)  # guessing it takes a while
         if decoded is None:
             raise WebRefused(NOT_TEXT)
         page = await self._text(kind, decoded.text, fetched, person, limit)

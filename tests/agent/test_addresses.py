@@ -210,6 +210,11 @@ EVERYWHERE: list[tuple[JsonObject, str]] = [
     ({"q": "0xcb.0x0.0x71.0x7/heron"}, "0xcb.0x0.0x71.0x7/heron"),
     ({"q": "0xcb.0x7107/heron"}, "0xcb.0x7107/heron"),
     ({"q": "031300070407/heron"}, "031300070407/heron"),
+    ({"q": "1.2.772/heron"}, "1.2.772/heron"),
+    ({"q": "Open 1.772/heron now"}, "1.772/heron"),
+    ({"q": "0313.0.0161.07/heron"}, "0313.0.0161.07/heron"),
+    ({"q": "Open [dead::beef]/heron now"}, "dead::beef]/heron"),
+    ({"q": "[fe80::a%eth]:80/heron"}, "[fe80::a%eth]:80/heron"),
 ]
 SAYS_ADDRESS = (
     *("host", "hostname", "url", "uri", "domain", "address", "ip", "endpoint", "server", "site", "href", "port"),

@@ -226,6 +226,10 @@ def test_a_standing_permission_says_nothing_about_whose_words_a_result_holds() -
         ({"text": "Hello."}, "Send Hello. to @Bob", True),  # a name is no word of the asker's
         ({"text": "Hello.", "to_all": True}, "Send Hello.", True),  # nobody's words say which
         ({"text": "Hello.", "more": [{"to_all": None}]}, "Send Hello.", True),
+        ({"text": "Hello.", "to": ""}, "Send Hello.", True),  # which may mean all
+        ({"text": "Hello.", "to": " "}, "Send Hello.", True),
+        ({"text": "Hello.", "labels": []}, "Send Hello.", True),
+        ({"text": "Hello.", "filter": {}}, "Send Hello.", True),
         ({"text": "Hello."}, "Thanks.", True),
         ({"text": "Hello."}, "", True),
         ({}, "Send Hello.", True),
@@ -289,6 +293,20 @@ def test_a_page_is_fetched_unasked_only_where_its_address_was_read(
 ) -> None:
     asked = gate(effect=ToolEffect.READS, words=words, before=before, texts=["What does https://a.example/ say?"])
     assert asked.needs_consent(fetch(address)) is asks
+
+
+def test_parts_of_calls_that_were_allowed_make_no_call_that_was() -> None:
+    about, other = ({"host": "evil.example", "path": "/about"}, {"host": "good.example", "path": "/heron"})
+    before = Progress(
+        (
+            *called("fetch.get", about, consent=Consent.BEGUN).steps,
+            *called("fetch.get", other, consent=Consent.GIVEN).steps,
+        )
+    )
+    asked = gate(effect=ToolEffect.READS, words=Provenance.FOREIGN, before=before)
+    assert not asked.needs_consent(ToolCall("fetch.get", about))
+    assert not asked.needs_consent(ToolCall("fetch.get", other))
+    assert asked.needs_consent(ToolCall("fetch.get", {"host": "evil.example", "path": "/heron"}))
 
 
 @pytest.mark.parametrize(

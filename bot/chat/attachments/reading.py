@@ -246,7 +246,8 @@ class AttachmentReader:
             case FileKind.OTHER:
                 return _Unread(kinds.WRONG_KIND)
             case _:
-                return _decode_file(file, data, announced_kind, _byte_limit(kind, request))
+                limit = _byte_limit(kind, request)
+                return await asyncio.to_thread(_decode_file, file, data, announced_kind, limit)
 
     async def document(self, file: Attachment, source: str, person: str) -> ReadDocument:
         """Read a whole file that a place learns, or return the reason why it cannot be learned."""
@@ -269,11 +270,12 @@ class AttachmentReader:
             case FileKind.OFFICE if not data.startswith(b"{\\rtf"):
                 return await read_document(self._reader, ReadAs.OFFICE, data, person, request.time_left)
             case FileKind.HTML:
-                decoded = decode(data, charset_of(file.media_type) or declared_charset(data))
+                charset = charset_of(file.media_type) or declared_charset(data)
+                decoded = await asyncio.to_thread(decode, data, charset)
                 words = "" if decoded is None else decoded.text
                 return await read_document(self._reader, ReadAs.HTML, words.encode(), person, request.time_left)
             case FileKind.TEXT | None:
-                decoded = decode(data, charset_of(file.media_type))
+                decoded = await asyncio.to_thread(decode, data, charset_of(file.media_type))
                 if decoded is None:
                     return ReadDocument(why=kinds.NO_TEXT)
                 return ReadDocument((DocumentPage(decoded.text if decoded.is_certain else decoded.with_note),))
@@ -323,7 +325,8 @@ class AttachmentReader:
 
     async def _html(self, file: Attachment, data: bytes, request: _ReadRequest) -> _Content:
         """Return a page's text; its source if it is short, or if the text cannot be extracted."""
-        source = _decode_file(file, data, FileKind.HTML, _byte_limit(FileKind.HTML, request))
+        limit = _byte_limit(FileKind.HTML, request)
+        source = await asyncio.to_thread(_decode_file, file, data, FileKind.HTML, limit)
         if isinstance(source, _Unread) or len(source.words) <= SOURCE_CHARS:
             return source
         read = await self._document(ReadAs.HTML, source.words.encode(), request)

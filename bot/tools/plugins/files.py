@@ -423,6 +423,9 @@ class _SkillReader:
         try:
             if file == INSTRUCTIONS:
                 return read_head(self._folder, self._path).body
+            # What is not listed is not read: a `.env`, or the settings of git with an access token.
+            if any(name.startswith(".") or name in SKIPPED for name in file.split("/")):
+                refuse(file, "there is no such file")
             return self._folder.text(f"{self._path}/{file}", MAX_FILE_BYTES)
         except PluginFault as fault:
             where = fault.where.removeprefix(f"{self._path}/")

@@ -5,7 +5,7 @@ import gzip
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pytest
@@ -135,6 +135,18 @@ async def test_json_that_is_nested_deeply_is_shown_as_it_is(levels: int) -> None
     assert page.text == data.decode()
 
 
+async def test_guessing_an_encoding_does_not_hold_the_event_loop() -> None:
+    data, ticks = bytes(0xE0 + step * step % 31 for step in range(300_000)), 0
+    reading = asyncio.ensure_future(
+        PageReader(Reader(1, niceness=0)).read(Fetched("http://a.example/x", "text/plain", data), "p")
+    )
+    while not reading.done():
+        await asyncio.sleep(0)
+        ticks += 1
+    assert len((await reading).text) > 100_000
+    assert ticks > 10
+
+
 async def test_formatting_json_does_not_hold_the_event_loop() -> None:
     """Each value of the last level costs as many steps as it has levels: the worst that is formatted."""
     data, ticks = nested(MAX_TIDY_DEPTH, 49_000), 0
@@ -210,6 +222,15 @@ async def test_an_own_network_is_read_only_where_its_asker_has_named_the_host() 
             with pytest.raises(ToolError, match="only if the person names"):
                 await browser.fetch(address)
         assert len(browser.world.inner) == 1
+
+
+@pytest.mark.parametrize("said", ["What of this?\n> See http://wiki.example/", "```see wiki.example```"])
+async def test_a_host_in_what_the_asker_quotes_opens_no_own_network(said: str) -> None:
+    async with web({}, "wiki.example", zone={"wiki.example": [["10.0.0.5"]]}) as browser:
+        context = replace(browser.context, asker_texts=(said,))
+        with pytest.raises(ToolError, match="was not read"):
+            await browser.tool.run({"url": "http://wiki.example/"}, context)
+        assert browser.world.inner == []
 
 
 async def test_numbers_are_given_to_addresses_and_a_redirect_is_cited_where_it_ended() -> None:

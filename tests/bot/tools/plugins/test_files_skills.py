@@ -119,6 +119,16 @@ async def test_a_broken_skill_leaves_the_others_usable(tmp_path: Path) -> None:
             await skills[0].read(path)
 
 
+async def test_a_file_that_is_not_listed_is_not_read(tmp_path: Path) -> None:
+    hidden = (".env", ".git/config", "a/.netrc", "node_modules/x/.npmrc", "node_modules/x/index.md")
+    root = write(tmp_path, {f"skills/good/{name}": SECRET for name in hidden} | {"skills/good/SKILL.md": skill("good")})
+    ((good,), _, _) = find_skills(PluginFolder(root), "plug")
+    assert await good.files() == ([], True)
+    for name in (*hidden, "a/../.env", "./.env"):
+        with pytest.raises(ToolError, match="there is no such file"):
+            await good.read(name)
+
+
 async def test_a_skill_is_read_as_it_is_now(tmp_path: Path) -> None:
     root = write(tmp_path, {"skills/good/SKILL.md": skill("good", body="Old.")})
     ((good,), _, _) = find_skills(PluginFolder(root), "plug")
