@@ -269,12 +269,13 @@ async def test_the_command_stop_says_when_nothing_runs() -> None:
 async def test_whoever_may_not_use_the_bot_any_more_gets_nothing_by_a_button_whatever_its_id() -> None:
     async with recording() as (fake, host):
         asked = await fake.say(BO, "hello")
+        await host.know(f"discord:{BO}", "The boat is blue.", fake.world.clock.now())
         host.restrict(AccessRules(deny=frozenset({AccessEntry(AccessKind.PERSON, BO)})))
         for words in ("list", "page 2"):
             await fake.press_id(BO, asked, ButtonPress(int(BO), "memory", words).id)
-        await fake.press_id(BO, asked, ButtonPress(int(BO), "correct", "f:7", opens=True).id)
+        await fake.press_id(BO, asked, ButtonPress(int(BO), "correct", "f:1", opens=True).id)
         await fake.until(lambda: [seen(one) for one in by_the_bot(fake)] == [reply_texts.NOT_ALLOWED["person"]] * 3)
-        assert host.asked_for_memory == []
+        assert host.known(f"discord:{BO}") == ["The boat is blue."]
 
 
 # Going on
