@@ -17,62 +17,53 @@ Rules
   Where no message is known, two bare values under one key are taken at their word.
 """
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import Enum, auto
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final
 
 from agent.memory import cues, lexicon
-from agent.memory.attribution import REQUESTS
+from agent.memory.alignment import (
+    MANNER,
+    MAX_TOKENS,
+    UNSPACED,
+    alike,
+    all_in,
+    by_kind,
+    clause_about,
+    clauses_of,
+    content_of,
+    count_in,
+    differing_places,
+    has_any,
+    is_in,
+    is_theirs,
+    leaves_out,
+    limits,
+    owners_in,
+    owns,
+    qualifies,
+    root,
+    tells,
+    values_clash,
+    words_added,
+)
 from agent.memory.facts import plain_key, same_key
 from agent.memory.restating import restate
-from agent.memory.statements import (
-    NO_CONTENT,
-    READ_CHARS,
-    WORD,
-    Statement,
-    Token,
-    content_tokens,
-    read_statement,
-    sentences,
-    stem,
-    without,
-)
+from agent.memory.statements import NO_CONTENT, READ_CHARS, WORD, Statement, Token, read_statement, without
 from agent.memory.supersession import about_the_same, contradicts, different_subjects
+from agent.memory.told import Told, has_cue
 from agent.patterns import compile_later
 
-MAX_SENTENCES: Final = 40  # Of a message, in which the sentence of a fact is searched: more than a page has
-MAX_CLAUSES: Final = 8  # A sentence with more is a list
-MAX_TOKENS: Final = 80  # Of a sentence, that are aligned: the time grows with their square
-REQUEST_CHARS: Final = 80  # Of a sentence, in which a request to remember it may stand
-REQUEST_WORDS: Final = 3  # Before the request: "Please", "Could you"
 FRAMED_WORDS: Final = 3  # Of a name
-BARE_TOKENS: Final = 8  # A value with more is a sentence
-BARE_WORDS: Final = 5  # A value with more may name its subject
-# What is no content of a sentence
-_MANNER: Final = (cues.TURNED, cues.STOPPED, cues.ADDED, cues.WHEN, cues.STARTS, cues.COMPARED)
-# A hyphen separates clauses only between blanks; conjunctions only where a new clause is likelier than a list.
-_CLAUSE: Final = compile_later(
-    r"[,;:()–—，；、。]+|\s-\s|\b(?:and|but|so|und|aber|sondern|et|mais|donc|y|pero|sino|e|mas|и|но|а)\b"
-)
-_UNSPACED: Final = compile_later("[\u3040-\u30ff\u3400-\u9fff]")
 _FIRST_PERSON: Final = compile_later(r"\w{2,20}[aei]mos")  # A Spanish or Portuguese verb, which implies its subject
 _NAMED: Final = compile_later(r"(?:[OA]s?|La|Il) [A-Z]")  # "A Carla": a name with its article
 _ROLE_AND_NAME: Final = compile_later(
     r"[А-ЯЁ]?[а-яё]{2,20}(?: [а-яё]{2,20})? [—–-] [А-ЯЁ][а-яё]{1,20}\W{0,2}$"
 )  # Russian
-_SAME_BEGINNING: Final = 4  # Letters that two forms of a word share at least
-_ENDING: Final = 3  # Letters by which they may differ: with more it is a compound ("garage", "garagedoor")
-_NAME_ENDINGS: Final = frozenset({"", "s", "es", "en", "in", "innen"})  # Of names and German nouns: "Chef", "Chefin"
-_LAST_VOWEL: Final = compile_later("[aeoáéíóúâêô]$")
-_DOUBLED: Final = compile_later(r"([^\W\d])\1$")
-# A day or season in a newer sentence alone: it may hold then only.
+# When it ended, and no part of what ended
 _WHEN_ENDED: Final = frozenset({"month", "relative", "date"})
-_LIMITING: Final = frozenset({"weekday", "relative", "month"})
 
 
 class Verdict(Enum):
@@ -81,39 +72,13 @@ class Verdict(Enum):
     STANDS_BESIDE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A fact as it is compared. `said`: what the person wrote in the message from which it comes, "" if unknown."""
-
-    key: str
-    value: str
-    said: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """The sentence of the person that states it, else its key and value."""
-        names_none = self.is_bare and len(self.value.split()) <= BARE_WORDS
-        return self.stated or (f"{self.key}: {self.value}" if names_none else self.value)
-
-    @property
-    def stated(self) -> str:
-        """The sentence of `said` that states it, or "" if none shares a word with it."""
-        return _stating(self.said, self.key, self.value) if self.said else ""
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether only a value under a key is known: "Friday", "moved to York"."""
-        is_answer = all(word.kind for word in _content(self.stated))  # "Friday"
-        return is_answer and bool(self.key) and _is_bare(self.value)
-
-
 def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     """Return what `newer` does to `older`. `named`: a model that has read both says that it replaces it."""
     if older.value.strip().casefold() == newer.value.strip().casefold() and plain_key(older.key) == plain_key(
         newer.key
     ):
         return Verdict.STANDS_BESIDE
-    if _has_cue(newer, cues.ADDS):
+    if has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
     comparison = _compared(older, newer)
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
@@ -135,7 +100,7 @@ def may_replace(older: Told, newer: Told) -> bool:
     """Return whether nothing speaks against it that `newer` replaces `older`. For a model that was asked about the two
     alone: it decides what the rules leave open, and nothing that they exclude.
     """
-    if _has_cue(newer, cues.ADDS) or _is_unsure(newer, older):
+    if has_cue(newer, cues.ADDS) or _is_unsure(newer, older):
         return False
     comparison = _compared(older, newer)
     excluded = comparison.are_two_things or comparison.is_narrower or comparison.tells_another
@@ -170,105 +135,30 @@ def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: boo
 
 def _is_unsure(newer: Told, older: Told) -> bool:
     """Return whether the newer one is not the person's certain statement, or holds for less than the older one."""
-    if _has_cue(newer, cues.UNSURE):
+    if has_cue(newer, cues.UNSURE):
         return True
     return newer.sentence.rstrip(" \"'”»").endswith(("?", "？")) or (
         bool(older.said) and older.said == newer.said and older.sentence == newer.sentence
     )
 
 
-def _has_cue(told: Told, patterns: Iterable[re.Pattern[str]]) -> bool:
-    return any(_has_any(text, patterns) for text in {told.value, told.sentence})
-
-
-def _has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
-    folded = lexicon.folded(text[:READ_CHARS])
-    return any(pattern.search(folded) is not None for pattern in patterns)
-
-
 # The sentence of a message that states a fact.
 
 
-@lru_cache(maxsize=256)
-def _stating(said: str, key: str, value: str) -> str:
-    """Return the sentence of a message that shares the most with a fact, or "" if none shares anything. The only
-    sentence states a bare value whose words it lacks, unless it is a single word: "Yes."
-
-    It is returned without a request before it: "remember that …".
-    """
-    candidates = [*map(_without_request, sentences(said)[:MAX_SENTENCES])]
-    about, stated = _content(key), _content(value)
-
-    def shared(sentence: str) -> tuple[int, int]:
-        words = _content(sentence)
-        return _count_in(stated, words), _count_in(about, words)
-
-    best = max(candidates, key=shared, default="")
-    is_only = len(candidates) == 1 and _is_bare(value) and len(_content(best)) > 1
-    return best if is_only or (best and shared(best) > (0, 0)) else ""
-
-
-def _without_request(sentence: str) -> str:
-    match = REQUESTS.search(lexicon.folded(sentence[:REQUEST_CHARS]))
-    if match is None or len(sentence[: match.start()].split()) > REQUEST_WORDS:
-        return sentence
-    return sentence[match.end() :].lstrip(" ,:;，：") or sentence
-
-
-def _is_bare(value: str) -> bool:
-    return not read_statement(value).has_subject and len(content_tokens(value)) <= BARE_TOKENS
-
-
 # Words, and whether two of them are one.
-
-
-def _content(text: str) -> tuple[Token, ...]:
-    return content_tokens(text, _MANNER)
-
-
-def _is_in(word: Token, words: Collection[Token]) -> bool:
-    return any(_alike(word, other) for other in words)
-
-
-def _count_in(words: Iterable[Token], others: Collection[Token]) -> int:
-    return sum(_is_in(word, others) for word in words)
-
-
-def _all_in(words: Collection[Token], others: Collection[Token]) -> bool:
-    return bool(words) and all(_is_in(word, others) for word in words)
-
-
-@lru_cache(maxsize=4_096)
-def _alike(word: Token, other: Token) -> bool:
-    """Return whether these are forms of one word. Numbers and names have to be the same."""
-    if word.word == other.word:
-        return True
-    if word.kind or other.kind:
-        return False
-    short, long = sorted((word.word, other.word), key=len)
-    if word.is_name or other.is_name:
-        return len(short) >= _SAME_BEGINNING and long.startswith(short) and long[len(short) :] in _NAME_ENDINGS
-    if _root(short) == _root(long):  # "jefa" and "jefe" are one role, "hermano" and "hermana" two people
-        return all(lexicon.UNIQUE.fullmatch(raw) is not None for raw in (word.raw, other.raw))
-    is_ending = len(long) - len(short) <= _ENDING and "-" not in long[len(short) - 1 :]  # not "mother-in-law"
-    return len(short) > _SAME_BEGINNING and is_ending and long[: len(short) - 1] == short[:-1]
-
-
-def _root(word: str) -> str:
-    return _DOUBLED.sub(r"\1", _LAST_VOWEL.sub("", word))
 
 
 def _related(key: str, other: str) -> bool:
     """Return whether two keys may name one thing: one of them has all words of the other, and no name besides."""
     if same_key(key, other):
         return True
-    words, others = _content(key), _content(other)
+    words, others = content_of(key), content_of(other)
     if not words or not others:
         return False
     if len(words) > len(others):
         words, others = others, words
-    extra = [word for word in others if not _is_in(word, words)]
-    return _all_in(words, others) and not any(word.kind for word in extra) and len(extra) <= 1
+    extra = [word for word in others if not is_in(word, words)]
+    return all_in(words, others) and not any(word.kind for word in extra) and len(extra) <= 1
 
 
 # The two sentences beside each other.
@@ -283,12 +173,12 @@ class _Sides:
 
     @classmethod
     def of(cls, text: str, statement: Statement) -> "_Sides":
-        tokens = _content(text)
+        tokens = content_of(text)
         if statement.has_subject:
             subject = tuple(token for token in tokens if token.word in statement.subject)
         elif statement.about:
             subject = ()  # "I live in Leeds"
-        elif _UNSPACED.search(text) is not None:
+        elif UNSPACED.search(text) is not None:
             subject = tuple(token for token in tokens if token.word in statement.subject and not token.kind)
         elif tokens and (tokens[0].raw in lexicon.SPEAKERS_VERBS or _FIRST_PERSON.fullmatch(tokens[0].raw)):
             subject = ()  # "Usamos …"
@@ -329,66 +219,68 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     old_text, restated = restate(older.sentence, older.sentence).text, restate(newer.sentence, older.sentence)
     whole_text = restated.text
     old, whole = read_statement(old_text), read_statement(newer.sentence)  # The frame of a change tells, too
-    old_words, new_words, keys = _content(old_text), _content(whole_text), (*_content(older.key), *_content(newer.key))
-    new_text = _clause_about(whole_text, newer.value, (*old_words, *keys))
+    old_words, new_words, keys = (
+        content_of(old_text),
+        content_of(whole_text),
+        (*content_of(older.key), *content_of(newer.key)),
+    )
+    new_text = clause_about(whole_text, newer.value, (*old_words, *keys))
     new = read_statement(new_text)
-    clause = _content(new_text)
+    clause = content_of(new_text)
     old_side, new_side = _Sides.of(old_text, old), _Sides.of(new_text, new)
-    clash = _clash(old_words, clause) or _clash(old_words, new_words)
-    missing = [word for word in old_side.subject if not _is_in(word, new_words) and not _is_in(word, keys)]
-    lost = [word for word in old_side.predicate if not word.kind and not _is_in(word, new_words) and _tells(word)]
-    extra = [word for word in new_side.subject if not _is_in(word, (*old_words, *keys)) and _tells(word)]
+    clash = values_clash(old_words, clause) or values_clash(old_words, new_words)
+    missing = [word for word in old_side.subject if not is_in(word, new_words) and not is_in(word, keys)]
+    lost = [word for word in old_side.predicate if not word.kind and not is_in(word, new_words) and tells(word)]
+    extra = [word for word in new_side.subject if not is_in(word, (*old_words, *keys)) and tells(word)]
     extra = [word for word in extra if not word.kind]
-    added_to_key = [word for word in _content(newer.key) if not _is_in(word, _content(older.key))]
-    of_less = any(_is_in(word, new_words) and not _is_in(word, old_words) for word in added_to_key if older.key)
+    added_to_key = [word for word in content_of(newer.key) if not is_in(word, content_of(older.key))]
+    of_less = any(is_in(word, new_words) and not is_in(word, old_words) for word in added_to_key if older.key)
     duties = [word for word in keys if word.raw not in cues.DUTIES]
     holder = (
-        not any(_is_in(word, (*clause, *keys)) for word in old_side.subject)
+        not any(is_in(word, (*clause, *keys)) for word in old_side.subject)
         and all(word.raw in cues.DUTIES for word in lost)
         and not (clash or old.about or new.about)
-        and _all_in(duties, clause)
+        and all_in(duties, clause)
         and _names_holder(old, old_side.subject)
     )
     # "Ann is the lead" is about the lead
-    reversed_ = _all_in(old_side.subject, new_side.predicate) and not _count_in(old_side.subject, new_side.subject)
-    of_another = any(_owns(word, new_text) and not _owns(word, old_text) for word in old_side.subject)
-    of_others = _has_any(old_text, (cues.OURS,)) and _is_theirs(newer.sentence)
-    of_another = of_another or not all(_is_in(owner, (*old_words, *keys)) for owner in _owners(new_text))
+    reversed_ = all_in(old_side.subject, new_side.predicate) and not count_in(old_side.subject, new_side.subject)
+    of_another = any(owns(word, new_text) and not owns(word, old_text) for word in old_side.subject)
+    of_others = has_any(old_text, (cues.OURS,)) and is_theirs(newer.sentence)
+    of_another = of_another or not all(is_in(owner, (*old_words, *keys)) for owner in owners_in(new_text))
     other_person = bool(old.about) and bool(new.about) and (old.about == "they") != (new.about == "they")
     changed = restated.changed or _changes(newer.sentence) or _changes(newer.value)
-    places, added = _places(old_words, clause, (old_text, new_text)), _added(old_words, clause, keys)
-    instead = [word for word in clause if not (word.kind or word.is_name or _is_in(word, (*old_words, *keys)))]
+    places, added = differing_places(old_words, clause, (old_text, new_text)), words_added(old_words, clause, keys)
+    instead = [word for word in clause if not (word.kind or word.is_name or is_in(word, (*old_words, *keys)))]
     lasts = old.has_subject or bool(old.verb) or old.placed or old.resides  # else it may be an event: "I ran 5 km"
     is_one_place = places == 1 and not added and lasts and not old.past
-    mentions_old = any(
-        _is_in(word, new_words) for word in old_side.predicate if _tells(word) and not _is_in(word, keys)
-    )
-    exchanged = bool(whole.displaced) or _has_any(newer.sentence, (cues.EXCHANGED,))
-    denying = [clause for clause in _clauses(whole_text) if _is_denial(clause)]
-    attribute = any(not _is_in(word, old_side.subject) for word in _content(older.key))
+    mentions_old = any(is_in(word, new_words) for word in old_side.predicate if tells(word) and not is_in(word, keys))
+    exchanged = bool(whole.displaced) or has_any(newer.sentence, (cues.EXCHANGED,))
+    denying = [clause for clause in clauses_of(whole_text) if _is_denial(clause)]
+    attribute = any(not is_in(word, old_side.subject) for word in content_of(older.key))
     unique = old.unique or new.unique or lexicon.UNIQUE.search(lexicon.folded(newer.key)) is not None
-    shares = any(_is_in(word, clause) for word in old_side.predicate if word.raw not in lexicon.GENERIC_VERBS)
+    shares = any(is_in(word, clause) for word in old_side.predicate if word.raw not in lexicon.GENERIC_VERBS)
     is_person = bool(old.names) and not old.definite  # "Ann is …" says many things of one subject
     states = old.has_subject and new.has_subject and old.verb == new.verb and not is_person
     # A copula joins anything ("is red", "is in the garage"): of what it joins, two places are one attribute
     names = [all(word.is_name for word in side.predicate) and side.predicate for side in (old_side, new_side)]
     named = states and all(names) and not (old.placed or new.placed)
     states = named or (states and old.placed and new.placed)
-    at_home = old.placed or old.resides or _has_any(older.key, (cues.HOME,))
-    relocated = at_home and (new.settles or new.placed or _has_any(newer.sentence, (cues.RELOCATED,)))
-    if _has_any(old_text, (cues.MANY_AT_A_TIME,)):
+    at_home = old.placed or old.resides or has_any(older.key, (cues.HOME,))
+    relocated = at_home and (new.settles or new.placed or has_any(newer.sentence, (cues.RELOCATED,)))
+    if has_any(old_text, (cues.MANY_AT_A_TIME,)):
         nouns = [word for word in old_side.predicate if not cues.MANY_AT_A_TIME.fullmatch(word.raw)]
-        is_related = unique or clash or any(_is_in(word, new_words) and not _is_in(word, keys) for word in nouns)
+        is_related = unique or clash or any(is_in(word, new_words) and not is_in(word, keys) for word in nouns)
     elif old_side.subject:
         is_related = clash or holder or mentions_old or unique or attribute or states or shares or relocated
         is_related = is_related or _in_one_frame(old_text, new_text)
     else:  # "I read novels", "I now watch films": a person does many things
         verbs = [word for word in old_side.predicate if word.raw == old.verb] or [*old_side.predicate[:1]]
-        same_verb = bool(_count_in(verbs, new_words)) or bool(denying) or whole.moves or exchanged
+        same_verb = bool(count_in(verbs, new_words)) or bool(denying) or whole.moves or exchanged
         is_related = (
             unique
             or relocated
-            or (clash and all(_is_in(word, keys) for word in lost))
+            or (clash and all(is_in(word, keys) for word in lost))
             or (same_verb and (mentions_old or shares))
             or _in_one_frame(old_text, new_text)
         )
@@ -397,18 +289,18 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         or other_person
         or of_others
         or places > 1
-        or (not old.has_subject and _leaves_out(old_words, clause)),
+        or (not old.has_subject and leaves_out(old_words, clause)),
         is_narrower=of_less
         or of_another
         or (bool(extra) and new.has_subject and not holder and not reversed_)
-        or (_limits(old_words, new_words, whole_text) and not _has_any(newer.sentence, cues.ENDS))
+        or (limits(old_words, new_words, whole_text) and not has_any(newer.sentence, cues.ENDS))
         or (old.past and not exchanged)  # What happened once stays true
-        or (_has_any(new_text, (cues.ATTRIBUTE,)) and not _has_any(old_text, (cues.ATTRIBUTE,)))
-        or _qualifies(new_text, added)
-        or (not _has_any(old_text, (cues.QUALIFIES,)) and _qualifies(new_text, instead))
+        or (has_any(new_text, (cues.ATTRIBUTE,)) and not has_any(old_text, (cues.ATTRIBUTE,)))
+        or qualifies(new_text, added)
+        or (not has_any(old_text, (cues.QUALIFIES,)) and qualifies(new_text, instead))
         # A word that stands in the place of none says that the newer one is about something else, or holds for less
         or (bool(added) and not (holder or reversed_ or (exchanged and mentions_old))),
-        same_subject=bool(old_side.subject) and _all_in(old_side.subject, new_words),
+        same_subject=bool(old_side.subject) and all_in(old_side.subject, new_words),
         changes=changed or (named and whole.new),
         denies=not old.negated and any(_denies(clause, old_words, old_side.subject, keys) for clause in denying),
         denies_other=_is_denial(new_text),
@@ -416,165 +308,42 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         tells_another=of_others
         or (places > 1 and not unique)
         or (
-            (is_person or _UNSPACED.search(old_text) is not None)
+            (is_person or UNSPACED.search(old_text) is not None)
             and not (is_related or mentions_old or denying or whole.displaced)
-            and not any(_is_in(word, clause) for word in old_side.predicate)
-            and not _has_any(newer.sentence, (lexicon.ANY_STATE,))
+            and not any(is_in(word, clause) for word in old_side.predicate)
+            and not has_any(newer.sentence, (lexicon.ANY_STATE,))
         ),
         same_frame=is_one_place and clash and not (lost or old.habit or old.verb in lexicon.HAVE),
         is_one_of_a_kind=is_one_place
         and bool(clash or unique or (old.placed and new.placed) or (old.resides and new.resides)),
         names_another=other_person
-        or (whole.new and _has_any(old_text, (cues.OLD,)))
+        or (whole.new and has_any(old_text, (cues.OLD,)))
         or of_others
         or of_another
-        or any(_owns(word, old_text) and not _is_in(word, new_words) for word in old_side.subject)
+        or any(owns(word, old_text) and not is_in(word, new_words) for word in old_side.subject)
         or of_less
-        or (places > 1 and _count_in(old_words, clause) > 0)  # without a common word nothing is contrasted
-        or any(not _is_in(word, (*old_words, *keys)) for word in new_side.subject if _tells(word)),
+        or (places > 1 and count_in(old_words, clause) > 0)  # without a common word nothing is contrasted
+        or any(not is_in(word, (*old_words, *keys)) for word in new_side.subject if tells(word)),
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
 
 
-def _leaves_out(older: Sequence[Token], newer: Sequence[Token]) -> bool:
-    """Return whether the newer one lacks a word of the older one between two that both have: which thing is meant."""
-    aligned = [(said, instead) for said, instead in _aligned(older, newer)]
-    return any(
-        said
-        and not instead
-        and all(not word.kind and _tells(word) for word in said)
-        and _is_between(said, older, newer)
-        for said, instead in aligned
-    )
-
-
-def _is_between(words: Sequence[Token], older: Sequence[Token], newer: Sequence[Token]) -> bool:
-    start = older.index(words[0])
-    before, after = older[:start], older[start + len(words) :]
-    return bool(before and after) and _is_in(before[-1], newer) and not after[0].kind and _is_in(after[0], newer)
-
-
 def _renamed(older: _Sides, newer: _Sides, keys: Sequence[Token]) -> bool:
     """Return whether it is named as by the older one or the key, only otherwise: "my dog Rex is 4", "Rex is 5"."""
-    return _all_in(newer.subject, (*older.predicate, *keys)) and not _count_in(newer.subject, older.subject)
-
-
-def _tells(word: Token) -> bool:
-    """Return whether a word says more than that something is the case: "costs", "uses" do not."""
-    return not (word.raw in lexicon.STATE_VERBS or word.raw in lexicon.GENERIC_VERBS or word.raw in cues.LIGHT)
-
-
-def _owns(word: Token, text: str) -> bool:
-    """Return whether a text is about something of what a word names: "Jonas's wife", "la femme de Jonas"."""
-    name = re.escape(word.raw)
-    pattern = rf"(?<!\w){name}(?:['’]s?|s['’]?) \w|\b(?:of|von|vom|de|du|da|do|del) {name}(?!\w)|{name}[的の]"
-    return bool(word.raw) and word.is_name and re.search(pattern, lexicon.folded(text[:READ_CHARS])) is not None
-
-
-def _is_theirs(text: str) -> bool:
-    return _has_any(text, (cues.THEIRS,)) and not _has_any(text, (cues.OURS,))
-
-
-def _owners(text: str) -> list[Token]:
-    """Return whose thing a text is about: "my sister's rent", "die Miete meiner Schwester"."""
-    owners = (match["owner"] or match["whose"] for match in cues.OWNED.finditer(lexicon.folded(text[:READ_CHARS])))
-    return [Token(stem(owner), raw=owner) for owner in owners]
+    return all_in(newer.subject, (*older.predicate, *keys)) and not count_in(newer.subject, older.subject)
 
 
 def _names_holder(old: Statement, subject: Sequence[Token]) -> bool:
     """Return whether a sentence begins with the name of who does something: another one may do it now."""
-    if any(_UNSPACED.search(word.word) for word in subject):
+    if any(UNSPACED.search(word.word) for word in subject):
         return old.verb == "负责"
     is_name = not old.definite or _NAMED.match(old.text) is not None
     return bool(subject) and all(word.is_name for word in subject) and is_name
 
 
 def _changes(text: str) -> bool:
-    return _has_any(text, cues.CHANGES)
-
-
-def _clauses(text: str) -> list[str]:
-    clauses = _CLAUSE.split(text[:READ_CHARS], maxsplit=MAX_CLAUSES)
-    return [clause for clause in clauses if clause.strip()]
-
-
-def _clause_about(text: str, value: str, words: Sequence[Token]) -> str:
-    """Return the clause of a sentence that states a value: the last of those that share most with what it is about."""
-    clauses = _clauses(text)
-    if len(clauses) < 2:
-        return text
-    stated = _content(value) if value.strip() != text.strip() else ()
-
-    def shared(clause: str) -> tuple[int, int]:
-        tokens = _content(clause)
-        return _count_in(stated, tokens), _count_in(words, tokens)
-
-    return max(reversed(clauses), key=shared)
-
-
-def _kinds(words: Iterable[Token]) -> dict[str, set[str]]:
-    kinds: dict[str, set[str]] = {}
-    for word in words:
-        if word.kind:
-            kinds.setdefault(word.kind, set()).add(word.word)
-    return kinds
-
-
-def _clash(older: Iterable[Token], newer: Iterable[Token]) -> bool:
-    """Return whether both give values of one kind, and none in common. A date may be given as a weekday."""
-    old, new = _kinds(older), _kinds(newer)
-    if any(values & new.get(kind, set()) for kind, values in old.items()):
-        old = {kind: values for kind, values in old.items() if not values & new.get(kind, set())}
-    shared = old.keys() & new.keys()
-    return any(not old[kind] & new[kind] for kind in shared)
-
-
-def _limits(older: Sequence[Token], newer: Sequence[Token], text: str) -> bool:
-    """Return whether the newer one names a day or a season that the older one does not: it may hold then only."""
-    extra = _kinds(newer).keys() - _kinds(older).keys()
-    if _kinds(older).keys() & lexicon.DAYLIKE and extra <= lexicon.DAYLIKE:
-        return False  # "on March 3" may have become "on Friday"
-    return bool(extra & _LIMITING) and not _has_any(text, (cues.STARTS,))
-
-
-def _aligned(older: Sequence[Token], newer: Sequence[Token]) -> tuple[tuple[list[Token], list[Token]], ...]:
-    """Return what the one says in the place of what the other says, between the words that both have."""
-    old, new = older[:MAX_TOKENS], newer[:MAX_TOKENS]
-    names = {word: number for number, word in enumerate(dict.fromkeys((*old, *new)))}
-    for word, number in names.items():
-        names[word] = next((names[other] for other in names if _alike(word, other)), number)
-    matcher = SequenceMatcher(None, [names[word] for word in old], [names[word] for word in new], autojunk=False)
-    return tuple(
-        (
-            [word for word in old[start:end] if not _is_in(word, new)],  # else it only stands elsewhere
-            [word for word in new[begin:stop] if not _is_in(word, old)],
-        )
-        for what, start, end, begin, stop in matcher.get_opcodes()
-        if what != "equal"
-    )
-
-
-def _places(older: Sequence[Token], newer: Sequence[Token], texts: tuple[str, str]) -> int:
-    """Return in how many places the one says something in the place of what the other says.
-
-    Only what is surrounded by the same words is compared. "In summer we go to Rome", "in winter we go to Oslo": two.
-    "Photos on Dropbox", "videos on Vimeo" are two as well, since a word of `texts` stands between them.
-    """
-    places = 0
-    for said, instead in _aligned(older, newer):
-        if not said or not instead:
-            continue
-        words = (
-            any(not word.kind and _tells(word) for word in said),
-            any(not word.kind and _tells(word) for word in instead),
-        )
-        values = any(word.kind for word in said) and any(word.kind for word in instead)
-        places += all(words) + values if all(words) or values else 1
-        verbs = [word.raw in lexicon.STATE_VERBS for word in (said[0], instead[0])]
-        places += values and all(verbs)  # "opens at 8", "closes at 18"
-        places += all(words) and not values and all(map(_are_apart, (said, instead), texts))
-    return places
+    return has_any(text, cues.CHANGES)
 
 
 @lru_cache(maxsize=64)
@@ -583,7 +352,7 @@ def _in_one_frame(older: str, newer: str) -> bool:
 
     "The course is in Lyon", "the course is now in Metz". Behind a copula or a verb the names may say different things.
     """
-    if _UNSPACED.search(older) is not None:
+    if UNSPACED.search(older) is not None:
         old_person, new_person = cues.JAPANESE_PERSON.search(older), cues.JAPANESE_PERSON.search(newer)
         return bool(old_person and new_person and old_person["topic"] == new_person["topic"])
     old, new = _framed(older), _framed(newer)
@@ -610,64 +379,38 @@ def _in_one_frame(older: str, newer: str) -> bool:
 def _framed(text: str) -> list[str]:
     """Return the words of a sentence without those of manner."""
     words = text[:READ_CHARS]
-    for pattern in (*NO_CONTENT, *_MANNER):
+    for pattern in (*NO_CONTENT, *MANNER):
         words = without(words, pattern)
     found = WORD.findall(words)
     return [word.casefold() if at == 0 else word for at, word in enumerate(found)][:MAX_TOKENS]
 
 
-def _are_apart(words: Sequence[Token], text: str) -> bool:
-    """Return whether other words stand between two of these words in the text, which have blanks between them."""
-    raw = [re.escape(word.raw) for word in words if not word.kind and _tells(word)]
-    if len(raw) < 2 or _UNSPACED.search(text) is not None:
-        return False
-    lowered = lexicon.folded(text[:READ_CHARS])
-    return any(re.search(rf"{word}\W{{1,3}}{after}", lowered) is None for word, after in pairwise(raw))
-
-
-def _added(older: Sequence[Token], newer: Sequence[Token], keys: Sequence[Token]) -> list[Token]:
-    """Return the words of the newer one that stand in the place of none of the older one's: it says more."""
-    added: list[Token] = []
-    for said, instead in _aligned(older, newer):
-        words = [word for word in instead if not word.kind and _tells(word) and not _is_in(word, keys)]
-        if not any(not word.kind for word in said):
-            added += words
-    return added
-
-
-def _qualifies(text: str, added: Iterable[Token]) -> bool:
-    """Return whether what it adds says for whom or for what it holds: "11 euros with dessert", "free for members"."""
-    pieces = [cues.QUALIFIES.split(clause)[1:] for clause in _clauses(text)]
-    followed = {word for after in pieces for phrase in after for word in lexicon.folded(phrase).split()[:3]}
-    return any(word.raw in followed for word in added)
-
-
 def _is_denial(clause: str) -> bool:
-    return _has_any(clause, (*cues.ENDS, lexicon.NEGATED))
+    return has_any(clause, (*cues.ENDS, lexicon.NEGATED))
 
 
 def _denies(clause: str, older: Sequence[Token], subject: Sequence[Token], keys: Sequence[Token]) -> bool:
     """Return whether a denying clause denies what the older sentence says of its subject, and nothing else."""
-    words = _content(cues.SINCE.sub(" ", clause))
-    if _has_any(clause, cues.ENDS):  # "I stopped smoking in March": that is when it ended
-        words = tuple(word for word in words if word.kind not in _WHEN_ENDED or word.kind in _kinds(older))
+    words = content_of(cues.SINCE.sub(" ", clause))
+    if has_any(clause, cues.ENDS):  # "I stopped smoking in March": that is when it ended
+        words = tuple(word for word in words if word.kind not in _WHEN_ENDED or word.kind in by_kind(older))
     verbs = [word for word in older if not word.kind]
-    denied = [word for word in words if _tells(word) and not _is_infinitive_of(word, verbs)]
-    said = [word for word in words if not _is_in(word, subject)] or words
-    says_it = any(_is_in(word, older) or _is_infinitive_of(word, verbs) for word in said)
-    return says_it and (not denied or _all_in(denied, (*older, *keys)))
+    denied = [word for word in words if tells(word) and not _is_infinitive_of(word, verbs)]
+    said = [word for word in words if not is_in(word, subject)] or words
+    says_it = any(is_in(word, older) or _is_infinitive_of(word, verbs) for word in said)
+    return says_it and (not denied or all_in(denied, (*older, *keys)))
 
 
 def _is_infinitive_of(word: Token, others: Iterable[Token]) -> bool:
     """Return whether it is the infinitive of one of these verbs: "fumer" of "fume", "fumar" of "fumo"."""
     infinitive = cues.INFINITIVE.fullmatch(word.raw)
-    return infinitive is not None and any(_root(other.raw) == infinitive["stem"] for other in others)
+    return infinitive is not None and any(root(other.raw) == infinitive["stem"] for other in others)
 
 
 def _other_verbs(older: str, newer: str) -> bool:
     """Return whether two bare values begin with different verbs: "weighs 5 kg", "likes fish"."""
-    old, new = _content(older), _content(newer)
+    old, new = content_of(older), content_of(newer)
     if not old or not new or _changes(newer):
         return False
     verbs = [word.raw for word in (old[0], new[0]) if word.raw in lexicon.STATE_VERBS]
-    return len(verbs) == 2 and not _alike(old[0], new[0])
+    return len(verbs) == 2 and not alike(old[0], new[0])

@@ -33,10 +33,11 @@ from agent.memory.facts import (
     resolve,
     same_key,
 )
-from agent.memory.judging import Told, Verdict, judge, may_replace
+from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.lexicon import folded
 from agent.memory.statements import read_statement
 from agent.memory.supersession import different_subjects, gives_as_reason
+from agent.memory.told import Told
 
 JUDGED: Final = 16  # Facts that one write is judged against: more than are about one thing
 POLICY_AUTHORITY: Final = Authority.MANAGER  # The least that may write constraints (seed 003, "Ignoring Authority")

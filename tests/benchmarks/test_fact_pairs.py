@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.memory.judging import Told, Verdict, judge
+from agent.memory.judging import Verdict, judge
+from agent.memory.told import Told
 from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs, read_statement_pairs
 
 LATER = STATEMENT_PAIRS.with_name("statement_pairs_later.jsonl")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.memory.judging import Told, Verdict, judge
+from agent.memory.judging import Verdict, judge
+from agent.memory.told import Told
 from agent.memory.writing import NewFact, write
 from tests.agent.memory.test_writing import new, valid, written
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.judging import Told, Verdict, judge
+from agent.memory.judging import Verdict, judge
 from agent.memory.restating import restate
+from agent.memory.told import Told
 from tests.patience import cpu_s
 
 
