@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from agent.memory import cues, lexicon
-from agent.memory.statements import READ_CHARS, Token, content_tokens, stem
+from agent.memory.statements import READ_CHARS, Statement, Token, content_tokens, stem
 from agent.patterns import compile_later
 
 # What is no content of a sentence
@@ -75,6 +75,15 @@ def has_any(text: str, patterns: Iterable[re.Pattern[str]]) -> bool:
     return any(pattern.search(folded) is not None for pattern in patterns)
 
 
+def topic_of(words: Sequence[Token], statement: Statement) -> tuple[Token, ...]:
+    """Return the words before the particle or copula, with the letter behind them: "会議室A"."""
+    if not statement.has_subject:
+        return ()
+    last = max((at for at, word in enumerate(words) if word.word in statement.subject and not word.kind), default=-1)
+    letter = [word for word in words[last + 1 : last + 2] if word.kind == "code" and word.word.isalpha()]
+    return (*(word for word in words[: last + 1] if not word.kind or word.kind == "code"), *letter)
+
+
 def by_kind(words: Iterable[Token]) -> dict[str, set[str]]:
     kinds: dict[str, set[str]] = {}
     for word in words:
@@ -94,17 +103,24 @@ def values_clash(older: Iterable[Token], newer: Iterable[Token]) -> bool:
 
 def align(older: Sequence[Token], newer: Sequence[Token]) -> tuple[tuple[list[Token], list[Token]], ...]:
     """Return what the one says in the place of what the other says, between the words that both have."""
+    return tuple((said, instead) for _, said, instead in aligned_after(older, newer))
+
+
+def aligned_after(older: Sequence[Token], newer: Sequence[Token]) -> tuple[tuple[bool, list[Token], list[Token]], ...]:
+    """Return the same as `align`, each with whether a word that both have stands before it."""
     old, new = older[:MAX_TOKENS], newer[:MAX_TOKENS]
     names = {word: number for number, word in enumerate(dict.fromkeys((*old, *new)))}
     for word, number in names.items():
         names[word] = next((names[other] for other in names if alike(word, other)), number)
     matcher = SequenceMatcher(None, [names[word] for word in old], [names[word] for word in new], autojunk=False)
+    opcodes = matcher.get_opcodes()
     return tuple(
         (
+            at > 0,  # Two places are never side by side
             [word for word in old[start:end] if not is_in(word, new)],  # else it only stands elsewhere
             [word for word in new[begin:stop] if not is_in(word, old)],
         )
-        for what, start, end, begin, stop in matcher.get_opcodes()
+        for at, (what, start, end, begin, stop) in enumerate(opcodes)
         if what != "equal"
     )
 
@@ -127,11 +143,11 @@ def differing_places(older: Sequence[Token], newer: Sequence[Token], texts: tupl
         places += all(words) + values if all(words) or values else 1
         verbs = [word.raw in lexicon.STATE_VERBS for word in (said[0], instead[0])]
         places += values and all(verbs)  # "opens at 8", "closes at 18"
-        places += all(words) and not values and all(map(_are_apart, (said, instead), texts))
+        places += all(words) and not values and all(map(are_apart, (said, instead), texts))
     return places
 
 
-def _are_apart(words: Sequence[Token], text: str) -> bool:
+def are_apart(words: Sequence[Token], text: str) -> bool:
     """Return whether other words stand between two of these words in the text, which have blanks between them."""
     raw = [re.escape(word.raw) for word in words if not word.kind and tells(word)]
     if len(raw) < 2 or UNSPACED.search(text) is not None:
@@ -213,4 +229,23 @@ def limits(older: Sequence[Token], newer: Sequence[Token], text: str) -> bool:
     extra = by_kind(newer).keys() - by_kind(older).keys()
     if by_kind(older).keys() & lexicon.DAYLIKE and extra <= lexicon.DAYLIKE:
         return False  # "on March 3" may have become "on Friday"
-    return bool(extra & _LIMITING) and not has_any(text, (cues.STARTS,))
+    return bool(extra & _LIMITING) and not _begins_with_a_day(text)
+
+
+def _begins_with_a_day(text: str) -> bool:
+    """Return whether it says from which day on it holds: "from Monday on", "月曜から". "From 10 to 15" is no day."""
+    is_unspaced = UNSPACED.search(text) is not None
+    for match in cues.STARTS.finditer(lexicon.folded(text[:READ_CHARS])):
+        is_suffix = is_unspaced and match.group() not in cues.STARTS_BEFORE
+        words = content_of(text[: match.start()])[-1:] if is_suffix else content_of(text[match.end() :])[:1]
+        if any(word.kind in lexicon.DAYLIKE for word in words):
+            return True
+    return False
+
+
+def negates(text: str) -> bool:
+    """Return whether a sentence denies something. In Portuguese "no" is "in the"."""
+    folded = lexicon.folded(text[:READ_CHARS])
+    if cues.PORTUGUESE.search(folded) is not None:
+        folded = cues.IN_THE.sub(" ", folded)
+    return any(pattern.search(folded) is not None for pattern in (*cues.ENDS, lexicon.NEGATED, cues.ELIDED_NEGATION))

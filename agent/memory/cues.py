@@ -121,7 +121,8 @@ STOPPED: Final = compile_later(
 # It adds to what was said, and ends nothing, besides `lexicon.ADDS`.
 ADDED: Final = compile_later(
     _any_of(
-        r"(?:noch|encore|nog|ancora|otr[oa]s|altr[ie]|outr[oa]s|ещ[её]) (?=\d)|\d{1,6} (?:more|weitere|de plus|más"
+        r"(?:(?<!nur )noch|encore|nog|ancora|otr[oa]s|altr[ie]|outr[oa]s|ещ[её]) (?=\d)"
+        r"|\d{1,6} (?:more|weitere|de plus|más"
         r"|in più|extra)"
         r"|additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
         r"|noch ein(?:e[nmrs]?)?|en plus|de plus|encore un|encore une|pareillement|asimismo|aparte|igualmente"
@@ -150,6 +151,8 @@ REPORTS: Final = compile_later(
         r"|pensa(?:va)?|crede(?:va)?|dice che|diceva|ha detto|secondo|pare che|sembra|propone|sostiene|spera"
         r"|a quanto pare|vorrebbe"
         r"|denkt|dacht|zegt|zei|gelooft|volgens|schijnt|blijkbaar|beweert|vindt|hoopt|stelt voor|naar verluidt"
+        r"|(?:they|people) say|asks?|asked|es heißt|man sagt|on dit|se dice|se comenta|si dice|dicono|diz-se|men zegt"
+        r"|envisage\w{0,4}|(?:me|te|le|nos|les) \w{2,20}ría[ns]?|говорят|пишут"
         r"|считает|думает|говорит|сказал[аи]?|полагает|утверждает|по словам|по мнению|кажется|якобы|надеется"
         r"|предлагает|слышал[аи]?",
         r"觉得|认为|以为|听说|据说|[^我们]说(?!话)|提议|建议|估计|猜|思って|思う|言って|言う|言った|らしい|そうです|によると|とのこと|主張|聞いた",
@@ -202,7 +205,9 @@ SUPPOSES: Final = compile_later(
 # It holds for a part, or for once.
 EXCEPT: Final = compile_later(
     _any_of(
-        r"this (?:spring|summer|autumn|fall|winter|time|weekend|once|semester|term|season)|th(?:is|ese) holidays?"
+        rf"(?:this|diese[nrms]?|ce|este|esta|est[ae]|quest[oa]|deze|neste|nesta|эт(?:от|у|о)) (?:{_DAYS_AND_MONTHS}"
+        r"|понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье|domingo|s[áa]bado|sabato|domenica|zaterdag|zondag)"
+        r"|this (?:spring|summer|autumn|fall|winter|time|weekend|once|semester|term|season)|th(?:is|ese) holidays?"
         r"|diese[nrsm]? (?:frühling|sommer|herbst|winter|mal|wochenende|semester)|diesmal"
         r"|cet (?:été|automne|hiver)|cette fois|ce week-end|ce printemps|est[ea] (?:verano|otoño|invierno|vez|finde)"
         r"|quest['’](?:estate|autunno|inverno)|questa volta|stavolta|dest[ae] vez|este (?:verão|outono|inverno)"
@@ -210,8 +215,11 @@ EXCEPT: Final = compile_later(
         r"|deze (?:zomer|herfst|winter|lente|keer)|dit (?:weekend|voorjaar|najaar)|(?:этим|этой) (?:летом|зимой"
         r"|осенью|весной)"
         r"|на этот раз|в этот раз"
-        r"|except|only|just (?:for|this)|apart from|other than|exceptionally|for once|temporarily|some(?:times)?"
-        r"|außer|nur|ausnahmsweise|manchmal|einmalig|vorübergehend|bis auf|sauf|seulement|uniquement"
+        r""
+        r"|except"
+        r"|only(?! (?:takes?|costs?|has|have|needs?|leaves?)\b)"
+        r"|just (?:for|this)|apart from|other than|exceptionally|for once|temporarily|some(?:times)?"
+        r"|außer|nur(?! noch)|ausnahmsweise|manchmal|einmalig|vorübergehend|bis auf|sauf|seulement|uniquement"
         r"|exceptionnellement"
         r"|parfois|temporairement|excepto|salvo|s[oó]lo(?!\W*$)|solamente|excepcionalmente|a veces|exceto|apenas"
         r"|somente|às vezes"
@@ -252,6 +260,16 @@ OURS: Final = compile_later(
 THEIRS: Final = compile_later(
     _any_of(r"their|his|her|seine?[nmrs]?|leurs?|loro|hun|их|его|её", "他们?的|她们?的|彼らの|彼の|彼女の")
 )
+# "Our office", "son bureau": whose it is, where a sentence begins with that
+BEGINS_WITH_OURS: Final = compile_later(
+    r"^\W{0,3}(?:my|our|mein|unser|meine|unsere|mon|ma|mes|notre|nos|mi|mis|nuestr[oa]s?|o meu|a minha|meus?|minhas?"
+    r"|o nosso|a nossa|il mio|la mia|il nostro|la nostra|mio|mia|mijn|ons|onze|мо(?:й|я|ё|и)|наш[аеи]?) "
+    r"|^(?:我|我们|私|私たち|うち)[的の]"
+)
+BEGINS_WITH_THEIRS: Final = compile_later(
+    r"^\W{0,3}(?:his|her|their|seine?|ihre?|son|sa|ses|leurs?|sus?|o seu|a sua|seus?|suas?|il suo|la sua"
+    r"|il loro|la loro|zijn|haar|hun|его|е[её]|их) |^(?:他|她|他们|她们|彼|彼女|彼ら)[的の]"
+)
 # From when on it holds.
 _STARTING: Final = (
     r"from|since|starting|beginning|as of|effective|until|till"
@@ -259,6 +277,7 @@ _STARTING: Final = (
     r"|dal|dalla|fino a|vanaf|sinds|tot|desde|a partir de|hasta|até|с|со|начиная|до"
 )
 STARTS: Final = compile_later(_any_of(_STARTING, "从|起|自|到|至|から|より|以降|まで"))
+STARTS_BEFORE: Final = frozenset("从自")  # Before the day, the others behind it
 SINCE: Final = compile_later(rf"\b(?:{_STARTING}) \w{{1,20}}", re.IGNORECASE)  # With what follows: "since January"
 # Something or somebody went to another place.
 RELOCATED: Final = compile_later(
@@ -342,7 +361,7 @@ MANY_AT_A_TIME: Final = compile_later(
         r"|любит|говор(?:ю|ит)|игра(?:ю|ет)|собира(?:ю|ет)|чита(?:ю|ет)|смотр(?:ю|ит)"
         r"|прода(?:ю|ёт)"
         r"|уч(?:у|ит)|изуча(?:ю|ет)",
-        r"喜欢|喜歡|爱|会说|收集|收藏|玩|看|卖|学|好き|話せ|話し|集めて|読み|読んで|見て|売って|学んで",
+        r"喜欢|喜歡|爱|会说|收集|收藏|玩|看|卖|(?<![小中大同数文科开上入留化])学(?![生校年期院历位费])|好き|話せ|話し|集めて|読み|読んで|見て|売って|学んで",
     )
 )
 # Prepositions before a place or an employer, of which a thing or person has one.
@@ -350,6 +369,111 @@ PLACING: Final = lexicon.words(
     "in at on to a à au aux en dans chez bei beim im nach auf an al alle alla nel nella presso em no na nos",
     "nas в во на op bij naar",
 )
+# Of the speaker: in any case of the pronoun, and where the pronoun is the subject.
+SPEAKER: Final = compile_later(
+    _any_of(
+        r"i|we|me|us|ours|mine|myself|ich|wir|mich|mir|uns|je|j|moi|m|nous|on|yo|nosotr[oa]s|nos|eu|nós|io|noi|mi|ci"
+        r"|ik|wij|mij|я|мы|меня|мне|мной|нас|нам",
+        "我|私|僕|俺|うち|弊社",
+    )
+)
+SPEAKS: Final = compile_later(
+    _any_of(r"i|we|ich|wir|je|j|nous|yo|nosotr[oa]s|eu|nós|io|noi|ik|wij|я|мы", "我|私|僕|俺")
+)
+# English "on" before a noun is no French "on"; Spanish "mi" is "my", where Italian "mi" stands before a verb.
+BEGINS_WITH_SPEAKER: Final = compile_later(
+    r"(?:soy|sou|estoy|estou|fui|voy|vou|tengo|tenho|somos|estamos|vamos|hemos|ho|abbiamo|sono|siamo"
+    r"|i|we|ich|wir|mich|mir|uns|je|nous|moi|me|yo|nosotr[oa]s|nos|eu|nós|io|noi|ik|wij|mij|ons|я|мы|меня|мне|нас|нам"
+    r"|on(?! (?:\w{1,20}s|the|my|our)\b))(?!\w)|[jm]['’]\w|(?:mi|ci) (?:sono|siamo|ha|hanno|chiamo|occupo)\b"
+    r"|he \w{2,20}(?:[dt]o|cho)\b"
+)
+# Somebody did it to the speaker: "the doctor put me on 30 mg". Not "my sister".
+DONE_TO_SPEAKER: Final = compile_later(
+    r"^\W{0,3}(?:(?:the|der|die|das|le|la|les|l|el|los|las|il|lo|o|a|os|as|de|het) |[А-ЯЁа-яё]|l['’])"
+    r".{1,60}\b(?:me|us|mich|mir|uns|m['’]|nous|nos|mi|ci|mij|ons|мне|меня|нам|нас)\b"
+)
+# A Romance verb that implies "I" or "we"
+SPEAKERS_ENDING: Final = compile_later(
+    r"(?:[^\W\d_]{2,20}(?:o|ei|é|í|i|[aei]mos|iamo)(?:-me|-nos)?|sto|ho|he|sou|soy|estou|voy|vou)(?= )"
+)
+# Somebody got another one: under one key that is a change.
+GIVEN: Final = compile_later(
+    _any_of(
+        r"gave|given|got|assigned|issued|handed|put|bought|received|hired"
+        r"|bekommen|erhalten|zugeteilt|gekriegt|gekauft"
+        r"|m['’](?:a|ont) \w{2,20}|(?:me|nos) (?:han?|hemos) \w{2,20}[dt]o"
+        r"|(?:me|nos) (?:dieron|deram|pusieron|asignaron)"
+        r"|recib(?:í|ido|imos)|compr(?:é|ei|amos)|receb(?:i|emos)|ganh(?:ei|amos)|acheté|reçu|pris|found|gefunden|trouvé|encontr(?:ad[oa]|é|ei)|trovat[oa]|gevonden|нашёл|нашла"
+        r"|migré|migrad[oa]|migrat[oa]|migriert|gemigreerd|elegeram|eligieron|gewählt|élue?|elett[oa]|выбрали"
+        r"|(?:mi|ci) (?:ha|hanno) \w{2,20}|ricevut[oa]|comprat[oa]|gekregen|ontvangen|gekocht"
+        r"|дали|выдали|получил[аи]?|купил[аи]?",
+        r"拿到|领到|找到|买了|给了?我|もらい|届き|支給|くれました|買いました|売って",
+    )
+)
+# The recent past
+JUST: Final = compile_later(
+    _any_of(
+        r"(?:just|recently) \w{2,20}ed|(?:viens|vient|venons|viennent) (?:de\b|d(?=['’]))|acab(?:o|a|amos|an) de"
+        r"|acab(?:ei|ou|ámos|aram) de|(?:ho|ha|abbiamo|hanno|sono|siamo) appena|gerade \w{1,30} ?(?:ge|ver)\w{2,20}"
+        r"|zojuist|(?:heb|ben|zijn|hebben) net|только что",
+        r"刚刚?|たばかり",
+    )
+)
+# It was so once, besides `lexicon.ONCE`.
+ONCE: Final = compile_later(
+    _any_of(
+        r"once|back then|in the past|damals|einst|ehemals|autrefois|auparavant|jadis|antiguamente|antigamente"
+        r"|un tempo|in passato|vroeger|destijds|раньше|прежде|когда-то|в прошлом",
+        "以前|昔|从前|过去|かつて",
+    )
+)
+# It was so: "vivía", "morei", "abitavo" at the beginning
+WAS_SO: Final = compile_later(r"^\W{0,3}[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|ávamos|avo|evo|ivo)\b")
+# It happened once, in the perfect: besides `lexicon.PAST`.
+HAPPENED: Final = compile_later(
+    r"^\W{0,3}(?:i|we) \w{2,20}ed\b|\bj['’]ai \w{2,20}[éiu]s?\b"
+    r"|\b(?:habe|hat|haben|hatten?)\b.{0,80}\b\w{0,6}(?:ge|unter|über|zer|miss)\w{2,20}(?:t|en)\W{0,3}$"
+)
+# "On weekends …", "bei Regen …": when or for what it holds, before the sentence
+BEGINS_WITH_CONDITION: Final = compile_later(
+    r"\W{0,3}(?:on(?= (?:\w{1,20}s|the|my|our)\b)|bei|beim|in|im|at|for|with|mit|für|während|during|when|wenn|en|em"
+    r"|dans|pour|avec|para|com|con|per|в|во|на|для|при|по|voor|met|op|tijdens|pendant|durante|aux|au|aos|as|às|am|an"
+    r"|no|na|nos|nas|nel|nella|al|alla)\s(?P<what>[^,]{1,40}?)(?=,|$|\s\w+\s\w+)"
+)
+# Of a key: one has several of it at a time.
+MANY_VALUES: Final = compile_later(
+    _any_of(
+        r"languages?|hobb(?:y|ies)|allerg(?:y|ies)|instruments?|pets?|sports?|music|drinks?|foods?|interests?|skills?|kids"
+        r"|children|siblings?|brothers?|sisters?|medications?|supplements?|media|games?|reading|routine|trips?|vacations?"
+        r"|likes|dislikes|habits?|notes?|todos?|tasks?|expenses|products?"
+        r"|sprachen?|hobbys?|instrumente?|getränke?|haustiere?|medikamente?|allergien?|interessen|reisen?|gewohnheiten"
+        r"|aufgaben?|kosten|geschwister|musik|vorlieben"
+        r"|langues?|loisirs?|animaux|musique|boissons?|allergies?|goûts|habitudes?|voyages?|tâches?|frais|dépenses"
+        r"|idiomas?|aficion(?:es)?|afición|alergias?|mascotas?|bebidas?|instrumentos?|deportes?|gustos?|gastos|viajes?"
+        r"|tareas?|hábitos|intereses|passatempos?|esportes?|desportos?|gostos|despesas|viagens|viagem|tarefas?|música"
+        r"|línguas?|lingu[ae]|allergi[ae]|strument[oi]|musica|bevand[ae]|animali|gusti|abitudini|viagg[io]|spese|compiti"
+        r"|talen|huisdier(?:en)?|drank(?:en)?|allergie(?:ën)?|muziek|reizen|taken|kosten|gewoontes?|voorkeuren"
+        r"|языки?|аллерги[яи]|хобби|спорт|музыка|напитки|увлечени[яе]|питомцы|привычки|расходы|поездки|задачи|досуг"
+        r"|сотрудники?|лекарства",
+        r"语言|爱好|过敏|饮料|运动|宠物|习惯|费用|兴趣|旅行|任务|趣味|言語|アレルギー|飲み物|動物|ペット|習い事|習慣|旅行|課題",
+    )
+)
+PLURAL_KEY: Final = compile_later(r"[^\W\d_]{2,20}(?<![sui])s")  # One word in the plural
+# Words of Spanish, Portuguese, Italian and French
+ROMANCE: Final = compile_later(
+    r"\b(?:el|los|las|una?|del|al|en|con|por|para|que|em|uma?|da|dos|das|na|nas|com|como|il|lo|gli|di|che|nel|nella"
+    r"|alla|le|les|des|du|est|une|chez|hasta|desde|até|ao|seu|sua|su|sus)\b|[ãõñ]"
+)
+# Words before a name: "is called Bo"
+CALLED: Final = lexicon.words("heißt heisst heet heten llama appelle chama chiama зовут")
+TITLED: Final = compile_later("さん|先生|氏|老师|医生|先生|女士|经理")
+# Words of Portuguese, and its "in the", which is "not" in Spanish and English
+PORTUGUESE: Final = compile_later(
+    r"[ãõ]|\b(?:é|em|um|uma|não|meus?|minhas?|noss[oa]s?|agora|às?|aos?|dos|das|vai|foi|fica|moro|trabalho|estou|você"
+    r"|ele|ela)\b"
+)
+IN_THE: Final = compile_later(r"\bno(?= \w)")
+ELIDED_NEGATION: Final = compile_later(r"\bn['’](?=\w{1,40} (?:pas|plus|jamais)\b)")
 JAPANESE_PERSON: Final = compile_later(
     r"^(?P<topic>[^、。]{1,20}?は)(?:今は|現在は?)?[^\s、。はがのに]{1,8}(?:さん|氏|先生|様|君|くん|ちゃん)(?:です|だ|が担当)"
 )

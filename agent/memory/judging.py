@@ -4,7 +4,8 @@ A key and a number come from a model, so they are hints. What decides is what th
 messages that state the two facts. A bare value ("Friday") tells neither who is meant nor whether something is added.
 
 Rules
-  A fact replaces another only if all of this holds:
+  Under a key that names an attribute the newer fact holds, unless a sign speaks against it: `agent.memory.attributes`.
+  Else a fact replaces another only if all of this holds:
     something says that they are about the same: one key, a number that the model names, or the words themselves;
     something says that the older one ended: a word of change ("now", "moved"), what it replaces ("from X to Y"), its
       end ("no longer"), or another value in the same words ("the code is 12", "the code is 34");
@@ -41,14 +42,17 @@ from agent.memory.alignment import (
     is_theirs,
     leaves_out,
     limits,
+    negates,
     owners_in,
     owns,
     qualifies,
     root,
     tells,
+    topic_of,
     values_clash,
     words_added,
 )
+from agent.memory.attributes import gives_another_value, is_about_another_time
 from agent.memory.facts import plain_key, same_key
 from agent.memory.restating import restate
 from agent.memory.statements import NO_CONTENT, READ_CHARS, WORD, Statement, Token, read_statement, without
@@ -114,7 +118,9 @@ def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: boo
         return comparison.same_predicate and (one_key or (named and _related(older.key, newer.key)))
     if not comparison.tells_another and contradicts(older.sentence, newer.sentence):
         return True
-    if comparison.are_two_things or comparison.is_narrower:
+    if gives_another_value(older, newer, named=named):
+        return True
+    if comparison.are_two_things or comparison.is_narrower or is_about_another_time(older, newer):
         return False
     # The key is chosen by a model, so a related key is not enough without a second sign.
     about_one = one_key or (_related(older.key, newer.key) and (named or comparison.changes))
@@ -179,7 +185,7 @@ class _Sides:
         elif statement.about:
             subject = ()  # "I live in Leeds"
         elif UNSPACED.search(text) is not None:
-            subject = tuple(token for token in tokens if token.word in statement.subject and not token.kind)
+            subject = topic_of(tokens, statement)
         elif tokens and (tokens[0].raw in lexicon.SPEAKERS_VERBS or _FIRST_PERSON.fullmatch(tokens[0].raw)):
             subject = ()  # "Usamos …"
         else:
@@ -256,7 +262,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
     is_one_place = places == 1 and not added and lasts and not old.past
     mentions_old = any(is_in(word, new_words) for word in old_side.predicate if tells(word) and not is_in(word, keys))
     exchanged = bool(whole.displaced) or has_any(newer.sentence, (cues.EXCHANGED,))
-    denying = [clause for clause in clauses_of(whole_text) if _is_denial(clause)]
+    denying = [clause for clause in clauses_of(whole_text) if negates(clause)]
     attribute = any(not is_in(word, old_side.subject) for word in content_of(older.key))
     unique = old.unique or new.unique or lexicon.UNIQUE.search(lexicon.folded(newer.key)) is not None
     shares = any(is_in(word, clause) for word in old_side.predicate if word.raw not in lexicon.GENERIC_VERBS)
@@ -288,6 +294,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         are_two_things=(bool(missing) and not (holder or (clash and changed and _renamed(old_side, new_side, keys))))
         or other_person
         or of_others
+        or (UNSPACED.search(old_text) is not None and _other_letters(topic_of(old_words, old), topic_of(clause, new)))
         or places > 1
         or (not old.has_subject and leaves_out(old_words, clause)),
         is_narrower=of_less
@@ -303,7 +310,7 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         same_subject=bool(old_side.subject) and all_in(old_side.subject, new_words),
         changes=changed or (named and whole.new),
         denies=not old.negated and any(_denies(clause, old_words, old_side.subject, keys) for clause in denying),
-        denies_other=_is_denial(new_text),
+        denies_other=negates(new_text),
         is_related=is_related,
         tells_another=of_others
         or (places > 1 and not unique)
@@ -327,6 +334,12 @@ def _compared(older: Told, newer: Told) -> _Comparison:
         same_predicate=not (older.is_bare and newer.is_bare)
         or not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value)),
     )
+
+
+def _other_letters(older: Iterable[Token], newer: Iterable[Token]) -> bool:
+    """Return whether letters tell two things apart: "会議室A", "会議室B"."""
+    old, new = ({word.word for word in side if word.kind == "code" and word.word.isalpha()} for side in (older, newer))
+    return bool(old) and bool(new) and not old & new
 
 
 def _renamed(older: _Sides, newer: _Sides, keys: Sequence[Token]) -> bool:
@@ -383,10 +396,6 @@ def _framed(text: str) -> list[str]:
         words = without(words, pattern)
     found = WORD.findall(words)
     return [word.casefold() if at == 0 else word for at, word in enumerate(found)][:MAX_TOKENS]
-
-
-def _is_denial(clause: str) -> bool:
-    return has_any(clause, (*cues.ENDS, lexicon.NEGATED))
 
 
 def _denies(clause: str, older: Sequence[Token], subject: Sequence[Token], keys: Sequence[Token]) -> bool:

@@ -306,7 +306,7 @@ FINAL: Final = compile_later(
 # An earlier state, which the sentence itself calls over.
 ONCE: Final = compile_later(
     r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
-    r"|original(?:mente)?|inicialmente|antes|anteriormente)\b" + _signs(r"原来|原先|当初|最初|以前|元々|もともと")
+    r"|original(?:mente)?|inicialmente|antes|anteriormente)\b" + _signs(r"原来|原先(?!生)|当初|最初|以前|元々|もともと")
 )
 # The start of a message that replaces earlier ones about the same subject.
 UPDATE: Final = compile_later(

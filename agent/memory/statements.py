@@ -195,6 +195,11 @@ def announces_change(text: str) -> bool:
     return lexicon.CUE.search(lowered) is not None and lexicon.ADDS.search(lowered) is None
 
 
+def begins_definite(text: str) -> bool:
+    """Return whether it begins with an article or a possessive."""
+    return _DETERMINER.match(text) is not None
+
+
 def describes_past_state(text: str) -> bool:
     return lexicon.ONCE.search(folded(text[:READ_CHARS])) is not None
 
@@ -484,13 +489,13 @@ class _Reading:
         if (joint is not None and start - joint[1] <= 1) or lexicon.MEASURES.match(after):
             return False
         word = _LAST_WORD.search(before)
-        is_noun = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
+        is_noun = word is not None and not is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
         if word is None or not is_noun or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
             return False
         # A word of change or end between the number and the next word does not make it a unit ("version 3 no longer
         # runs").
         following = _FIRST_WORD.match(without(without(after, lexicon.CUE, ""), lexicon.ENDED, ""))
-        has_unit = following is not None and not _is_function(following[1])
+        has_unit = following is not None and not is_function(following[1])
         is_cue = lexicon.CUE.search(folded(word[1])) is not None
         return not is_cue and (not has_unit or joint is None)
 
@@ -551,13 +556,14 @@ def _written_and_told(text: str) -> Iterator[tuple[str, str]]:
         else:
             stripped = word.strip(".+#/&-") or word
             # One letter is a word only as a name, as in "plan B".
-            if not _is_function(stripped) and (len(stripped) > 1 or stripped.isupper()):
+            if not is_function(stripped) and (len(stripped) > 1 or stripped.isupper()):
                 told = stem(stripped)
             was_han = False
         yield word, told
 
 
-def _is_function(word: str) -> bool:
+def is_function(word: str) -> bool:
+    """Return whether a word has no content of its own in one of the languages: "the", "ist", "de"."""
     lowered = word.lower()
     return lowered in _NO_TELLING or _uncontracted(lowered) in FUNCTION_WORDS
 
@@ -637,6 +643,6 @@ def _canonical(kind: str, value: str) -> str:
 
 def _names(text: str) -> Iterator[str]:
     words = [match.group() for match in WORD.finditer(text)]
-    for is_name, run in groupby(words, key=lambda word: word[:1].isupper() and not _is_function(word)):
+    for is_name, run in groupby(words, key=lambda word: word[:1].isupper() and not is_function(word)):
         if is_name:
             yield " ".join(run).lower()

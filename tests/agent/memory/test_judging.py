@@ -123,7 +123,7 @@ def test_the_sentence_of_the_message_decides_and_not_the_bare_value() -> None:
 
 
 def test_what_may_be_about_the_same_is_doubted() -> None:
-    assert judged("Our team eats in the garden.", "Our team eats on the roof.") is Verdict.MAY_OUTDATE
+    assert judged("Our team eats in the garden.", "Our team eats on the roof.", key="team") is Verdict.MAY_OUTDATE
 
 
 @pytest.mark.parametrize("said", ["Yes.", "Hm.", "Ja!"])

@@ -1,0 +1,520 @@
+"""Decides whether a newer statement gives an attribute another value, under the key that names the attribute. Pure.
+
+A key names one attribute of one subject ("office rent", "team"), and an attribute has one value at a time. So under one
+key the newer statement holds, in whatever words it is said, and without a word of change. What speaks against it are
+signs, of which each language has few. One is enough, because in doubt both statements are kept:
+
+    it denies                               "there is no class this Tuesday"
+    one of them is about another time       "I used to …", "I paid …", "On Saturdays …", "In bad weather …"
+    it is about another subject             "my brother …", "Leo's …", "the demo …", "room B …", where the key has none
+    it differs in a second place            "we meet clients on Mondays", "we meet vendors on Tuesdays"
+    its value is of another kind            "at 9:00", "for two hours"
+    there are many values at a time         languages, hobbies, "I read …"
+    the key names only the subject          "car: is red", "car: is in the garage"
+
+What is added, reported or supposed is refused before (`agent.memory.judging`), which also decides where the key names
+only the subject, or no key is known.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from agent.memory import cues, lexicon
+from agent.memory.alignment import (
+    UNSPACED,
+    aligned_after,
+    all_in,
+    are_apart,
+    by_kind,
+    clause_about,
+    clauses_of,
+    content_of,
+    differing_places,
+    has_any,
+    is_in,
+    is_theirs,
+    leaves_out,
+    limits,
+    negates,
+    owners_in,
+    owns,
+    qualifies,
+    root,
+    tells,
+    topic_of,
+    values_clash,
+)
+from agent.memory.facts import plain_key, same_key
+from agent.memory.restating import restate
+from agent.memory.statements import (
+    READ_CHARS,
+    WORD,
+    Statement,
+    Token,
+    begins_definite,
+    describes_past_state,
+    is_function,
+    read_statement,
+    stem,
+    without,
+)
+from agent.memory.told import Told
+
+_PART: Final = 4  # Letters of a word that is part of a compound: "port" of "Serverport"
+_UNTYPED: Final = frozenset({"colour", "address", "code"})  # Kinds of values in whose place a name may stand
+_NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, cues.TURNED)
+
+
+def is_about_another_time(older: Told, newer: Told) -> bool:
+    """Return whether one tells what was so or happened once, or the newer one holds for less, whatever the keys say."""
+    pair = _Pair.of(older, newer)
+    return _is_of_the_past(pair) or _holds_at_another_time(pair)
+
+
+def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> bool:
+    """Return whether the newer one gives another value to what the older one states. `named`: a model that has read
+    both says so, and the keys need not be alike.
+    """
+    pair = _Pair.of(older, newer)
+    if not (pair.one_key or pair.related_keys or named):
+        return False
+    return not any(speaks_against(pair) for speaks_against in _SIGNS)
+
+
+# The two statements beside each other.
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One statement. `said`: its sentence; `text`: the clause that states the value, without the frame of a change;
+    `words`: of the sentence without that frame; `subject`: words of the subject, () for the speaker; `key`: of its key.
+    """
+
+    said: str
+    text: str
+    key_text: str
+    statement: Statement
+    words: tuple[Token, ...]
+    clause: tuple[Token, ...]
+    subject: tuple[Token, ...]
+    key: tuple[Token, ...]
+
+    @classmethod
+    def of(cls, told: Told, text: str, clause: str) -> "_Side":
+        statement = read_statement(clause)
+        return cls(
+            said=told.sentence,
+            text=clause,
+            key_text=told.key,
+            statement=statement,
+            words=content_of(text),
+            clause=content_of(clause),
+            subject=_subject(clause, statement, _key_words(told.key)),
+            key=_key_words(told.key),
+        )
+
+    @property
+    def predicate(self) -> list[Token]:
+        return [word for word in self.clause if word not in self.subject]
+
+    def mentions(self, word: Token) -> bool:
+        return _is_among(word, self.words) or word.raw in map(str.lower, WORD.findall(self.said))
+
+    @property
+    def is_of_speaker(self) -> bool:
+        """Whether it speaks of the speaker: "I live …", "they gave me …", "our office …"."""
+        whole = self.said if not self.subject else self.text
+        return has_any(whole, (cues.SPEAKER, cues.OURS)) or _begins_with_speaker(whole)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """`changed`: the newer one says that something changed; `clash`: they have different values of one kind."""
+
+    older: _Side
+    newer: _Side
+    one_key: bool
+    related_keys: bool
+    changed: bool
+    clash: bool
+
+    @classmethod
+    def of(cls, older: Told, newer: Told) -> "_Pair":
+        old_text = restate(older.sentence, older.sentence).text
+        restated = restate(newer.sentence, older.sentence)
+        about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
+        old = _Side.of(older, old_text, old_text)
+        new = _Side.of(newer, restated.text, clause_about(restated.text, newer.value, about))
+        return cls(
+            older=old,
+            newer=new,
+            one_key=same_key(older.key, newer.key),
+            related_keys=_are_related(old, new),
+            changed=restated.changed or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST)),
+            clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words),
+        )
+
+    @property
+    def keys(self) -> tuple[Token, ...]:
+        """The words of both keys, () where they are not about one thing."""
+        return (*self.older.key, *self.newer.key) if self.one_key or self.related_keys else ()
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether there is one at a time: a role, an address, a favorite."""
+        keys = f"{self.older.key_text} {self.newer.key_text}"
+        return self.older.statement.unique or has_any(keys, (lexicon.UNIQUE,))
+
+    @property
+    def names_attribute(self) -> bool:
+        """Whether the key says more than who or what it is about. Of the speaker it always does."""
+        keys, subject = self.keys, self.older.subject
+        return bool(keys) and not (subject and all(_is_among(word, subject) for word in keys))
+
+    @property
+    def tells_what_became_of_it(self) -> bool:
+        """Whether the newer one first names the old value, and then another: "Ann left, Ben runs it", "sold the Golf, I
+        drive a Polo".
+        """
+        values = [
+            word for word in self.older.words if word not in self.older.subject and not _is_among(word, self.keys)
+        ]
+        values = [word for word in values if word.is_name or word.kind]
+        *before, last = [content_of(clause) for clause in clauses_of(self.newer.said)] or [()]
+        return any(is_in(value, clause) for value in values for clause in before) and not any(
+            is_in(value, last) for value in values
+        )
+
+
+def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the words of the grammatical subject, () if it is the speaker or a pronoun, or if there is none."""
+    words = content_of(text)
+    if UNSPACED.search(text) is not None:
+        return topic_of(words, statement)
+    if _begins_with_speaker(text):
+        return ()
+    subject = tuple(word for word in words if word.word in statement.subject)
+    if statement.has_subject and subject:
+        return subject
+    if statement.about == "they" or (statement.about and has_any(text, (cues.SPEAKS,))):
+        return ()
+    # Of an unknown verb only the first word can be told apart: a noun has an article or a capital. Romance sentences
+    # without an article begin with a verb.
+    if begins_definite(text):
+        noun = next(islice(WORD.finditer(text), 1, None), None)  # Also "son", which is "his" in French
+        return (
+            () if noun is None else content_of(noun.group()) or (Token(stem(noun.group()), raw=noun.group().lower()),)
+        )
+    is_romance = has_any(text, (cues.ROMANCE,))
+    return tuple(word for word in words[:1] if word.is_name and not word.kind and (not is_romance or is_in(word, key)))
+
+
+def _begins_with_speaker(text: str) -> bool:
+    """Return whether it begins with "I", "we", "me", or a Romance verb that implies it: "Trabajo en …"."""
+    state = text
+    for pattern in _NOT_THE_STATE:
+        state = without(state, pattern)
+    return any(_is_speakers(lexicon.folded(start.lstrip(" ,¡¿")[:READ_CHARS])) for start in (text, state))
+
+
+def _is_speakers(text: str) -> bool:
+    if cues.BEGINS_WITH_SPEAKER.match(text) is not None:
+        return True
+    verb = cues.SPEAKERS_ENDING.match(text)
+    if verb is None:
+        return False
+    # A name has such an ending, too ("Marco", "Paulo"), but is followed by a verb.
+    following = text[verb.end() :].split(maxsplit=1)[:1]
+    return verb.group().strip() in lexicon.SPEAKERS_VERBS or any(
+        word[0].isdigit() or is_function(word.strip(".,")) for word in following
+    )
+
+
+# Keys.
+
+
+def _key_words(key: str) -> tuple[Token, ...]:
+    """Return the content words of a key with its abbreviations ("CI" is an Italian pronoun, too), else all words."""
+    content = content_of(key)
+    others = [Token(stem(word), raw=word.lower()) for word in WORD.findall(key) if word.isupper() or not content]
+    return (*content, *(word for word in others if not is_in(word, content)))
+
+
+def _are_related(older: _Side, newer: _Side) -> bool:
+    """Return whether two keys may name one attribute: they share a word, and neither tells apart what the other does
+    not mean: "gym" and "gym sauna" are two if the newer sentence speaks of the sauna, and the older does not.
+    """
+    old_key, new_key = (plain_key(side.key_text).replace(" ", "") for side in (older, newer))
+    if UNSPACED.search(old_key + new_key) is not None:  # The head is at the end: "会議の曜日" is of a "会議"
+        return bool(old_key) and bool(new_key) and (old_key.startswith(new_key) or new_key.startswith(old_key))
+    only_old = [word for word in older.key if not _is_of_key(word, newer.key, new_key)]
+    only_new = [word for word in newer.key if not _is_of_key(word, older.key, old_key)]
+    if len(only_old) == len(older.key) or len(only_new) == len(newer.key):
+        return False
+    tells_apart = any(is_in(word, newer.words) and not is_in(word, older.words) for word in only_new) or any(
+        is_in(word, older.words) and not is_in(word, newer.words) for word in only_old
+    )
+    return not tells_apart and not any(word.kind for word in (*only_old, *only_new))
+
+
+def _is_of_key(word: Token, words: Collection[Token], key: str) -> bool:
+    """Return whether a word is one of a key's, or part of one of its compounds, or a compound of one of its words."""
+    return is_in(word, words) or _is_part(word, key) or any(_is_part(other, word.word) for other in words)
+
+
+def _is_part(word: Token, compound: str) -> bool:
+    """Return whether a word is part of a compound: "Passwort" and "Kasse" of "Kassenpasswort"."""
+    return len(word.word) >= _PART and word.word[: max(_PART, len(word.word) - 1)] in compound
+
+
+def _is_among(word: Token, words: Collection[Token]) -> bool:
+    """Return whether a word is one of those of a key or of a subject: "professora" is "professor" there."""
+    if is_in(word, words):
+        return True
+    return not word.kind and any(
+        not other.kind and (root(other.word) == root(word.word) or _is_part(word, other.word)) for other in words
+    )
+
+
+# The signs that both stand.
+
+
+def _denies(pair: _Pair) -> bool:
+    return negates(pair.newer.said) or negates(pair.newer.text)
+
+
+def _is_of_the_past(pair: _Pair) -> bool:
+    """Return whether the older one tells what happened once, or one of them what was so once."""
+    sentences = (pair.older.said, pair.newer.said)
+    if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
+        return True
+    return pair.older.statement.past or (
+        has_any(pair.older.said, (cues.HAPPENED, cues.WAS_SO)) and not has_any(pair.older.said, cues.CHANGES)
+    )
+
+
+def _holds_at_another_time(pair: _Pair) -> bool:
+    """Return whether the newer one gives a day, a season or a condition that the older one does not."""
+    older, newer = pair.older, pair.newer
+    dated = has_any(newer.said, (cues.WHEN,))  # When it changed: "I moved last week"
+    extra = by_kind(newer.words).keys() - by_kind(older.words).keys()
+    is_date_of_change = pair.changed and (dated or not extra & {"weekday", "relative"})
+    if limits(older.words, newer.words, newer.said) and not is_date_of_change:
+        return True
+    if older.statement.habit and dated and not pair.changed:
+        return True
+    condition = cues.BEGINS_WITH_CONDITION.match(lexicon.folded(newer.said[:READ_CHARS]))
+    if condition is None:
+        return False
+    known = (*older.words, *older.key)
+    return any(not word.kind and not is_in(word, known) for word in content_of(condition["what"])[:2])
+
+
+def _is_of_another(pair: _Pair) -> bool:
+    """Return whether the newer one is about somebody or something else."""
+    older, newer = pair.older, pair.newer
+    known = (*older.words, *older.key)
+    if not all(is_in(owner, known) for owner in owners_in(newer.text)):
+        return True
+    if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject):
+        return True
+    if has_any(older.text, (cues.OURS,)) and is_theirs(newer.said):
+        return True
+    whose = [
+        (has_any(side.text, (cues.BEGINS_WITH_OURS,)), has_any(side.text, (cues.BEGINS_WITH_THEIRS,)))
+        for side in (older, newer)
+    ]
+    if whose in ([(True, False), (False, True)], [(False, True), (True, False)]):
+        return True
+    about = older.statement.about, newer.statement.about
+    if all(about) and (about[0] == "they") != (about[1] == "they"):
+        return True
+    return _names_another(pair) or _has_other_subject(pair)
+
+
+def _names_another(pair: _Pair) -> bool:
+    """Return whether they name two things by their numbers, or the newer key and sentence a part of the older one's."""
+    older, newer = pair.older, pair.newer
+    identifiers = older.statement.identifiers, newer.statement.identifiers
+    in_subject = identifiers[0] & older.statement.subject or UNSPACED.search(older.text) is not None
+    if all(identifiers) and identifiers[0] != identifiers[1] and in_subject:
+        return True
+    old_said, new_said, old_key = map(lexicon.folded, (older.said, newer.said, older.key_text))
+    added = [word for word in map(lexicon.folded, WORD.findall(newer.key_text)) if word not in old_key]
+    if any(word in new_said and word not in old_said and not is_function(word) for word in added):
+        return True
+    # "The north trail is …": without a known verb only its first word counts as its subject
+    return bool(older.subject) and not older.statement.has_subject and leaves_out(older.words, newer.clause)
+
+
+def _has_other_subject(pair: _Pair) -> bool:
+    older, newer = pair.older, pair.newer
+    keys = pair.keys
+    if any(tells(word) and not (_is_among(word, keys) or newer.mentions(word)) for word in older.subject):
+        return True
+    known = older.key if keys else ()
+    extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or _is_among(word, known))]
+    if extra:
+        return not _is_agent(pair)
+    if older.subject:
+        is_told = bool(newer.subject) or newer.statement.has_subject or newer.is_of_speaker
+        return not (is_told or _is_unspaced(newer) or any(is_in(word, newer.words) for word in (*older.subject, *keys)))
+    # "I sit on floor 4": the newer one is about the speaker, too, or about what the key names
+    of_key = bool(newer.subject) and all_in(newer.subject, keys)
+    without_subject = _is_unspaced(newer) and not newer.subject
+    return older.is_of_speaker and not (newer.is_of_speaker or of_key or without_subject)
+
+
+def _is_agent(pair: _Pair) -> bool:
+    """Return whether the newer subject only made the change: "the landlord raised our rent to …"."""
+    older, newer = pair.older, pair.newer
+    if any(is_in(word, older.subject) for word in newer.subject):
+        return False  # "The evening class" is another one than "the class"
+    if older.is_of_speaker and not older.subject and has_any(newer.text, (cues.DONE_TO_SPEAKER,)):
+        return pair.changed or pair.clash  # "The doctor put me on 30 mg"
+    is_ours = newer.is_of_speaker or not older.is_of_speaker
+    return pair.changed and is_ours and all_in(pair.keys, newer.predicate)
+
+
+def _is_unspaced(side: _Side) -> bool:
+    return UNSPACED.search(side.text) is not None
+
+
+def _has_another_kind_of_value(pair: _Pair) -> bool:
+    if pair.clash:
+        return False
+    old, new = by_kind(pair.older.words), by_kind(pair.newer.words)
+    if old.keys() & new.keys() & lexicon.DAYLIKE or (old.keys() & lexicon.DAYLIKE and new.keys() & lexicon.DAYLIKE):
+        return False  # "on March 3" may have become "on Friday"
+    untyped = _UNTYPED if old.keys() & lexicon.DAYLIKE else _UNTYPED | lexicon.DAYLIKE
+    return any(
+        kind not in untyped and values - others.get(kind, set())
+        for values_of, others in ((old, new), (new, old))
+        for kind, values in values_of.items()
+    )
+
+
+def _is_one_of_many(pair: _Pair) -> bool:
+    """Return whether the attribute has many values at a time, by its key, by a verb or by a plural."""
+    if pair.is_unique:
+        return False
+    older, key = pair.older, lexicon.folded(pair.older.key_text)
+    if has_any(key, (cues.MANY_VALUES,)):
+        return True
+    if pair.clash:
+        return has_any(older.text, (cues.MANY_AT_A_TIME,)) and _begins_with_speaker(older.text)
+    if lexicon.MANY.fullmatch(key) is not None and not pair.changed:
+        return True
+    is_plural = cues.PLURAL_KEY.fullmatch(key) is not None and not older.subject and older.is_of_speaker
+    return is_plural or has_any(older.text, (cues.MANY_AT_A_TIME,))
+
+
+def _is_of_another_attribute(pair: _Pair) -> bool:
+    """Return whether the key names only the subject, and nothing else tells that both are about one attribute."""
+    if not (pair.one_key or pair.changed or pair.clash):
+        return True  # The keys differ: it takes a second sign that they mean the same
+    if pair.tells_what_became_of_it:
+        return False
+    older, newer = pair.older, pair.newer
+    if pair.names_attribute:
+        # "I believe in the plan", "I doubt the dates": a key may be wider than what two sentences are about
+        common = any(_is_among(word, newer.clause) for word in older.words)
+        return not (older.subject or newer.subject or pair.changed or pair.clash or common)
+    if not (pair.clash or pair.is_unique or _renews(pair) or _is_held_by_another(pair)):
+        return True
+    said, instead = ([word for word in side if not _is_among(word, pair.keys)] for side in (older.words, newer.clause))
+    return differing_places(said, instead, (older.text, newer.text)) > 1
+
+
+def _is_held_by_another(pair: _Pair) -> bool:
+    """Return whether the older one says who or what is in a place, and the newer one names another: "our host is A",
+    "our host is B", "we moved to B".
+    """
+    older, newer = pair.older, pair.newer
+    if not _names_holder(older):
+        return False
+    if newer.subject and all(_is_among(word, (*older.subject, *pair.keys)) for word in newer.subject):
+        return _names_holder(newer)
+    return pair.changed and any(word.is_name and not is_in(word, older.words) for word in newer.predicate)
+
+
+def _names_holder(side: _Side) -> bool:
+    """Return whether it has the form "X is NAME"."""
+    statement, predicate = side.statement, side.predicate
+    is_identity = statement.has_subject and not (statement.placed or statement.past or statement.negated)
+    is_identity = is_identity and (not statement.verb or statement.verb in cues.CALLED)
+    if _is_unspaced(side):
+        return is_identity and has_any(side.text, (cues.TITLED,))
+    return is_identity and bool(side.subject) and bool(predicate) and all(word.is_name for word in predicate)
+
+
+def _renews(pair: _Pair) -> bool:
+    """Return whether the newer one has a new one of what the key names: "I have a new dentist, …"."""
+    if has_any(pair.older.text, (cues.OLD,)):
+        return False
+    about, said = (*pair.older.subject, *pair.keys), pair.newer.said
+    starts = (said[match.end() :] for match in lexicon.NEW.finditer(lexicon.folded(said[:READ_CHARS])))
+    return any(_is_among(word, about) for rest in starts for word in content_of(rest)[:2])
+
+
+def _differs_in_a_second_place(pair: _Pair) -> bool:
+    older, newer = pair.older, pair.newer
+    own = [word for word in newer.clause if not (word.kind or word.is_name or is_in(word, (*older.words, *older.key)))]
+    if not has_any(older.text, (cues.QUALIFIES,)) and qualifies(newer.text, own):
+        return True
+    if pair.tells_what_became_of_it:
+        return False
+    of_speaker = _begins_with_speaker(older.text) and _begins_with_speaker(newer.text)
+    return sum(_contrasts(pair, of_speaker=of_speaker)) > 1
+
+
+def _contrasts(pair: _Pair, *, of_speaker: bool) -> Iterator[int]:
+    """Yield, for each place in which the two differ, in how many things they do.
+
+    A value and a name are two ("3 euros at Joe's", "4 euros at Lily's"), and so are a value and what stands behind it
+    ("12 euros on weekdays"). Words before a value may be two verbs for one thing ("runs on port 1", "listens on 2"),
+    unless both stand behind the same verb ("meet clients on Monday"). What precedes all common words of two sentences
+    about the speaker is a verb.
+    """
+    older, newer = pair.older, pair.newer
+    for is_behind, said, instead in aligned_after(older.words, newer.clause):
+        words = [_telling(side, pair.keys) for side in (said, instead)]
+        if of_speaker and not is_behind:
+            if all(_has_behind_value(side) for side in words):
+                yield 1
+            words = [[word for word in side if word.kind] for side in words]
+        if not all(words):
+            continue
+        values = all(any(word.kind for word in side) for side in words)
+        named = all(_has_name_beside(side, any_word=of_speaker and is_behind) for side in words)
+        yield 2 if values and named else 1
+        is_object = of_speaker and is_behind and not any(word.kind for side in words for word in side)
+        if is_object and are_apart(words[0], older.text) and are_apart(words[1], newer.text):
+            yield 1
+
+
+def _telling(words: Sequence[Token], keys: Collection[Token]) -> list[Token]:
+    return [word for word in words if not _is_among(word, keys) and (word.kind or tells(word))]
+
+
+def _has_behind_value(words: Sequence[Token]) -> bool:
+    first = next((at for at, word in enumerate(words) if word.kind), len(words))
+    return any(not word.kind for word in words[first + 1 :])
+
+
+def _has_name_beside(words: Sequence[Token], *, any_word: bool) -> bool:
+    return _has_behind_value(words) or any(not word.kind and (word.is_name or any_word) for word in words)
+
+
+_SIGNS: Final[tuple[Callable[[_Pair], bool], ...]] = (
+    _denies,
+    _is_of_the_past,
+    _holds_at_another_time,
+    _is_of_another,
+    _has_another_kind_of_value,
+    _is_one_of_many,
+    _is_of_another_attribute,
+    _differs_in_a_second_place,
+)

@@ -1,0 +1,170 @@
+"""Under one key that names an attribute the newer statement holds, unless a sign speaks against it."""
+
+import pytest
+
+from agent.memory.attributes import gives_another_value
+from agent.memory.told import Told
+
+
+def gives(key: str, older: str, newer: str, *, newer_key: str = "", named: bool = False) -> bool:
+    return gives_another_value(Told(key, older, older), Told(newer_key or key, newer, newer), named=named)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("wake-up time", "I usually get up at 6.", "I've been getting up at 7:30 since the baby came."),
+        ("desk location", "My desk is on the third floor, next to the kitchen.", "I sit on the fifth floor."),
+        ("Arbeitsweg", "Ich fahre mit dem Rad zur Arbeit.", "Ich nehme die S-Bahn zur Arbeit."),
+        ("ville", "J'habite à Nantes.", "On vient de s'installer à Angers."),
+        ("sistema operativo", "Uso Windows en el trabajo.", "Me he pasado a Linux en el trabajo."),
+        ("localização do escritório", "O escritório fica no Saldanha.", "Mudámos o escritório para Alvalade."),
+        ("capo", "Il mio capo è Bruno.", "Da settembre il mio capo è Elisa."),
+        ("город", "Я живу в Туле.", "Я переехала в Калугу."),
+        ("居住城市", "我住在杭州。", "我上个月搬到苏州了。"),
+        ("部署", "営業部にいます。", "今は企画部にいます。"),
+    ],
+)
+def test_another_value_of_one_attribute_replaces_the_older_one_in_whatever_words(
+    key: str, older: str, newer: str
+) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("shipping day", "We ship on Monday.", "We don't ship on Tuesday."),
+        ("appartement", "L'appartement a un balcon.", "L'appartement n'a plus d'ascenseur."),
+    ],
+)
+def test_a_denial_of_something_else_gives_no_other_value(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+def test_the_portuguese_word_for_in_the_is_no_denial() -> None:
+    assert gives("lugar da festa", "A festa vai ser no jardim.", "A festa vai ser no salão.")
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("city", "I lived in Leeds back then.", "I live in York."),
+        ("Wohnort", "Damals lebte ich in Kiel.", "Ich lebe in Jena."),
+        ("ville", "J'ai habité à Rennes.", "J'habite à Brest."),
+        ("ciudad", "Vivía en Gijón.", "Vivo en Oviedo."),
+        ("cidade", "Morei em Santos.", "Moro em Campinas."),
+        ("работа", "Раньше я работал в банке.", "Я работаю в аптеке."),
+        ("工作地点", "我以前在广州工作。", "我在深圳工作。"),
+        ("勤務地", "以前は大阪で働いていました。", "今は京都で働いています。"),
+    ],
+)
+def test_what_was_so_once_stays_true_beside_what_is_so(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("wake-up time", "I get up at 6.", "On weekends I get up at 9."),
+        ("Arbeitsweg", "Ich fahre mit dem Rad zur Arbeit.", "Bei Regen fahre ich mit dem Bus zur Arbeit."),
+        ("ouverture", "La bibliothèque ouvre à 10 h.", "Pendant les examens, la bibliothèque ouvre à 8 h."),
+        ("tarifa", "La tarifa es de 45 euros.", "Para ONG la tarifa es de 30 euros."),
+        ("abertura da loja", "A loja abre às 9h.", "No feriado a loja abre às 11h."),
+        ("勤務時間", "勤務時間は9時から18時です。", "土曜日の勤務時間は10時から15時です。"),
+    ],
+)
+def test_what_holds_at_another_time_or_under_a_condition_replaces_nothing(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("team", "I'm on the mobile team.", "Lena is on the platform team."),
+        ("CEO", "Our CEO is Laura Chen.", "Their CEO is Mark Olsen."),
+        ("Gewicht", "Ich wiege 82 Kilo.", "Mein Bruder wiegt 95 Kilo."),
+        ("voiture", "Sa voiture est une Peugeot.", "Ma voiture est une Dacia."),
+        ("horario", "Mi horario es de 9 a 17.", "El horario de Clara es de 10 a 18."),
+        ("voo", "Meu voo é às 7h.", "O voo do Caio é às 9h."),
+        ("поезд", "Поезд отходит в 9:15.", "Обратный поезд отходит в 20:40."),
+        ("会议", "周会在星期一。", "客户会议在星期四。"),
+        ("会議室", "会議室Aは10人入れます。", "会議室Bは6人入れます。"),
+        ("sendero", "El sendero norte mide 6 km.", "El sendero sur mide 9 km."),
+    ],
+)
+def test_another_subject_under_one_key_has_a_value_of_its_own(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("visitors", "We meet clients on Mondays.", "We meet vendors on Wednesdays."),
+        ("coffee price", "Coffee costs 3 euros at Joe's.", "Coffee costs 4 euros at Lily's."),
+        ("meal price", "Meals cost 12 euros on weekdays.", "Meals cost 15 euros on weekends."),
+        ("cuota", "Pago 60 euros de gimnasio.", "Pago 40 euros de piscina."),
+    ],
+)
+def test_sentences_that_differ_in_a_second_place_are_about_two_things(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("languages", "I speak Spanish.", "I've learned Dutch."),
+        ("afición", "Canto en un coro.", "Bailo flamenco."),
+        ("instrument", "I play the cello.", "I've started the banjo."),
+        ("meeting", "The meeting is on Tuesday.", "The meeting lasts two hours."),
+        ("car", "My car is red.", "My car is in the garage."),
+        ("avis", "Je crois au projet.", "Je doute du calendrier."),
+    ],
+)
+def test_an_attribute_of_many_values_or_another_one_of_the_subject_is_kept(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("rent", "Our rent is 900 euros.", "The landlord raised our rent to 950 euros."),
+        ("car", "I drive a Golf.", "I sold the Golf, my car is a Polo."),
+    ],
+)
+def test_who_made_the_change_is_no_other_subject(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older_key", "newer_key", "older", "newer"),
+    [
+        ("CI system", "CI", "Our CI runs on Jenkins.", "Our CI moved to GitHub Actions."),
+        (
+            "Kassenpasswort",
+            "Passwort der Kasse",
+            "Das Passwort der Kasse ist Rot7.",
+            "Das Kassenpasswort ist nun Blau9.",
+        ),
+        ("定例会議", "定例会議の曜日", "定例会議は火曜日です。", "定例会議は木曜日に変わりました。"),
+    ],
+)
+def test_keys_that_name_one_attribute_in_other_words_are_one(
+    older_key: str, newer_key: str, older: str, newer: str
+) -> None:
+    assert gives(older_key, older, newer, newer_key=newer_key)
+
+
+@pytest.mark.parametrize(
+    ("older_key", "newer_key", "older", "newer"),
+    [
+        ("gym", "gym sauna", "The gym is open until 22:00.", "The gym's sauna is open until 21:00."),
+        ("menu", "menu enfant", "Le menu coûte 18 euros.", "Le menu enfant coûte 9 euros."),
+        ("laptop", "work phone", "My laptop is a ThinkPad.", "My work phone is a Pixel."),
+    ],
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_keys_that_tell_two_things_apart_keep_both_even_if_the_older_one_is_named(
+    older_key: str, newer_key: str, older: str, newer: str, named: bool
+) -> None:
+    assert not gives(older_key, older, newer, newer_key=newer_key, named=named)
