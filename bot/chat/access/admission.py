@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, assert_never
 
@@ -162,7 +162,8 @@ class AdmissionControl:
     - A message that was accepted before is never refused, whatever holds now: platforms redeliver events.
     - Operators are exempt from every limit. `/budget` can exempt others, but only from budgets.
     - Other messages obey the same lists and rates: orders such as "stop", and messages stored as context. Each of the
-      two is counted separately, so that a person who asked much can still stop an answer.
+      two is counted separately, so that a person who asked much can still stop an answer. Orders count for their person
+      alone, so that nobody can use up a channel's rate and keep others from stopping an answer there.
     """
 
     rules: AdmissionRules
@@ -178,7 +179,8 @@ class AdmissionControl:
     def __post_init__(self) -> None:
         self._throttle = NoticeThrottle(self.clock)
         self._asked = RateCounter(self.rules.surges.rates)
-        self._orders = RateCounter(self.rules.surges.rates, "orders", self.replicas)
+        of_person = tuple(replace(rate, whose=Whose.PERSON) for rate in self.rules.surges.rates)
+        self._orders = RateCounter(of_person, "orders", self.replicas)
         self._overheard = RateCounter(self.rules.surges.rates, "talk", self.replicas)
 
     async def admission(self, incoming: Incoming) -> Admission:

@@ -235,6 +235,25 @@ async def test_orders_and_context_messages_have_separate_rates_and_operators_non
     await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
 
 
+async def test_nobody_keeps_others_of_a_channel_from_giving_orders() -> None:
+    limits = RateLimits.of(person_minute=2, person_hour=None, channel_minute=3, backlog=None)
+    gateway = Gateway(AdmissionRules(AccessRules(), limits))
+    for person in ("eve", "eve", "mallory", "mallory"):
+        await gateway.gate.admit_order(Requester(person, "C1"), Authority.EMPLOYEE, "UTC")
+    await gateway.gate.admit_order(Requester("ann", "C1"), Authority.EMPLOYEE, "UTC")
+    with pytest.raises(Refused, match="2 messages a minute"):
+        await gateway.gate.admit_order(Requester("eve", "C2"), Authority.EMPLOYEE, "UTC")
+
+
+async def test_where_only_a_channel_has_a_rate_each_person_has_it_for_orders() -> None:
+    limits = RateLimits.of(person_minute=None, person_hour=None, channel_minute=1, backlog=None)
+    gateway = Gateway(AdmissionRules(AccessRules(), limits))
+    for person in ("eve", "ann"):
+        await gateway.gate.admit_order(Requester(person, "C1"), Authority.EMPLOYEE, "UTC")
+        with pytest.raises(Refused, match="1 message a minute"):
+            await gateway.gate.admit_order(Requester(person, "C1"), Authority.EMPLOYEE, "UTC")
+
+
 async def test_a_question_is_refused_before_it_is_posted() -> None:
     gateway = Gateway(
         AdmissionRules(AccessRules(deny=parse_entries("person:cat")), TWO_A_MINUTE), Budgets(person=Budget(tokens=10))
