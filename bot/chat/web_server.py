@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS: Final = 200  # Concurrent; a browser opens six for a page
-LIMIT: Final = CONNECTIONS - 1  # Of open connections: from CONNECTIONS on, uvicorn answers all with an error
+# From here on uvicorn answers with an error: those that are being closed still count there, and so do WebSockets.
+MAX_CONCURRENT: Final = 2 * CONNECTIONS
 HEAD_BYTES: Final = 32_768  # Of a request: an address, and cookies of a few other servers on the same host
 HEAD_S: Final = 10.0  # For the first request of a connection
 KEEP_ALIVE_S: Final = 15
@@ -91,7 +92,7 @@ def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
                     access_log=False,
                     proxy_headers=False,
                     server_header=False,
-                    limit_concurrency=CONNECTIONS,
+                    limit_concurrency=MAX_CONCURRENT,
                     backlog=CONNECTIONS,
                     timeout_keep_alive=KEEP_ALIVE_S,
                     timeout_graceful_shutdown=CLOSING_S,
@@ -122,14 +123,18 @@ def _protocol(head_s: float) -> "type[H11Protocol]":
             super().connection_made(transport)
             self._head_timeout = self.loop.call_later(head_s, transport.close)
             connections[self] = None
-            for oldest in [one for one in connections if not one.is_answering()][: max(0, len(connections) - LIMIT)]:
+            for oldest in [one for one in connections if not one.is_answering()][
+                : max(0, len(connections) - CONNECTIONS)
+            ]:
                 del connections[oldest]
                 oldest.transport.close()
 
         def is_answering(self) -> bool:
-            """Return whether a whole request has no response yet. One whose body does not come is none."""
+            """Return whether a whole request has no response yet. One whose body does not come is none, nor is one
+            whose sender does not read.
+            """
             is_open = self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison] -- None before the first request
-            return is_open and self.conn.their_state is not h11.SEND_BODY
+            return is_open and self.conn.their_state is not h11.SEND_BODY and not self.flow.write_paused
 
         def data_received(self, data: bytes) -> None:
             if self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY:
