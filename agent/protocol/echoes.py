@@ -5,7 +5,8 @@ sentences of the prompt. In a channel all readers would see that.
 
 Theory of operation. Stages (lines, runs, lines again), each of which holds text back only while it may be an echo.
 
-    lines    the section stands between two lines with a word that is random in each turn: it is removed like a block.
+    lines    the section stands between two lines with a word that is random in each turn: it is removed like a block,
+             in any brackets and letters, and in the languages in which "system" is about the same word.
              Without these lines, those of its lines that nobody would write are removed (a title with its content, a
              quoted message with its date), and with them the lines of the section that follow.
     runs     a run of words that also stands in the prompt is removed if it is long, or a whole sentence. Case, marks
@@ -38,15 +39,22 @@ _WORD: Final = re.compile(r"\w+")
 _SENTENCE_BEGINS: Final = re.compile(r"(?:[.!?:…\n]|\A)[ \t>\-*#`\"'“„•)\]]*\Z")
 _BEFORE_CHARS: Final = 40  # Kept of what was shown, to see whether a sentence begins
 _SENTENCE_END: Final = re.compile(r"(?<![.!?:])[.!?:]++(?:[\"')\]]*+\s|\Z)|\n\s*\n")
-_MARKUP: Final = " \t>-*#`\"'“„•"  # May stand before a line that is copied
+_MARKUP: Final = " \t>-*#`\"'“„•|_"  # May stand before a line that is copied
 _AFTER_RUN: Final = re.compile(r"[ \t]*[.,;:!?…)\]\"'”*`>}]*[ \t]*\n?")
+_INNER_MARKUP: Final = re.compile(r"[*_`|:]+")  # Models put titles into bold, or the section into a table
 _TITLE: Final = "|".join(TITLES)
 _ANY_TITLE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:")
 _TITLE_ALONE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:\s*\Z")
 # The line in which the system numbers the rounds, whose numbers change from one prompt to the next.
 _ROUND: Final = regex.compile(
-    r"EXECUTION\s?:\s?(?:round \d{1,4} of \d{1,4}\.?|This is the last round\b)", regex.IGNORECASE
+    r"EXECUTION[\s:*_`|]{1,8}(?:round \d{1,4} of \d{1,4}\.?|This is the last round\b)", regex.IGNORECASE
 )
+_SYSTEM: Final = r"(?:s[iy]st[eèé]ma?e?n?|система|系统|系統|システム|시스템)"
+_GAP: Final = r"\s{0,3}"
+_MARK_BEGINS: Final = re.compile(r"[\[<(【]")
+_FENCE: Final = regex.compile(r"[ \t>]{0,9}(?:`{3,9}|~{3,9})\w{0,16}[ \t]{0,9}\n")
+_BARE_MARK: Final = "[system]"  # Without the word: what follows decides, as below a title
+_MIN_CUT_MARK: Final = 2  # Characters of a mark with which an answer ends that was cut off
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\d [^\n:]{1,100}: ")
 _NUMBERED: Final = re.compile(r"(?:! )?#[\w-]{4,}")
 
@@ -116,7 +124,7 @@ class EchoFilter:
 
 def _plain(line: str) -> str:
     """Return the line as it is compared: without markup around it, in small letters."""
-    return " ".join(line.strip().lstrip(_MARKUP).rstrip(_MARKUP).casefold().split())
+    return " ".join(_INNER_MARKUP.sub(" ", line.strip(_MARKUP + "\n")).casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +142,8 @@ class _SectionLines:
         lines = {line: _plain(line) for line in section.splitlines() if line.strip()}
         return cls(
             certain={plain for line, plain in lines.items() if _is_only_ours(line)},
-            titles={plain for line, plain in lines.items() if _TITLE_ALONE.match(line)},
-            ordered=sorted(set(lines.values())),
+            titles={_BARE_MARK, *(plain for line, plain in lines.items() if _TITLE_ALONE.match(line))},
+            ordered=sorted({_BARE_MARK, *lines.values()}),
         )
 
     def next_to(self, plain: str) -> str:
@@ -150,7 +158,12 @@ class _Lines:
     def __init__(self, word: str, section: _SectionLines) -> None:
         self.dropped = False
         self._section = section
-        self._open, self._close = f"[system {word}]", f"[/system {word}]"
+        # Closing is also without the word, but an opening mark without it begins a part of many configuration files.
+        self._mark = regex.compile(
+            rf"[\[<(【]{_GAP}(?P<slash>/?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}{regex.escape(word)}{_GAP}[\])>】]"
+            rf"|\[{_GAP}(?P<slash>/){_GAP}{_SYSTEM}{_GAP}\]",
+            regex.IGNORECASE,
+        )
         self._held = ""  # The beginning of a line, or of a mark in one, that may be an echo
         self._title = ""  # A title and blank lines: the next line decides whether they are an echo
         self._in_line = False  # The line is text
@@ -159,7 +172,13 @@ class _Lines:
         self._in_run = False  # The last line was an echo, so those of the section that follow are, too
 
     def feed(self, text: str) -> str:
-        if self._in_line and not self._held and not self._in_block and "\n" not in text and "[" not in text:
+        if (
+            self._in_line
+            and not self._held
+            and not self._in_block
+            and "\n" not in text
+            and not _MARK_BEGINS.search(text)
+        ):
             return text
         return self._read(self._held + text, is_whole=False)
 
@@ -191,10 +210,10 @@ class _Lines:
         self.dropped = True
         end = text.find("\n", position)
         line = text[position : end if end >= 0 else len(text)]
-        close = line.find(self._close)
-        if close >= 0:
+        close = next((mark for mark in self._mark.finditer(line) if mark["slash"]), None)
+        if close is not None:
             self._leave_block()
-            return position + close + len(self._close)
+            return position + close.end()
         if end < 0 and not is_whole:
             return None if len(line) < 2_000 else position + len(line) - 100  # the closing mark may be cut in two
         if _ROUND.search(line):
@@ -207,32 +226,32 @@ class _Lines:
     def _rest_of_line(self, text: str, position: int, shown: list[str], *, is_whole: bool) -> int | None:
         end = text.find("\n", position)
         stop = end + 1 if end >= 0 else len(text)
-        mark = text.find("[", position, stop)
-        while mark >= 0:
-            piece = text[mark : mark + len(self._close)]
-            if piece.startswith((self._open, self._close)):
-                shown.append(text[position:mark])
-                return self._begin_block(text, mark)
-            if (
-                len(piece) < len(self._close)
-                and not is_whole
-                and (self._open.startswith(piece) or self._close.startswith(piece))
-            ):
-                shown.append(text[position:mark])
-                return None if mark == position else mark
-            mark = text.find("[", mark + 1, stop)
+        for begin in _MARK_BEGINS.finditer(text, position, stop):
+            if (mark := self._read_mark(text, begin.start(), is_whole=is_whole)) is None:
+                continue
+            shown.append(text[position : begin.start()])
+            if mark.partial and not is_whole:
+                return None if begin.start() == position else begin.start()
+            return self._begin_block(mark)
         shown.append(text[position:stop])
         self._in_line = end < 0
         return stop
 
-    def _begin_block(self, text: str, mark: int) -> int:
+    def _read_mark(self, text: str, position: int, *, is_whole: bool) -> "regex.Match[str] | None":
+        """Return the mark at this position: whole, or `partial` at the end of the text. One with which the whole
+        answer ends has some letters: it was cut off.
+        """
+        mark = self._mark.match(text, position, partial=True)
+        return mark if mark and not (mark.partial and is_whole and len(text) - position < _MIN_CUT_MARK) else None
+
+    def _begin_block(self, mark: "regex.Match[str]") -> int:
         self.dropped = True
         self._title = ""
-        if text.startswith(self._open, mark):
+        if mark.partial or not mark["slash"]:
             self._in_block = True
-            return mark
-        self._leave_block()
-        return mark + len(self._close)
+        else:
+            self._leave_block()
+        return mark.end()
 
     def _at_line_start(self, text: str, position: int, shown: list[str], *, is_whole: bool) -> int | None:
         end = text.find("\n", position)
@@ -240,6 +259,13 @@ class _Lines:
         stop = end + 1 if end >= 0 else len(text)
         line = text[position:stop]
         plain = _plain(line)
+        # A fence may be around the section: the next line decides, as below a title.
+        fence = _FENCE.fullmatch(line, partial=not is_complete)
+        if fence is not None and (plain or not self._in_run):
+            if fence.partial:
+                return None
+            self._title, self._in_run = self._title + line, False
+            return stop
         if not plain:
             # A blank line may still get words.
             if not is_complete:
@@ -252,9 +278,9 @@ class _Lines:
                 shown.append(line)
             return stop
         # Models put our marks into bold or a list: markup before them does not hide them.
-        if line.lstrip(_MARKUP).startswith((self._open, self._close)):
-            return self._begin_block(text, text.index("[", position))
         begin = position + len(line) - len(line.lstrip(_MARKUP))
+        if (mark := self._read_mark(text, begin, is_whole=is_whole)) is not None:
+            return None if mark.partial and not is_whole else self._begin_block(mark)
         if (number := _ROUND.match(text, begin, partial=not is_whole)) is not None:
             # More digits may follow, and the number would be another one.
             if number.partial or (number.end() == len(text) and not is_whole):
@@ -266,9 +292,10 @@ class _Lines:
             return title.end()
         if not is_complete:
             # Held back only as long as it may become one of our lines; anything else is shown piece by piece.
-            mark = line.lstrip(_MARKUP)
-            may_be_mark = self._open.startswith(mark) or self._close.startswith(mark)
-            return None if may_be_mark or self._may_be_ours(plain, line) else self._show_line(position, shown)
+            return None if self._may_be_ours(plain, line) else self._show_line(position, shown)
+        if plain == _BARE_MARK and not self._in_run:
+            self._title += line
+            return stop
         if self._is_echo(plain):
             self.dropped, self._in_run, self._title = True, True, ""
             return stop

@@ -92,21 +92,28 @@ THINK_FIRST = "- You may reason first in <think>…</think>.\n"
 # Begins the protocol's part, the last one of the system prompt (`agent.context`).
 LESSON = "# How you write\n"
 
-# The fields of `WORKSPACE_SCHEMA` are those of the example: shown twice they cost a tenth of the lesson.
+# The examples show an answer, and calls of two tools, because small models do as the only example does: one with
+# `recall` made them search for what they were asked to remember. They copy the values of the workspace, too, so it has
+# none. The tag of the results is not shown: they write it themselves.
 _PROTOCOL = f"""\
 {LESSON}
-People read your text as you write it. Blocks are private. A block begins on a new line, outside code fences,
-and holds strict JSON. To use tools, write two blocks and end your message there. For "What did I say about the boat?":
+People read your text as you write it. Blocks are private: they begin on a new line, outside code fences, and hold
+strict JSON. If a tool fits, do not announce it: write two blocks and end your message. For "Note that I live in Lyon.
+And what did I say about the picnic?":
 
-<workspace>{{"objective": "Say what was said of the boat", "understanding": "An earlier thread", \
-"approach": "Search", "discoveries": ""}}</workspace>
-<execute>[{{"name": "recall", "args": {{"query": "boat", "wordings": ["ship", "sail"]}}}}]
+{WORKSPACE_SCHEMA}
+<execute>[{{"name": "remember", "args": {{"text": "I live in Lyon."}}}},
+{{"name": "recall", "args": {{"query": "picnic", "wordings": ["lunch outside", "barbecue"]}}}}]
 </execute>
 
+The system then answers with the results. Call again, or answer in plain words.
+
+If no tool fits, answer without a block. For "What is the capital of Peru?":
+
+Lima.
+
 - workspace: short notes on this task. execute: calls that run at the same time.
-- </execute> stands on its own line, with nothing after it. The system then writes <results>[…]</results>; never write
-  them yourself. Go on with more calls, or answer in plain words.
-- An answer needs no block.
+- </execute> stands on its own line, with nothing after it.
 {THINK_FIRST}- Explain blocks in words, without writing one.
 """
 

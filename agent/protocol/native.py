@@ -457,7 +457,7 @@ _ANSWER_AS_RESULT: Final = regex.compile(r"<(tool_response)>(?=\s{0,16}[^\s\[{<]
 # Tags that only end a message, alone on their line.
 _STRAY: Final = regex.compile(
     r"(?:</?(?:stop|end|done|eos|eot|eom|finish(?:ed)?|complete|turn|assistant|answer|response|none|null|empty)\s?/>"
-    r"|</(?:stop|end|s|eos|turn|assistant)>)[ \t]{0,16}(?P<end>\n|\Z)"
+    r"|</(?:stop|end|s|eos|turn|assistant)>|<(?P<pair>stop|end|done|eos)>\s{0,4}</(?P=pair)>)[ \t]{0,16}(?P<end>\n|\Z)"
 )
 
 

@@ -42,12 +42,17 @@ class ToolsForm(StrEnum):
 
     def is_native(self, endpoint: "Endpoint", model: str) -> bool:
         if self is ToolsForm.AUTO:
-            return endpoint.is_local and _SMALL.search(model.lower()) is not None
+            return endpoint.is_local and is_small(model)
         return self is ToolsForm.NATIVE
 
 
-# Up to nine billion parameters, by the names of open models: qwen3:8b, Llama-3.1-8B-Instruct.
-_SMALL = re.compile(r"(?:^|[:_-])[0-9](?:\.\d)?b(?![a-z0-9])")
+# Up to nine billion parameters, by the names of open models: qwen3:8b, Llama-3.1-8B-Instruct, SmolLM2-135M-Instruct.
+_SMALL = re.compile(r"(?:^|[:_-])(?:[0-9](?:\.\d)?b|[1-9]\d\dm)(?![a-z0-9])")
+
+
+def is_small(model: str) -> bool:
+    """Return whether the name of an open model says that it is small."""
+    return _SMALL.search(model.lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)

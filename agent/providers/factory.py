@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from agent.ports.model import Provider
-from agent.providers.catalog import Endpoint, Mode, ToolsForm
+from agent.providers.catalog import Endpoint, Mode, ToolsForm, is_small, reasons
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
 from agent.providers.socket_session import SocketLimits, SocketProvider
-from agent.providers.wire_chat import ChatDialect
+from agent.providers.wire_chat import SMALL_MODELS_TEMPERATURE, ChatDialect
 from agent.providers.wire_gemini import GeminiDialect
 from agent.providers.wire_interactions import InteractionsProvider
 from agent.providers.wire_live import LiveDialect, can_write
@@ -101,4 +101,9 @@ def replaying(
 
 
 def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
-    return ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
+    # Models that reason repeat themselves when little is left to chance.
+    is_guided = endpoint.is_local and is_small(model) and not reasons(model)
+    temperature = SMALL_MODELS_TEMPERATURE if is_guided else None
+    return ChatDialect(
+        model, stop=endpoint.stops_at_sequences(model), images=True, effort=True, temperature=temperature
+    )

@@ -8,7 +8,8 @@ Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, 
 - A whole answer (`message` in place of `delta`) is read as one chunk: some servers ignore `stream`.
 - Unknown fields and unreadable data are ignored and counted.
 - Chat templates are strict: the system message comes first and once, a user message follows, then roles alternate.
-- No `temperature`: current models refuse it.
+- No `temperature`: current models refuse it. Only to small models on this machine it is sent: with the 0.8 that their
+  servers take by default, a model of 1.5 billion parameters kept the protocol in half as many answers (docs/models.md).
 
 A model that follows its vendor's form of tool calls better than our blocks receives its tools in that form. The lesson
 about blocks is removed from the system message. Native calls are passed on as the text of a block, so that the parser,
@@ -33,6 +34,8 @@ from agent.providers.faults import Fault, read_error
 from agent.providers.wire import as_list, as_object, as_text
 
 DONE = "[DONE]"
+
+SMALL_MODELS_TEMPERATURE: Final = 0.2
 
 # Messages of OpenAI, xAI and Ollama for a model without this effort; Ollama uses several statuses.
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
@@ -84,6 +87,8 @@ class ChatDialect:
     """Whether the model supports `reasoning_effort`."""
     native: bool = False
     """Whether tools are offered, called and answered in the form of this protocol."""
+    temperature: float | None = None
+    """None leaves it to the server."""
 
     @property
     def name(self) -> str:
@@ -107,6 +112,8 @@ class ChatDialect:
             body["stream_options"] = {"include_usage": True}
         if self.stop and system is None:
             body["stop"] = [STOP_SEQUENCE]
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
         if self.effort and options.depth in wire.EFFORT:
             body["reasoning_effort"] = wire.EFFORT[options.depth]
         return ModelRequest("/chat/completions", wire.encoded(body))
@@ -121,6 +128,8 @@ class ChatDialect:
             return replace(self, include_usage=False)
         if self.stop and fault.names_field("stop"):
             return replace(self, stop=False)
+        if self.temperature is not None and fault.names_field("temperature"):
+            return replace(self, temperature=None)
         if self.effort and fault.mentions(*_NO_EFFORT):
             return replace(self, effort=False)
         return None

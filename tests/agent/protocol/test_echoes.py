@@ -1,5 +1,6 @@
 """What the model repeats of its instructions is not shown, however the stream is cut; what people may be told is."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -77,7 +78,58 @@ def test_an_echo_is_not_shown_and_the_answer_is(stream: str, rest: str, sizes: t
     assert shown(stream, sizes).strip() == rest
 
 
+# The section's lines and marks as small models write them again.
+MARKUPS = {
+    "in capitals": SECTION.upper,
+    "in small letters": SECTION.lower,
+    "with bold titles": lambda: re.sub(r"^([A-Z]{5,})(?=[ :,])", r"**\1**", SECTION, flags=re.MULTILINE),
+    "with bold titles and colons": lambda: re.sub(r"^([A-Z]{5,}:)", r"**\1**", SECTION, flags=re.MULTILINE),
+    "as headings": lambda: re.sub(r"^(?=[A-Z]{5,})", "### ", SECTION, flags=re.MULTILINE),
+    "as a list": lambda: re.sub(r"^(?=\w)", "- ", SECTION, flags=re.MULTILINE),
+    "as a quotation": lambda: re.sub(r"^", "> ", SECTION, flags=re.MULTILINE),
+    "as a table": lambda: "\n".join(
+        f"| {line.replace(': ', ' | ', 1)} |" for line in SECTION.splitlines() if re.match("P[EL]|EN|EX", line)
+    ),
+    "in a fence": lambda: f"```\n{SECTION}\n```",
+    "in a named fence": lambda: f"```text\n{SECTION}\n```",
+    "with bold marks": lambda: SECTION.replace(f"[system {WORD}]", f"**[system {WORD}]**"),
+    "with marks in code": lambda: SECTION.replace(f"[system {WORD}]", f"`[system {WORD}]`"),
+    "with marks in capitals": lambda: SECTION.replace(f"system {WORD}]", f"SYSTEM {WORD.upper()}]"),
+    "with blanks in the marks": lambda: SECTION.replace(f"system {WORD}]", f" system  {WORD} ]"),
+    "with a colon in the marks": lambda: SECTION.replace(f"system {WORD}]", f"system: {WORD}]"),
+    "with marks in angle brackets": lambda: re.sub(rf"\[(/?system {WORD})\]", r"<\1>", SECTION),
+    "with German marks": lambda: SECTION.replace(f"system {WORD}]", f"System {WORD}]"),
+    "with Spanish marks": lambda: SECTION.replace(f"system {WORD}]", f"sistema {WORD}]"),
+    "with Chinese marks": lambda: SECTION.replace(f"system {WORD}]", f"系统 {WORD}]"),
+    "with marks without the word": lambda: SECTION.replace(f"system {WORD}]", "system]"),
+}
+
+
+@pytest.mark.parametrize("name", MARKUPS)
+def test_the_section_is_not_shown_in_any_markup_or_case_and_the_answer_is(name: str) -> None:
+    stream = f"Sure:\n{MARKUPS[name]()}\n\nThe boat is blue."
+    for sizes in [(1,), (3,), (7, 2), (1_000_000,)]:
+        assert shown(stream, sizes).split() == ["Sure:", "The", "boat", "is", "blue."]
+
+
+@pytest.mark.parametrize("name", [name for name in MARKUPS if not re.search("without|table|named", name)])
+def test_nothing_of_a_section_is_shown_wherever_the_answer_breaks_off(name: str) -> None:
+    section = MARKUPS[name]()
+    for end in range(len(section)):
+        assert not words(shown(section[:end], (7,)))
+
+
+@pytest.mark.parametrize("left", ["robin[/system]", f"robin[/system {WORD}]"])
+def test_a_closing_mark_alone_is_not_shown(left: str) -> None:
+    assert shown(left) == shown(left, (1,)) == "robin"
+
+
 ANSWERS = [
+    "[system]\npath = /usr\n",
+    "<system>abc</system> is XML.",
+    "The [system](https://example.com) and (system abc).",
+    "```\n[system]\nname = a\n```\n",
+    "```\nx = 1\n```\nDone.",
     "Hello world, the boat is blue.\n\nOk [x] yes.",
     "FACTS:\n- one\n- two\n",
     "- car: red\n- boat: blue\n",

@@ -12,11 +12,16 @@ def test_the_teaching_text_is_short() -> None:
     assert estimate_tokens(teach("")) < 330
 
 
-def test_the_example_reads_as_a_workspace_and_a_call() -> None:
-    example = teach("").partition('about the boat?":\n\n')[2]
-    workspace, calls = Parser(tool_names=frozenset({"recall"})).feed(example)
+def test_the_example_reads_as_a_workspace_and_calls_of_two_tools() -> None:
+    example = teach("").partition('about the picnic?":\n\n')[2]
+    workspace, calls = Parser(tool_names=frozenset({"recall", "remember"})).feed(example)
     assert isinstance(workspace, WorkspaceArrived)
-    assert calls == CallsArrived((ToolCall("recall", {"query": "boat", "wordings": ["ship", "sail"]}),))
+    assert calls == CallsArrived(
+        (
+            ToolCall("remember", {"text": "I live in Lyon."}),
+            ToolCall("recall", {"query": "picnic", "wordings": ["lunch outside", "barbecue"]}),
+        )
+    )
 
 
 def test_a_model_that_reasons_by_itself_is_not_told_to_think_aloud() -> None:
@@ -33,6 +38,11 @@ def test_every_field_is_taught() -> None:
     text = teach("") + SUMMARY_LESSON
     for name in (*WORKSPACE_FIELDS, *SUMMARY_FIELDS):
         assert f'"{name}"' in text
+
+
+def test_results_are_taught_without_their_tag() -> None:
+    """Small models that read it wrote results themselves."""
+    assert "<results>" not in teach("")
 
 
 def test_functions_are_taught_no_block() -> None:

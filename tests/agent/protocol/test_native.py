@@ -125,6 +125,7 @@ ANSWERS = {
     "tokens without bars": "It is blue.<eos><pad>",
     "an end in the line": "It is blue.</s>",
     "a stray end": "It is blue.\n<stop/>",
+    "a stray pair": "It is blue.\n<stop></stop>",
     "an end of Mistral's": "It is blue.\n</s>",
 }  # fmt: skip
 

@@ -413,6 +413,8 @@ def test_a_model_that_is_offered_no_tools_there_is_asked_in_words(status: int, m
         (ToolsForm.AUTO, "qwen3:8b", True),
         (ToolsForm.AUTO, "hf.co/meta/Llama-3.1-8B-Instruct", True),
         (ToolsForm.AUTO, "qwen2.5:0.5b", True),
+        (ToolsForm.AUTO, "smollm2-135m-instruct", True),
+        (ToolsForm.AUTO, "granite-3m-ctx", False),
         (ToolsForm.AUTO, "llama3.3:70b", False),
         (ToolsForm.AUTO, "qwen3:30b-a3b", False),
         (ToolsForm.AUTO, "gpt-oss:20b", False),

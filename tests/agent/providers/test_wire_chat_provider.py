@@ -372,6 +372,35 @@ async def test_a_model_that_takes_no_effort_answers_without(status: int, refusal
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "model", "is_guided"),
+    [
+        (OLLAMA, "qwen2.5:1.5b", True),
+        (OPENAI, "SmolLM2-135M-Instruct", True),
+        (OLLAMA, "qwen3:8b", False),  # It reasons
+        (OLLAMA, "llama3.3:70b", False),
+        (OLLAMA, "llama3.2", False),
+    ],
+)
+async def test_little_is_left_to_chance_only_for_small_models_on_this_machine(
+    endpoint: Endpoint, model: str, *, is_guided: bool
+) -> None:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([ANSWER]) as server:
+        provider = open_chat(endpoint.at(server.url), model, None, ProviderWorld(FakeClock(), lambda: 0.0))
+        await read(provider)
+        await provider.aclose()
+        assert ("temperature" in server.requests[0].json) is is_guided
+
+
+async def test_a_server_that_refuses_a_temperature_is_asked_without() -> None:
+    refusal = {"error": {"message": "Unsupported parameter: 'temperature'", "type": "invalid_request_error"}}
+    async with asyncio.timeout(PATIENCE_S), ModelServer([whole(400, refusal), ANSWER]) as server:
+        provider = open_chat(OLLAMA.at(server.url), "qwen2.5:1.5b", None, ProviderWorld(FakeClock(), lambda: 0.0))
+        assert texts(await read(provider)) == "Hi there"
+        await provider.aclose()
+        assert ["temperature" in request.json for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
     ("status", "refusal"),
     [
         (404, {"error": {"message": "No endpoints found that support image input", "code": 404}}),
