@@ -22,7 +22,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.signature import Clock as VerifiersClock
 from slack_sdk.signature import SignatureVerifier
 
-from agent.errors import SettingsError
+from agent.errors import CogencyError, SettingsError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports.clock import Clock
 from bot.chat.backoff import OncePerMinute
@@ -104,9 +104,13 @@ class EventsEndpoint:
         clock: Clock,
         connection: ConnectionListener,
         listener: "EventsListener",
+        reads: Callable[[str], Awaitable[bool]],
     ) -> None:
-        """`take` and `bolt` as in `Sockets`."""
+        """`take` and `bolt` as in `Sockets`. `reads`: whether the workspace has a channel; raises CogencyError if that
+        is not known now.
+        """
         self.app = app
+        self.reads = reads
         self.serves = serves
         self.settings = settings
         self._take = take
@@ -315,9 +319,12 @@ class EventsListener:
             self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
         bolt_request = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        if (workspace := select_workspace([app.serves for app in signers], bolt_request.body)) is None:
+        try:
+            app = await _select_app(signers, bolt_request.body)
+        except CogencyError:
             return web.Response(status=503)
-        app = next(app for app in signers if app.serves is workspace)
+        if app is None:
+            return web.Response(status=503)
         response = await app.answer(bolt_request, request.headers)
         return await to_aiohttp_response(response)
 
@@ -410,14 +417,11 @@ def select_workspace(served: Sequence[ServedWorkspace], body: Mapping[str, Any])
     the one that the request was delivered for, else the one that it names. Pure.
 
     For a channel that several workspaces share, Slack sends one request. Elsewhere a mention is a text that anybody can
-    write, and leads to no other workspace. None: the workspace installed the app by its page, and this process does not
-    serve it, or not yet.
+    write, and leads to no other workspace. Slack does not say with whom a channel is shared: see `_select_app`. None:
+    the workspace installed the app by its page, and this process does not serve it, or not yet.
     """
     event = api.fields(dict(body), "event")
-    authorizations = api.items(dict(body), "authorizations")
-    teams: list[str] = [api.text(authorization, "team_id") for authorization in authorizations]
-    teams += [api.text(dict(body), *path) for path in TEAM_PATHS]
-    enterprises = {api.text(item, "enterprise_id") for item in (*authorizations, dict(body))} - {""}
+    teams, enterprises = _teams(body), _enterprises(body)
     is_shared = body.get("is_ext_shared_channel") is True
     named = [*mentioned_users(api.text(event, "text")), api.text(event, "item_user")]
     for user in filter(None, named):
@@ -429,6 +433,41 @@ def select_workspace(served: Sequence[ServedWorkspace], body: Mapping[str, Any])
                 return workspace
     own = (workspace for team in filter(None, teams) for workspace in served if workspace.team == team)
     return next(own, None) or next((workspace for workspace in served if workspace.takes_others), None)
+
+
+async def _select_app(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -> EventsEndpoint | None:
+    """Return the app of the workspace that a request is for. Raises CogencyError if that cannot be known now.
+
+    A mention in a shared channel leads only to a workspace that has this channel: somebody else may share a channel of
+    their own with anybody, and mention any bot in it.
+    """
+    left = list(apps)
+    while (workspace := select_workspace([app.serves for app in left], body)) is not None:
+        app = next(app for app in left if app.serves is workspace)
+        if workspace.takes_others or _is_delivered_for(workspace, body):
+            return app
+        if await app.reads(
+            api.text(dict(body), "event", "channel") or api.text(dict(body), "event", "item", "channel")
+        ):
+            return app
+        left.remove(app)
+    return None
+
+
+def _is_delivered_for(workspace: ServedWorkspace, body: Mapping[str, Any]) -> bool:
+    return workspace.team in _teams(body) or workspace.enterprise in _enterprises(body)
+
+
+def _teams(body: Mapping[str, Any]) -> list[str]:
+    """Return the workspaces (T…) that a request names, the most reliable first; "" for a field that it lacks."""
+    authorizations = api.items(dict(body), "authorizations")
+    teams = [api.text(authorization, "team_id") for authorization in authorizations]
+    return [*teams, *(api.text(dict(body), *path) for path in TEAM_PATHS)]
+
+
+def _enterprises(body: Mapping[str, Any]) -> set[str]:
+    items = (*api.items(dict(body), "authorizations"), dict(body))
+    return {api.text(item, "enterprise_id") for item in items} - {""}
 
 
 async def _healthy(_: web.Request) -> web.Response:

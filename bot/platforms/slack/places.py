@@ -13,7 +13,7 @@ from agent.messages import Json, JsonObject
 from agent.ports.clock import Clock
 from bot.chat.caches import ExpiringCache
 from bot.chat.host import Host
-from bot.platforms.slack.api import SlackApi, SlackError, fields, flag, has_more, items, text
+from bot.platforms.slack.api import SlackApi, SlackError, SlackRefused, fields, flag, has_more, items, text
 from bot.platforms.slack.inbound import SlackBot, is_direct
 from bot.platforms.slack.members import Guests, Member, SlackMemberUnknown
 from bot.platforms.slack.options import Method
@@ -98,6 +98,18 @@ class Places:
         self._me = me
         self._guests = guests
         self._known = ExpiringCache(self._load, clock)
+        self._read = ExpiringCache(self._is_read, clock)
+
+    async def reads(self, channel: str) -> bool:
+        """Return whether the workspace has this channel, and the bot may see it. Raises SlackError and StoreError."""
+        return await self._read.get(channel)
+
+    async def _is_read(self, channel: str) -> bool:
+        try:
+            await self._known.get(channel)
+        except SlackRefused:
+            return False
+        return True
 
     async def of(self, channel: str) -> Place:
         """Return a channel's place. Never raises: after a failure, and for a DM, it is a group of its own."""

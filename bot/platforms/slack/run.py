@@ -249,7 +249,9 @@ def _build_parts(
             delivery = Sockets(retries.take, bolt, api, web, app.delivery, clock, missed, telemetry, app.known_as)
         case HttpEvents():
             serves = ServedWorkspace(me.team, me.user, me.enterprise, takes_others=not app.team)
-            delivery = EventsEndpoint(retries.take, bolt, app, serves, app.delivery, clock, missed, listener)
+            delivery = EventsEndpoint(
+                retries.take, bolt, app, serves, app.delivery, clock, missed, listener, places.reads
+            )
         case _:
             assert_never(app.delivery)
     host.platforms.register_silence(me.source, delivery.silence)

@@ -3,14 +3,17 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 import pytest
 from aiohttp import ClientConnectionError, ClientSession
+from slack_bolt.app.async_app import AsyncApp
 
 from agent.errors import SettingsError
+from agent.messages import JsonObject
+from bot.platforms.slack.api import SlackDown
 from bot.platforms.slack.http_events import (
     BODY_BYTES,
     EVENTS_PATH,
@@ -18,17 +21,20 @@ from bot.platforms.slack.http_events import (
     MAX_CONNECTIONS,
     MAX_READS,
     UNSIGNED,
+    EventsEndpoint,
+    EventsListener,
     ServedWorkspace,
     select_workspace,
     starting,
 )
+from bot.platforms.slack.options import SlackApp
 from bot.platforms.slack.run import serve
 from bot.settings.secret import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.recording_host import recording_host
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import app_of, http_events, serving, settings
-from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
+from tests.fakes.slack_things import APP, APP_TOKEN, SIGNING_SECRET
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
@@ -404,6 +410,53 @@ def test_a_request_is_for_the_workspace_that_was_delivered_for_unless_a_channel_
     body: dict[str, object], workspace: ServedWorkspace
 ) -> None:
     assert select_workspace([OURS, THEIRS, SISTER, ANY], body) is workspace
+
+
+@dataclass
+class Heard:
+    """Implements `ConnectionListener`."""
+
+    def connected(self) -> None: ...
+    def connection_lost(self, why: str) -> None: ...
+    def gap(self, since: datetime) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("channel", "status", "taken_by"),
+    [("C0BOTH", 200, ["T2"]), ("C0MINE", 200, ["T1"]), ("C0UNKNOWN", 503, [])],
+)
+async def test_a_mention_in_a_shared_channel_leads_only_to_a_workspace_that_has_this_channel(
+    slack: FakeSlack, channel: str, status: int, taken_by: list[str]
+) -> None:
+    delivery, listener, taken = http_events(), EventsListener(slack.clock), list[str]()
+
+    async def reads(asked: str) -> bool:
+        if asked == "C0UNKNOWN":
+            raise SlackDown("not now")
+        return asked == "C0BOTH"
+
+    def endpoint(serves: ServedWorkspace) -> EventsEndpoint:
+        async def take(_: JsonObject) -> bool:
+            taken.append(serves.team)
+            return True
+
+        bolt = AsyncApp(token="xoxb-1", signing_secret=SIGNING_SECRET)
+        app = SlackApp(Secret("xoxb-1"), delivery, app_id=APP)
+        return EventsEndpoint(take, bolt, app, serves, delivery, slack.clock, Heard(), listener, reads)
+
+    apps = [endpoint(THEIRS), endpoint(replace(OURS, enterprise=""))]
+    try:
+        for app in apps:
+            await app.open()
+        slack.posts.ports.append(delivery.port)
+        event = {"type": "message", "text": "<@U2BOT> hello", "channel": channel}
+        sent = delivered("", is_ext_shared_channel=True, type="event_callback", api_app_id=APP) | {"event": event}
+        body = json.dumps(sent).encode()
+        assert (await slack.posts.post(body, slack.posts.signed(body)))[0] == status
+    finally:
+        for app in apps:
+            await app.close()
+    assert taken == taken_by
 
 
 def test_a_request_of_a_workspace_that_is_not_served_leads_nowhere() -> None:
