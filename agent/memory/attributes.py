@@ -73,6 +73,19 @@ def is_about_another_time(older: Told, newer: Told) -> bool:
     return _is_of_the_past(pair) or _holds_at_another_time(pair)
 
 
+def is_one_of_many(older: Told, newer: Told) -> bool:
+    """Return whether the older one states one of many values at a time, whatever the keys say."""
+    return _is_one_of_many(_Pair.of(older, newer))
+
+
+def belongs_to_others(older: str, newer: str) -> bool:
+    """Return whether one sentence begins with what is ours, and the other with what is theirs."""
+    ours, theirs = (
+        [has_any(text, (cue,)) for text in (older, newer)] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
+    )
+    return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
+
+
 def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> bool:
     """Return whether the newer one gives another value to what the older one states. `named`: a model that has read
     both says so, and the keys need not be alike.
@@ -152,8 +165,8 @@ class _Pair:
             newer=new,
             one_key=same_key(older.key, newer.key),
             related_keys=_are_related(old, new),
-            changed=restated.changed or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST)),
-            clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words),
+            changed=restated.changed or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT)),
+            clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words) or _are_hours(old, new),
         )
 
     @property
@@ -186,6 +199,12 @@ class _Pair:
         return any(is_in(value, clause) for value in values for clause in before) and not any(
             is_in(value, last) for value in values
         )
+
+
+def _are_hours(older: _Side, newer: _Side) -> bool:
+    """Return whether one gives an hour in full, and the other its number: "at six", "at 6:30"."""
+    kinds = by_kind(older.words).keys(), by_kind(newer.words).keys()
+    return any("clock" in kinds[at] and "number" in kinds[1 - at] and "number" not in kinds[at] for at in (0, 1))
 
 
 def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Token, ...]:
@@ -291,7 +310,8 @@ def _is_of_the_past(pair: _Pair) -> bool:
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
         return True
     return pair.older.statement.past or (
-        has_any(pair.older.said, (cues.HAPPENED, cues.WAS_SO)) and not has_any(pair.older.said, cues.CHANGES)
+        has_any(pair.older.said, (cues.HAPPENED, cues.PERFECT, cues.WAS_SO))
+        and not has_any(pair.older.said, cues.CHANGES)
     )
 
 
@@ -301,6 +321,9 @@ def _holds_at_another_time(pair: _Pair) -> bool:
     dated = has_any(newer.said, (cues.WHEN,))  # When it changed: "I moved last week"
     extra = by_kind(newer.words).keys() - by_kind(older.words).keys()
     is_date_of_change = pair.changed and (dated or not extra & {"weekday", "relative"})
+    times = [_parts_of_time(side.said) for side in (older, newer)]
+    if times[1] - times[0] and not by_kind(older.words).keys() & lexicon.DAYLIKE:
+        return True
     if limits(older.words, newer.words, newer.said) and not is_date_of_change:
         return True
     if older.statement.habit and dated and not pair.changed:
@@ -310,6 +333,10 @@ def _holds_at_another_time(pair: _Pair) -> bool:
         return False
     known = (*older.words, *older.key)
     return any(not word.kind and not is_in(word, known) for word in content_of(condition["what"])[:2])
+
+
+def _parts_of_time(text: str) -> set[str]:
+    return {match.group() for match in cues.PART_OF_TIME.finditer(lexicon.folded(text[:READ_CHARS]))}
 
 
 def _is_of_another(pair: _Pair) -> bool:
@@ -322,11 +349,10 @@ def _is_of_another(pair: _Pair) -> bool:
         return True
     if has_any(older.text, (cues.OURS,)) and is_theirs(newer.said):
         return True
-    whose = [
-        (has_any(side.text, (cues.BEGINS_WITH_OURS,)), has_any(side.text, (cues.BEGINS_WITH_THEIRS,)))
-        for side in (older, newer)
-    ]
-    if whose in ([(True, False), (False, True)], [(False, True), (True, False)]):
+    if belongs_to_others(older.text, newer.text):
+        return True
+    whose = cues.OF_SOMEBODY.match(newer.text)
+    if whose is not None and not all(older.mentions(word) for word in content_of(whose["owner"])):
         return True
     about = older.statement.about, newer.statement.about
     if all(about) and (about[0] == "they") != (about[1] == "they"):
@@ -403,12 +429,35 @@ def _is_one_of_many(pair: _Pair) -> bool:
     older, key = pair.older, lexicon.folded(pair.older.key_text)
     if has_any(key, (cues.MANY_VALUES,)):
         return True
+    # One has many things, and does many on some days; their number is one
+    is_counted = pair.clash and not by_kind(older.words).keys() & lexicon.DAYLIKE
+    if older.statement.verb in lexicon.HAVE and not older.subject and not is_counted and not _renews(pair):
+        return True
     if pair.clash:
         return has_any(older.text, (cues.MANY_AT_A_TIME,)) and _begins_with_speaker(older.text)
     if lexicon.MANY.fullmatch(key) is not None and not pair.changed:
         return True
+    if not pair.changed and _does_it_with_another(pair):
+        return True
     is_plural = cues.PLURAL_KEY.fullmatch(key) is not None and not older.subject and older.is_of_speaker
     return is_plural or has_any(older.text, (cues.MANY_AT_A_TIME,))
+
+
+def _does_it_with_another(pair: _Pair) -> bool:
+    """Return whether the speaker does the same with something else: "I run a club", "I run a shop". Where somebody is
+    or does it is no such thing: "I work at A", "I work at B".
+    """
+    older, newer = pair.older, pair.newer
+    if not (_begins_with_speaker(older.text) and _begins_with_speaker(newer.text)):
+        return False
+    texts = [lexicon.folded(side.text[:READ_CHARS]) for side in (older, newer)]
+    words = [WORD.findall(text) for text in texts]
+    same = next((at for at, (said, instead) in enumerate(zip(*words, strict=False)) if said != instead), 0)
+    return (
+        same > 1
+        and words[0][same - 1] not in cues.PLACING
+        and not any(word in cues.PLACING for word in words[0][1:same])
+    )
 
 
 def _is_of_another_attribute(pair: _Pair) -> bool:
@@ -484,10 +533,13 @@ def _contrasts(pair: _Pair, *, of_speaker: bool) -> Iterator[int]:
         if of_speaker and not is_behind:
             if all(_has_behind_value(side) for side in words):
                 yield 1
-            words = [[word for word in side if word.kind] for side in words]
+            words = [
+                [word for word in side if word.kind or (word.is_name and not text.casefold().startswith(word.raw))]
+                for side, text in zip(words, (older.text, newer.text), strict=True)
+            ]
         if not all(words):
             continue
-        values = all(any(word.kind for word in side) for side in words)
+        values = all(any(word.kind not in {"", "colour"} for word in side) for side in words)
         named = all(_has_name_beside(side, any_word=of_speaker and is_behind) for side in words)
         yield 2 if values and named else 1
         is_object = of_speaker and is_behind and not any(word.kind for side in words for word in side)

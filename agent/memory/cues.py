@@ -249,6 +249,12 @@ OWNED: Final = compile_later(
     r"|mijn|onze)"
     r"|(?<=[a-zäöüß] )(?:meine[rs]|unsere[rs])) (?P<whose>[^\W\d_]{2,30})"
 )
+# "Celui de Claire", "la de Julia": somebody else's
+OF_SOMEBODY: Final = compile_later(
+    r"\W{0,3}(?:celui|celle|ceux|celles|l[ao]s?|el|[oa]s?|quell[oaie]|der|die|das|dat|that|those|the one)"
+    r" (?:de |d['’]|d[oa]s? |of |von |van |di )(?P<owner>[^\W\d_]{2,30})",
+    re.IGNORECASE,
+)
 # Of the speaker, and of others. Where a language says "your" with the word for "their", that is none of them.
 OURS: Final = compile_later(
     _any_of(
@@ -264,11 +270,11 @@ THEIRS: Final = compile_later(
 BEGINS_WITH_OURS: Final = compile_later(
     r"^\W{0,3}(?:my|our|mein|unser|meine|unsere|mon|ma|mes|notre|nos|mi|mis|nuestr[oa]s?|o meu|a minha|meus?|minhas?"
     r"|o nosso|a nossa|il mio|la mia|il nostro|la nostra|mio|mia|mijn|ons|onze|мо(?:й|я|ё|и)|наш[аеи]?) "
-    r"|^(?:我|我们|私|私たち|うち)[的の]"
+    r"|^(?:我们|我的|私たち|私の|うち|弊社)"
 )
 BEGINS_WITH_THEIRS: Final = compile_later(
     r"^\W{0,3}(?:his|her|their|seine?|ihre?|son|sa|ses|leurs?|sus?|o seu|a sua|seus?|suas?|il suo|la sua"
-    r"|il loro|la loro|zijn|haar|hun|его|е[её]|их) |^(?:他|她|他们|她们|彼|彼女|彼ら)[的の]"
+    r"|il loro|la loro|zijn|haar|hun|его|е[её]|их) |^(?:他们|她们|他的|她的|彼の|彼女の|彼ら)"
 )
 # From when on it holds.
 _STARTING: Final = (
@@ -345,7 +351,9 @@ LIGHT: Final = frozenset(
 # A person does this with many things at a time: another one ends none.
 MANY_AT_A_TIME: Final = compile_later(
     _any_of(
-        r"likes?|loves?|enjoys?|speaks?|plays?|collects?|reads?|watch(?:es)?|sells?|knows?|owns?|grows?"
+        r"likes?|loves?|enjoys?|adores?"
+        r"|fond of|fans? of|gerne?|graag|нрав(?:ится|ятся)|обожа(?:ю|ет)"
+        r"|speaks?|plays?|collects?|reads?|watch(?:es)?|sells?|knows?|owns?|grows?"
         r"|stud(?:y|ies)|learns?"
         r"|visits?|follows?|supports?|mag|mögen|liebt?e?|sprech\w{1,2}|spricht|spielt?e?|samm(?:le|elt|eln)"
         r"|lese|liest|lesen"
@@ -419,6 +427,16 @@ JUST: Final = compile_later(
         r"刚刚?|たばかり",
     )
 )
+# Something happened: of an attribute that is a change.
+PERFECT: Final = compile_later(
+    _any_of(
+        r"(?:have|has|we['’]ve|i['’]ve|they['’]ve) \w{2,20}(?:ed|en)|(?:ai|a|avons|ont|suis|est|sommes|sont|m['’]a)"
+        r" (?:été )?\w{2,20}(?:é|i|u|is)e?s?|(?:he|ha|hemos|han) \w{2,20}(?:[dt]o|cho)"
+        r"|(?:ho|ha|abbiamo|hanno|sono|siamo) \w{2,20}[aiu]t[oaie]|\w{3,20}(?:aram|eram|iram|aron|ieron)"
+        r"|contrat(?:ou|ó)|\w{3,20}(?:али|или|яли|ели)"
+    )
+    + r"|\b(?:habe|hat|haben|ist|bin|sind|heb|heeft|hebben)\b.{1,80}\b\w{0,6}ge\w{2,20}(?:t|en|d)\W{0,3}$"
+)
 # It was so once, besides `lexicon.ONCE`.
 ONCE: Final = compile_later(
     _any_of(
@@ -433,6 +451,15 @@ WAS_SO: Final = compile_later(r"^\W{0,3}[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|�
 HAPPENED: Final = compile_later(
     r"^\W{0,3}(?:i|we) \w{2,20}ed\b|\bj['’]ai \w{2,20}[éiu]s?\b"
     r"|\b(?:habe|hat|haben|hatten?)\b.{0,80}\b\w{0,6}(?:ge|unter|über|zer|miss)\w{2,20}(?:t|en)\W{0,3}$"
+)
+# A part of the time: what holds then does not hold always
+PART_OF_TIME: Final = compile_later(
+    _any_of(
+        r"weekends?|weekdays?|workdays?|holidays?|wochenenden?|werktags|feiertage?n?|ferien|week-ends?|jours? fériés?"
+        r"|vacances|fin(?:es)? de semana|festivos?|vacaciones|fi(?:m|ns) de semana|feriados?|férias|fine settimana"
+        r"|festivi|weekenden|feestdagen|vakanties?|выходн\w{2,3}|праздник\w{0,3}|будн\w{1,3}|каникул\w{0,3}",
+        "周末|平日|平时|休日|祝日|节假日|假期|寒假|暑假|夏休み|冬休み|土日|週末",
+    )
 )
 # "On weekends …", "bei Regen …": when or for what it holds, before the sentence
 BEGINS_WITH_CONDITION: Final = compile_later(
@@ -458,7 +485,9 @@ MANY_VALUES: Final = compile_later(
         r"语言|爱好|过敏|饮料|运动|宠物|习惯|费用|兴趣|旅行|任务|趣味|言語|アレルギー|飲み物|動物|ペット|習い事|習慣|旅行|課題",
     )
 )
-PLURAL_KEY: Final = compile_later(r"[^\W\d_]{2,20}(?<![sui])s")  # One word in the plural
+PLURAL_KEY: Final = compile_later(  # "languages", "travel plans", "countries visited"
+    r"(?:[^\W\d_]{2,20} )?[^\W\d_]{2,20}(?<![sui])s(?: [^\W\d_]{2,20}(?:ed|é[es]{0,2}|[aio]d[oa]s|t[ie]))?"
+)
 # Words of Spanish, Portuguese, Italian and French
 ROMANCE: Final = compile_later(
     r"\b(?:el|los|las|una?|del|al|en|con|por|para|que|em|uma?|da|dos|das|na|nas|com|como|il|lo|gli|di|che|nel|nella"

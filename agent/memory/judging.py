@@ -52,7 +52,7 @@ from agent.memory.alignment import (
     values_clash,
     words_added,
 )
-from agent.memory.attributes import gives_another_value, is_about_another_time
+from agent.memory.attributes import belongs_to_others, gives_another_value, is_about_another_time, is_one_of_many
 from agent.memory.facts import plain_key, same_key
 from agent.memory.restating import restate
 from agent.memory.statements import NO_CONTENT, READ_CHARS, WORD, Statement, Token, read_statement, without
@@ -116,6 +116,8 @@ def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: boo
     # Two bare values have no sentences to compare: the keys alone say whether they are about one thing.
     if older.is_bare and newer.is_bare:
         return comparison.same_predicate and (one_key or (named and _related(older.key, newer.key)))
+    if belongs_to_others(older.sentence, newer.sentence):
+        return False
     if not comparison.tells_another and contradicts(older.sentence, newer.sentence):
         return True
     if gives_another_value(older, newer, named=named):
@@ -133,7 +135,7 @@ def _replaces(older: Told, newer: Told, comparison: "_Comparison", *, named: boo
         return False
     if comparison.changes:
         return comparison.is_related
-    return comparison.same_frame or (named and comparison.is_one_of_a_kind)
+    return comparison.same_frame or (named and comparison.is_one_of_a_kind and not is_one_of_many(older, newer))
 
 
 # What speaks against it.

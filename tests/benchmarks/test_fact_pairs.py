@@ -11,7 +11,9 @@ from agent.memory.told import Told
 from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs, read_statement_pairs
 
 LATER = STATEMENT_PAIRS.with_name("statement_pairs_later.jsonl")
+EVERYDAY = STATEMENT_PAIRS.with_name("statement_pairs_everyday.jsonl")
 FIRST_SIGHT = STATEMENT_PAIRS.with_name("statement_pairs_at_first_sight.jsonl")
+FILES = [STATEMENT_PAIRS, LATER, FIRST_SIGHT, EVERYDAY]
 LANGUAGES = {"en", "de", "fr", "es", "pt", "ru", "zh", "ja"}
 
 
@@ -33,7 +35,7 @@ def decided(pairs: list[StatementPair], *, bare: bool, named: bool) -> Counter[t
     return counts
 
 
-@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER, FIRST_SIGHT], ids=["first", "later", "at first sight"])
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("named", [False, True])
 def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(file: Path, bare: bool, named: bool) -> None:
@@ -68,7 +70,7 @@ def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [STATEMENT_PAIRS, LATER, FIRST_SIGHT], ids=["first", "later", "at first sight"])
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_on_every_road_of_the_product_the_bounds_hold(file: Path) -> None:
     metrics, _ = measure_pairs(read_statement_pairs(file))
     assert all(value >= 98 for name, value in metrics.items() if "precision" in name)

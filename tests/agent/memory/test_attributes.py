@@ -71,6 +71,7 @@ def test_what_was_so_once_stays_true_beside_what_is_so(key: str, older: str, new
         ("ouverture", "La bibliothèque ouvre à 10 h.", "Pendant les examens, la bibliothèque ouvre à 8 h."),
         ("tarifa", "La tarifa es de 45 euros.", "Para ONG la tarifa es de 30 euros."),
         ("abertura da loja", "A loja abre às 9h.", "No feriado a loja abre às 11h."),
+        ("关门时间", "晚上九点关门。", "周末晚上十点关门。"),
         ("勤務時間", "勤務時間は9時から18時です。", "土曜日の勤務時間は10時から15時です。"),
     ],
 )
@@ -88,6 +89,8 @@ def test_what_holds_at_another_time_or_under_a_condition_replaces_nothing(key: s
         ("horario", "Mi horario es de 9 a 17.", "El horario de Clara es de 10 a 18."),
         ("voo", "Meu voo é às 7h.", "O voo do Caio é às 9h."),
         ("поезд", "Поезд отходит в 9:15.", "Обратный поезд отходит в 20:40."),
+        ("bureau", "Mon bureau est au 2e étage.", "Celui de Claire est au 4e étage."),
+        ("团队人数", "我们团队有六个人。", "他们团队有四个人。"),
         ("会议", "周会在星期一。", "客户会议在星期四。"),
         ("会議室", "会議室Aは10人入れます。", "会議室Bは6人入れます。"),
         ("sendero", "El sendero norte mide 6 km.", "El sendero sur mide 9 km."),
@@ -114,6 +117,12 @@ def test_sentences_that_differ_in_a_second_place_are_about_two_things(key: str, 
     ("key", "older", "newer"),
     [
         ("languages", "I speak Spanish.", "I've learned Dutch."),
+        ("office extras", "We have a pool table.", "We've bought a foosball table."),
+        ("countries visited", "I've been to Norway.", "I've been to Iceland."),
+        ("Urlaub", "Ich habe im Mai Urlaub.", "Ich habe im Oktober Urlaub."),
+        ("Küche", "Ich koche gern italienisch.", "Ich koche gern thailändisch."),
+        ("run", "I run the book club.", "I run a half marathon every spring."),
+        ("travel", "I'm going to Lisbon in May.", "I'm going to Athens in October."),
         ("afición", "Canto en un coro.", "Bailo flamenco."),
         ("instrument", "I play the cello.", "I've started the banjo."),
         ("meeting", "The meeting is on Tuesday.", "The meeting lasts two hours."),
@@ -128,6 +137,8 @@ def test_an_attribute_of_many_values_or_another_one_of_the_subject_is_kept(key: 
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [
+        ("proveedor", "El proveedor es Makro.", "Hemos fichado a Cash Lepe como proveedor."),
+        ("рабочее место", "Мой стол у окна.", "Меня пересадили к двери."),
         ("rent", "Our rent is 900 euros.", "The landlord raised our rent to 950 euros."),
         ("car", "I drive a Golf.", "I sold the Golf, my car is a Polo."),
     ],
