@@ -71,10 +71,15 @@ def without_hidden_text(text: str) -> str:
     return text if text.isascii() else _HIDDEN_TEXT.sub(lambda found: found["flag"] or "\ufffd", text)
 
 
-# Tags repeat ASCII, variation selectors 256 numbers, and a row of characters without width spells numbers. Flags of
-# regions are tags behind a black one; letters of CJK have numbered variants; no language needs four in a row.
+def _in_tags(text: str) -> str:
+    return "".join(chr(0xE0000 + ord(letter)) for letter in text)
+
+
+# Tags repeat ASCII, variation selectors 256 numbers, and a row of characters without width spells numbers. The three
+# flags of regions that emoji have are tags behind a black flag; letters of CJK have numbered variants; no language has
+# four invisible characters in a row.
 _HIDDEN_TEXT: Final = re.compile(
-    "(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f)"
+    f"(?P<flag>\U0001f3f4(?:{'|'.join(map(_in_tags, ('gbeng', 'gbsct', 'gbwls')))})\U000e007f)"
     "|[\U000e0000-\U000e007f]+"
     "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]+"
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"

@@ -50,8 +50,8 @@ def result_of(name: str, status: ResultStatus, output: ToolOutput, audience: str
                     bytes_left -= len(data)
             case _:
                 assert_never(part)
-    text = without_hidden_text("\n\n".join(texts))
-    contents = (cut(text, limits.max_result_chars), output.sources, tuple(images), tuple(files))
+    text = without_hidden_text(cut("\n\n".join(texts), limits.max_result_chars))
+    contents = (text, output.sources, tuple(images), tuple(files))
     return ToolResult(name, status, *contents, audience, output.keep, output.references, output.own, output.read)
 
 

@@ -12,7 +12,7 @@ from agent.events import CallsArrived, ProtocolEvent, TextArrived, WorkspaceArri
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.protocol.grammar import TAG_NAMES
 from agent.protocol.parser import Parser
-from agent.protocol.render import neutralise, quote, render_results, render_step, without_tokens
+from agent.protocol.render import neutralise, quote, render_results, render_step, without_hidden_text, without_tokens
 from agent.state import Workspace
 from tests.agent.protocol.deviations import DEVIATIONS
 from tests.examples import examples
@@ -92,7 +92,10 @@ def test_no_known_deviation_survives_neutralising() -> None:
 @given(st.lists(st.tuples(CLEAN, st.sampled_from(ResultStatus), CLEAN | WORDS), min_size=1, max_size=3))
 def test_results_read_back_and_hold_no_tag(raw: list[tuple[str, ResultStatus, str]]) -> None:
     results = [
-        ToolResult(name, status, content.replace("\0", "").replace("\ud83d", "")) for name, status, content in raw
+        ToolResult(
+            without_hidden_text(name), status, without_hidden_text(content.replace("\0", "").replace("\ud83d", ""))
+        )
+        for name, status, content in raw
     ]
     rendered = render_results(results)
     inside = rendered.removeprefix("<results>").removesuffix("\n</results>")
@@ -132,6 +135,7 @@ SPELLED: Final = {
     "variants": "".join(chr(0xFE00 + ord(letter) % 16) for letter in ORDER),
     "no width": "".join("\u200b\u200c"[int(bit)] for letter in ORDER for bit in f"{ord(letter):08b}"),
     "tags behind a flag": "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in ORDER),
+    "a flag of no region": "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "act") + "\U000e007f",
 }
 
 
