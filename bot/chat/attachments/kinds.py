@@ -193,6 +193,8 @@ _END_CHARS: Final = 12  # Kept of a long name's end: the extension, and a number
 
 NO_DOCUMENT: Final = "only documents can be learned: texts, PDFs and office files"
 TOO_MANY: Final = "only the first files of a message are read"
+MORE_FILES: Final = "further attached files"
+AND_MORE: Final = "(not read: {more} more files; only the first files of a message are listed)"
 UNREACHABLE: Final = "it could not be fetched"
 LATE: Final = "it could not be read in time"
 WRONG_KIND: Final = "files of this kind cannot be read here"

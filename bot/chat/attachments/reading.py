@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from agent.errors import ProviderError
@@ -45,6 +45,7 @@ Charge: TypeAlias = Callable[[str, Sequence[ModelCall]], Awaitable[None]]
 MAX_PICTURES: Final = 5  # Per message: each costs about as much as a page of text, and questions rarely need more
 # Files besides pictures: as many as a Discord message carries; each delays the first words of the reply.
 MAX_FILES: Final = 10
+MAX_LISTED: Final = 40  # Files that are named, read or not: a forwarded message may hold hundreds
 WHOLE_BYTES: Final = 5_000_000  # Of a text that is read piece by piece: a thousand pages
 # In one piece of a file that is read again: some fifteen pages, less than a tool's result may hold.
 PIECE_TOKENS: Final = 5_000
@@ -170,20 +171,23 @@ class AttachmentReader:
 
     async def read(self, incoming: Incoming) -> Attached:
         """Read the files of a message, as far as they can be read."""
-        contents: list[_Content] = []
+        files, contents = incoming.files[:MAX_LISTED], list[_Content]()
         request = _ReadRequest(incoming.source, incoming.person.id, ReadSeconds())
         slots = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
-                for file in incoming.files:
+                for file in files:
                     is_picture = announced(file.name, file.media_type) is FileKind.PICTURE
                     slots[is_picture] -= 1
                     fits = slots[is_picture] >= 0
                     contents.append(await self._read_file(file, request) if fits else _Unread(kinds.TOO_MANY))
         except TimeoutError:
             log.info("some files of a message could not be read in time")
-        contents += [_Unread(kinds.LATE)] * (len(incoming.files) - len(contents))
-        return self._combine([*zip(incoming.files, contents, strict=True)])
+        contents += [_Unread(kinds.LATE)] * (len(files) - len(contents))
+        attached = self._combine([*zip(files, contents, strict=True)])
+        more = len(incoming.files) - len(files)
+        rest = (Quoted(kinds.MORE_FILES, "", kinds.AND_MORE.format(more=f"{more:,}")),) if more else ()
+        return replace(attached, quoted=(*attached.quoted, *rest))
 
     def _combine(self, contents: Sequence[tuple[Attachment, _Content]]) -> Attached:
         transcripts = [content.words for file, content in contents if file.spoken and isinstance(content, _Text)]

@@ -151,6 +151,14 @@ async def test_of_many_files_the_first_are_read_and_pictures_count_apart() -> No
     assert sum(kinds.TOO_MANY in quoted.text for quoted in attached.quoted) == 2
 
 
+async def test_of_hundreds_of_files_the_first_are_listed_and_the_others_counted() -> None:
+    attached = await read(*(file(f"n{number}.txt") for number in range(1_000)), n0=b"text")
+    assert len(attached.quoted) == reading.MAX_LISTED + 1
+    assert attached.quoted[0].text == "text"
+    assert attached.quoted[-1].text == kinds.AND_MORE.format(more=1_000 - reading.MAX_LISTED)
+    assert sum(len(quoted.source) + len(quoted.text) for quoted in attached.quoted) < 10_000
+
+
 async def test_long_texts_share_what_the_model_is_given() -> None:
     attached = await read(file("a.log"), file("b.log"), file("c.md"), a=b"a " * 90_000, b=b"b " * 400_000, c=b"short")
     first, second, third = (quoted.text for quoted in attached.quoted)
