@@ -65,8 +65,8 @@ class StorageSettings:
         section=Section.STORAGE,
         description=(
             "Where everything is stored: an SQLite file, or a PostgreSQL database "
-            "(postgresql://user:password@host/database), which several processes may share. Default: cogency.db in "
-            "your own data folder."
+            "(postgresql://user:password@host/database), which several processes can share. Default: cogency.db in "
+            "your data folder."
         ),
         example="sqlite:////var/lib/cogency/cogency.db",
         secrecy=Secrecy.PASSWORD,
@@ -78,8 +78,8 @@ class StorageSettings:
         "",
         section=Section.STORAGE,
         description=(
-            "A streaming replica of the PostgreSQL database, on which past threads and documents are searched while "
-            "it is level with it."
+            "A streaming replica of the PostgreSQL database. The bot searches past threads and documents there while "
+            "it is up to date."
         ),
         example="postgresql://cogency:change-me@replica.example.com/cogency",
         secrecy=Secrecy.PASSWORD,

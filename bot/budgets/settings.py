@@ -36,8 +36,7 @@ class BudgetSettings:
         FooterStyle.OFF,
         section=Section.ANSWERS,
         description=(
-            "What stands in small letters under each reply: off, model (which one answered) or cost (also its tokens "
-            "and their price)."
+            "The small print under each reply: off, model (which model answered) or cost (also tokens and price)."
         ),
     )
     person_tokens: int | None = setting(
@@ -45,7 +44,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         2_000_000,
         section=Section.ACCESS,
-        description="The most tokens that one person's questions may take in a day (of UTC).",
+        description="Maximum number of tokens for one person's questions per day (UTC).",
     )
     """About a hundred questions that each fill the context."""
     person_dollars: Money | None = setting(
@@ -53,7 +52,7 @@ class BudgetSettings:
         dollars,
         FIVE_DOLLARS,
         section=Section.ACCESS,
-        description="The most US dollars, at list prices, that one person's questions may take in a day.",
+        description="Maximum cost of one person's questions per day, in US dollars at list prices.",
         write=in_dollars,
     )
     """What those cost with a vendor's middle model, most of the input read from its cache."""
@@ -62,7 +61,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="The same for each channel: tokens.",
+        description="Maximum number of tokens per channel and day.",
         example="0",
     )
     """Channels differ too much in size for one number."""
@@ -71,7 +70,7 @@ class BudgetSettings:
         dollars,
         None,
         section=Section.ACCESS,
-        description="The same for each channel: US dollars.",
+        description="Maximum cost per channel and day, in US dollars.",
         example="0",
         write=in_dollars,
     )
@@ -81,8 +80,8 @@ class BudgetSettings:
         None,
         section=Section.ACCESS,
         description=(
-            "The same for each workspace of Slack, where the file of COGENCY_SLACK_APPS gives its app no budget: "
-            "tokens."
+            "Maximum number of tokens per Slack workspace and day, if the file of COGENCY_SLACK_APPS sets no budget "
+            "for its app."
         ),
         example="0",
     )
@@ -91,7 +90,7 @@ class BudgetSettings:
         dollars,
         None,
         section=Section.ACCESS,
-        description="The same for each workspace of Slack: US dollars.",
+        description="Maximum cost per Slack workspace and day, in US dollars.",
         example="0",
         write=in_dollars,
     )
@@ -100,7 +99,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="The same for everyone together: tokens.",
+        description="Maximum number of tokens for all people together per day.",
         example="0",
     )
     everyone_dollars: Money | None = setting(
@@ -108,7 +107,7 @@ class BudgetSettings:
         dollars,
         HUNDRED_DOLLARS,
         section=Section.ACCESS,
-        description="The same for everyone together: US dollars.",
+        description="Maximum cost for all people together per day, in US dollars.",
         write=in_dollars,
     )
     """A mistake costs no more than this before an operator looks at it."""

@@ -16,9 +16,9 @@ class ChannelSettings:
         20,
         section=Section.ACCESS,
         description=(
-            "Answers a day, in one channel, to open questions that nobody put to the bot: the most that who manages "
-            "it may choose with /channel ambient; each costs a look of the model that learns, and so do up to five "
-            "questions for each that get none. 0: nobody may switch that on."
+            "The maximum that a channel's managers can choose with /channel ambient: how many open questions, which "
+            "nobody addressed to the bot, it answers in the channel per day. Each one costs a call of the learning "
+            "model, and so do up to five questions for each that get no answer. 0: nobody can turn this on."
         ),
         after="COGENCY_MODEL_ACCESS",
     )

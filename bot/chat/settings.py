@@ -21,7 +21,7 @@ class ChatSettings:
         parsers.text,
         PERSONA,
         section=Section.ANSWERS,
-        description="Who the bot is, in a few sentences to the model.",
+        description="Who the bot is, in a few sentences for the model.",
         example='"You are Cogency, a helpful colleague."',
     )
     language: str = setting(
@@ -29,7 +29,7 @@ class ChatSettings:
         parsers.text,
         LANGUAGE,
         section=Section.ANSWERS,
-        description="The language of the answers. Default: the language that the person writes in.",
+        description="The language of the answers. Default: the language of the question.",
         example="Japanese",
     )
     channel_instructions: Mapping[str, str] = setting(
@@ -37,7 +37,7 @@ class ChatSettings:
         texts_by_channel,
         {},
         section=Section.ANSWERS,
-        description="More instructions for some channels: a JSON object of channel ids and texts.",
+        description="Additional instructions for some channels: a JSON object of channel IDs and texts.",
         example="""'{"C0123": "Answer formally."}'""",
     )
     """By the platform's channel id."""
@@ -46,7 +46,7 @@ class ChatSettings:
         parsers.one_of(LogLevel),
         None,
         section=Section.ANSWERS,
-        description="The least severe log lines to write: DEBUG, INFO, WARNING or ERROR.",
+        description="The lowest level of log lines to write: DEBUG, INFO, WARNING or ERROR.",
         example="WARNING",
     )
     """None: INFO for a service, whose log shows what each turn did; WARNING in a terminal."""
@@ -56,8 +56,7 @@ class ChatSettings:
         LogForm.AUTO,
         section=Section.ANSWERS,
         description=(
-            "How log lines are written: text, json (an object on each line), or auto (text on a terminal, json "
-            "anywhere else)."
+            "The format of log lines: text, json (one object per line), or auto (text on a terminal, json elsewhere)."
         ),
     )
     history_messages: int = setting(
@@ -65,7 +64,7 @@ class ChatSettings:
         parsers.whole(1, 10_000),
         200,
         section=Section.BOUNDS,
-        description="The most earlier messages of a thread that are read for one answer.",
+        description="Maximum number of earlier messages of a thread that the bot reads for one answer.",
         after="COGENCY_TOOL_TIMEOUT_S",
     )
     """The token budget cuts further."""
@@ -74,7 +73,7 @@ class ChatSettings:
         parsers.whole(500, 1_000_000),
         12_000,
         section=Section.BOUNDS,
-        description="The most tokens of earlier messages that the model is given.",
+        description="Maximum number of tokens of earlier messages that the model receives.",
     )
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
 

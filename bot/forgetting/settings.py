@@ -34,8 +34,8 @@ class ForgettingSettings:
         {},
         section=Section.BOUNDS,
         description=(
-            "How many days is kept what was said in direct messages (dm), private and public places; then it is "
-            "erased with all that came of it. Default: for ever."
+            "How many days messages from direct messages (dm), private and public places are stored. After that, they "
+            "and everything derived from them are erased. Default: forever."
         ),
         example="dm=365,private=90,public=30",
     )
@@ -45,7 +45,6 @@ class ForgettingSettings:
         30,
         section=Section.BOUNDS,
         description=(
-            "How many days a server or workspace that has removed the bot may invite it back before what was said "
-            "there is erased."
+            "How many days a server or workspace that removed the bot has to invite it back before its data is erased."
         ),
     )

@@ -15,7 +15,7 @@ class MemorySettings:
         parsers.whole(100, 100_000),
         3_000,
         section=Section.BOUNDS,
-        description="The most tokens of facts, past threads and the working set that the model is given.",
+        description="Maximum number of tokens of facts, past threads and the workspace that the model receives.",
     )
     """Apart from history; more would leave too little for the question."""
     earlier: bool = setting(
@@ -24,8 +24,8 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Whether the past threads that a question is about are given to the model at once: on or off. It can "
-            "look them up anyway."
+            "Give the model past threads about the question's subject without a search: on or off. It can search for "
+            "them in any case."
         ),
     )
     profile_tokens: int = setting(
@@ -33,7 +33,7 @@ class MemorySettings:
         parsers.whole(0, 100_000),
         800,
         section=Section.BOUNDS,
-        description="The most tokens of what was learned about a person that the model is given.",
+        description="Maximum number of tokens of what the bot learned about a person that the model receives.",
     )
     """About sixty short entries."""
     learning: bool = setting(
@@ -41,9 +41,7 @@ class MemorySettings:
         parsers.switch,
         default=True,
         section=Section.BOUNDS,
-        description=(
-            "Whether the bot learns about people from what they ask it: on or off. The rehearsal model never learns."
-        ),
+        description=("Learn about people from their questions: on or off. The rehearsal model never learns."),
     )
     first_notice: bool = setting(
         "COGENCY_FIRST_NOTICE",
@@ -51,6 +49,6 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Whether the first reply to a person says, below it, what is remembered and how to stop it: on or off."
+            "Explain below the first reply to a person what the bot remembers and how to turn that off: on or off."
         ),
     )

@@ -54,8 +54,8 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "Which model answers, as provider:name, for example ollama:llama3.2, openai:gpt-5-mini or rehearsal. "
-            "Default: what the keys below allow, else a local Ollama, else rehearsal."
+            "The model that answers, as provider:name, such as ollama:llama3.2, openai:gpt-5-mini or rehearsal. "
+            "Default: a model for the API keys that are set, or a local Ollama, or the rehearsal."
         ),
         example="ollama:llama3.2",
     )
@@ -65,7 +65,7 @@ class ModelSettings:
         models,
         (),
         section=Section.MODELS,
-        description="Models that answer, in this order, while that one is down, with commas between them.",
+        description="Models that answer while that one is down, in this order, separated by commas.",
         example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
     )
     learning_model: str | None = setting(
@@ -73,7 +73,7 @@ class ModelSettings:
         parsers.text,
         None,
         section=Section.MODELS,
-        description="A cheap model for work in the background. Default: the one that answers.",
+        description="A cheap model for background work. Default: the model that answers.",
         example="openai:gpt-6-luna",
     )
     """None: the model that answers."""
@@ -83,10 +83,9 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model for embeddings, with which recall finds what means something like the question, too: the "
-            "messages that are stored go to its service. static:use-multilingual-3 runs inside the program and needs "
-            'the extra "meaning". Default: that one where the extra is installed, else off; "off" switches it '
-            "off."
+            "A model for embeddings, so that recall also finds messages with a similar meaning. Stored messages go to "
+            'its service. static:use-multilingual-3 runs inside the program and needs the extra "meaning". Default: '
+            'that one if the extra is installed, otherwise off; "off" turns it off.'
         ),
         example="openai:text-embedding-3-small",
     )
@@ -97,8 +96,8 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model that turns voice messages into text: what people say goes to its service. Default: off; the "
-            "bot then asks people who send a voice message to write instead."
+            "A model that turns voice messages into text; the recordings go to its service. Default: off, and the bot "
+            "asks people to type instead."
         ),
         example="openai:gpt-4o-mini-transcribe",
     )
@@ -108,7 +107,7 @@ class ModelSettings:
         models,
         (),
         section=Section.MODELS,
-        description="Models among which people may choose with /model, besides the usual one.",
+        description="Models that people can choose with /model, in addition to the usual one.",
         example="openai:gpt-6.1-terra,openai:gpt-6-luna",
     )
     channel_models: Mapping[str, str] = setting(
@@ -116,7 +115,7 @@ class ModelSettings:
         models_by_channel,
         {},
         section=Section.MODELS,
-        description="Other models for some channels: a JSON object of channel ids and models.",
+        description="Different models for some channels: a JSON object of channel IDs and models.",
         example="""'{"C0123": "openai:gpt-6.1-sol"}'""",
     )
     """By the platform's channel id."""
@@ -125,7 +124,7 @@ class ModelSettings:
         models_by_person,
         {},
         section=Section.MODELS,
-        description="Other models for some people: a JSON object of user ids and models.",
+        description="Different models for some people: a JSON object of user IDs and models.",
         example="""'{"U0123": "ollama:llama3.2"}'""",
     )
     """By the platform's user id; overrides the channel's."""
@@ -135,8 +134,8 @@ class ModelSettings:
         Mode.AUTO,
         section=Section.MODELS,
         description=(
-            "How an answer with tools reaches the model: auto, resume (send only what is new, even where the vendor "
-            "stores the rest until we delete it) or replay (send everything, each time)."
+            "How the bot continues an answer after tool calls: auto, resume (send only what is new; the vendor stores "
+            "the rest until the bot deletes it) or replay (send everything again)."
         ),
     )
     tools_form: ToolsForm = setting(
@@ -145,9 +144,9 @@ class ModelSettings:
         ToolsForm.AUTO,
         section=Section.MODELS,
         description=(
-            "How a model of Chat Completions is offered its tools: auto (the one that `cogency check-model` found "
-            "better; not checked, native for small models on this machine, by the size in their names), text (our "
-            "protocol) or native (the vendor's tool calls)."
+            "How tools are offered to a Chat Completions model: auto (what `cogency check-model` found better; if it "
+            "has not run, native for small models on this machine, judged by the size in their names), text "
+            "(Cogency's protocol) or native (the vendor's tool calls)."
         ),
     )
     first_token_timeout_s: float = setting(
@@ -155,7 +154,7 @@ class ModelSettings:
         parsers.seconds(3600),
         180.0,
         section=Section.BOUNDS,
-        description="How long to wait for a model's first word, in seconds; a local model may have to load.",
+        description="Time limit for a model's first word, in seconds. A local model may have to load first.",
     )
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: float = setting(
@@ -163,7 +162,7 @@ class ModelSettings:
         parsers.seconds(600),
         60.0,
         section=Section.BOUNDS,
-        description="How long a model may pause within an answer, in seconds.",
+        description="Time limit for a pause within a model's answer, in seconds.",
     )
     """Nothing loads between two pieces of an answer: a silent minute is a broken connection."""
     provider_retries: int = setting(
@@ -171,38 +170,38 @@ class ModelSettings:
         parsers.whole(0, 10),
         2,
         section=Section.BOUNDS,
-        description="How often to try again when a model cannot be reached.",
+        description="How many times to retry when a model cannot be reached.",
     )
     """While no text has arrived: as many as the vendors' own clients make."""
     openai_api_key: Secret | None = secret_setting(
         "OPENAI_API_KEY",
         section=Section.KEYS,
-        description="The key for OpenAI's models, or for a compatible server.",
+        description="The API key for OpenAI, or for a compatible server.",
     )
     anthropic_api_key: Secret | None = secret_setting(
         "ANTHROPIC_API_KEY",
         section=Section.KEYS,
-        description="The key for Anthropic's models.",
+        description="The API key for Anthropic.",
     )
     gemini_api_key: Secret | None = secret_setting(
         "GEMINI_API_KEY",
         section=Section.KEYS,
-        description="The key for Google's models.",
+        description="The API key for Google Gemini.",
     )
     openrouter_api_key: Secret | None = secret_setting(
         "OPENROUTER_API_KEY",
         section=Section.KEYS,
-        description="The key for OpenRouter's models.",
+        description="The API key for OpenRouter.",
     )
     mistral_api_key: Secret | None = secret_setting(
         "MISTRAL_API_KEY",
         section=Section.KEYS,
-        description="The key for Mistral's models.",
+        description="The API key for Mistral.",
     )
     xai_api_key: Secret | None = secret_setting(
         "XAI_API_KEY",
         section=Section.KEYS,
-        description="The key for xAI's models.",
+        description="The API key for xAI.",
     )
     openai_base_url: str = setting(
         "OPENAI_BASE_URL",
@@ -210,8 +209,8 @@ class ModelSettings:
         "https://api.openai.com/v1",
         section=Section.KEYS,
         description=(
-            "Where OpenAI's API is, or a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). An address in "
-            "this file gets no key that stands in the environment, unless it is on this machine."
+            "The address of OpenAI's API or of a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). If it is "
+            "set in this file, it does not receive a key from the environment, unless it is on this machine."
         ),
         keys=("OPENAI_API_KEY",),
     )
@@ -220,7 +219,7 @@ class ModelSettings:
         parsers.web_address,
         "https://api.anthropic.com",
         section=Section.KEYS,
-        description="Where Anthropic's API is.",
+        description="The address of Anthropic's API.",
         keys=("ANTHROPIC_API_KEY",),
     )
     gemini_base_url: str = setting(
@@ -228,7 +227,7 @@ class ModelSettings:
         parsers.web_address,
         "https://generativelanguage.googleapis.com",
         section=Section.KEYS,
-        description="Where Gemini's API is.",
+        description="The address of Gemini's API.",
         keys=("GEMINI_API_KEY",),
     )
     ollama_base_url: str = setting(
@@ -236,7 +235,7 @@ class ModelSettings:
         parsers.web_address,
         "http://localhost:11434",
         section=Section.KEYS,
-        description="Where Ollama listens.",
+        description="The address of Ollama.",
     )
 
     def endpoint(self, name: str) -> Endpoint:

@@ -33,8 +33,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where a supervisor asks how the bot does, as host:port: /livez and /readyz. It says names of what is "
-            "away, and nothing else. Default: nowhere."
+            "Where to serve /livez and /readyz for a supervisor, as host:port. They only name what is unavailable. "
+            "Default: nowhere."
         ),
         example="127.0.0.1:8081",
     )
@@ -45,8 +45,8 @@ class OperatorSettings:
         default=True,
         section=Section.ANSWERS,
         description=(
-            "Whether Prometheus reads /metrics there, too: on or off. Counts and times, no words and nobody's name, "
-            "but what was spent."
+            "Also serve Prometheus metrics at /metrics there: on or off. They hold counts, times and costs, but no "
+            "messages or names."
         ),
     )
     page: tuple[str, int] | None = setting(
@@ -55,8 +55,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where the operators' page listens, as host:port (docs/operating.md): how the bot does, its tools, its "
-            "audit, its settings. `cogency operator` gives a link that signs in. Default: nowhere."
+            "Where to serve the operators' page, as host:port (docs/operating.md): health, tools, audit and settings. "
+            "`cogency operator` prints a sign-in link. Default: nowhere."
         ),
         example="127.0.0.1:8090",
     )
@@ -67,9 +67,9 @@ class OperatorSettings:
         "",
         section=Section.ANSWERS,
         description=(
-            "The address by which browsers reach that page: of a proxy with TLS, a host of its own (http:// for "
-            "127.0.0.1 and localhost alone, as with a published port of a container). Without it the page listens on "
-            "this machine alone."
+            "The address at which browsers reach that page: a host of its own behind a TLS proxy (http:// only for "
+            "127.0.0.1 and localhost, such as a container's published port). Without it, only this machine can reach "
+            "the page."
         ),
         example="https://operate.example.com",
     )
@@ -80,8 +80,8 @@ class OperatorSettings:
         frozenset(),
         section=Section.BOUNDS,
         description=(
-            "What of `cogency person` and `cogency place` a second operator has to confirm: export, erase, or both "
-            "with a comma between them. Default: nothing."
+            "Actions of `cogency person` and `cogency place` that a second operator must confirm: export, erase, or "
+            "both, separated by a comma. Default: none."
         ),
         example="erase",
         after="COGENCY_REMOVAL_GRACE_DAYS",

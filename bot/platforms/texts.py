@@ -8,56 +8,58 @@ from agent.stored_messages import Author, StoredMessage, Thread
 from bot.chat.texts.formatting import literal, shortened
 from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
 
-NEW_CONVERSATION = "What you write next begins a new conversation. What I remember about you stays."
+NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me."
 # Discord's clients keep what they know of commands for a while.
-COMMAND_CHANGED = "This command has changed: please write it again in a minute."
-YOU_TYPED = "You wrote this, and the button opens the form with it:"
-SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where"
-ZONE_SUMMARY = "Your time zone, by its city, such as Europe/Berlin"
-ZONE_NOW = "**Your time zone**: your clock shows {moment}."
-ZONE_ASKED = "**Your time zone** is not known, as Discord tells none: until you choose it, I count in UTC."
+COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
+YOU_TYPED = "Here is what you wrote. Press the button to open the form with it:"
+SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where I answer"
+ZONE_SUMMARY = "A city in your time zone, such as Europe/Berlin"
+ZONE_NOW = "**Your time zone**: it is {moment} for you."
+ZONE_ASKED = "**Your time zone** is not set. Discord does not share it, so I use UTC until you choose one."
 ZONE_CHOOSE = "Choose your time zone"
 ZONE_ANOTHER = "Another one…"
-ZONE_OTHER = "For another time zone use `/settings` and begin to type a city behind `zone`, such as Europe/Vienna."
-ZONE_UNKNOWN = "I know no such time zone: begin to type a city behind `zone` of `/settings`, such as Europe/Vienna."
-ZONE_OF_SLACK = (
-    "**Your time zone** is not known, so I count in UTC. Slack tells it when you set it under Preferences, "
-    "“Language & region”."
+ZONE_OTHER = "To choose another time zone, use `/settings` and start typing a city after `zone`, such as Europe/Vienna."
+ZONE_UNKNOWN = (
+    "I do not know that time zone. Use `/settings` and start typing a city after `zone`, such as Europe/Vienna."
 )
-ZONE_OF_MACHINE = "Your time zone is this machine's; `TZ` or the system's settings change it."
+ZONE_OF_SLACK = (
+    "**Your time zone** is not set in Slack, so I use UTC. You can set it in Slack under Preferences, “Language & "
+    "region”."
+)
+ZONE_OF_MACHINE = "I use this machine's time zone. To change it, set `TZ` or the system's time zone."
 HOW_ON_DISCORD = (
-    "Mention me in a channel, or write to me directly; below my answers are buttons, and a 👍, 👎 or 🗑 as a "
-    "reaction does the same. “Ask about this” and “Forget this” stand in the menu of every message, under Apps."
+    "Mention me in a channel or send me a direct message. You can use the buttons below my answers, or react with 👍, "
+    "👎 or 🗑. Each message has “Ask about this” and “Forget this” in its menu, under Apps."
 )
 PLAY_SETTINGS_SUMMARY = "Choose the model that answers you, and whether I learn from you"
-HOW_ON_PLAY = "Mention me in a channel, or write to me directly; below my answers are buttons."
-MISTYPED = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
-NEARLY = "Nothing is done yet: did you mean `{near}`?"
-STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."
-NOT_CHANGED_THERE = "You or I cannot read that channel, so nothing was changed."
-EACH_BEGINS = "Each message that you write to me outside of threads begins a conversation."
-HOW_ON_SLACK = "Ask me anything in a direct message, or mention @{bot} in a channel; I answer in the thread."
+HOW_ON_PLAY = "Mention me in a channel or send me a direct message. Use the buttons below my answers."
+MISTYPED = "There is no command `/{name}`. Did you mean `/{near}`? Write “@{bot} help” to see what I can do."
+NEARLY = "I did not do anything yet. Did you mean `{near}`?"
+STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” there."
+NOT_CHANGED_THERE = "Nothing was changed, because you or I cannot read that channel."
+EACH_BEGINS = "Each message that you send me outside a thread starts a new conversation."
+HOW_ON_SLACK = "Send me a direct message, or mention @{bot} in a channel. I answer in the thread."
 # Below the first reply to somebody, which stands in a thread.
-NO_SLASH_IN_THREADS = "(In a thread, write that to me without the slash.)"
+NO_SLASH_IN_THREADS = "(In a thread, write it to me without the slash.)"
 HOW_IN_SLACK_THREADS = (
-    "In a thread, write the same to me without the slash, such as “@{bot} usage”; only you see the answer."
+    "In a thread, write commands to me without the slash, such as “@{bot} usage”. Only you see the answer."
 )
 NO_CONTENT_INTENT = (
-    "I do not hear here what is not said to me: my operator has to switch on Discord's Message Content Intent, and "
-    "`COGENCY_DISCORD_MESSAGE_CONTENT`."
+    "I only see messages that mention me here. To change that, my operator has to turn on Discord's Message Content "
+    "Intent and `COGENCY_DISCORD_MESSAGE_CONTENT`."
 )
-WINDOW_TRY_AGAIN = "This took too long; please press it again."
+WINDOW_TRY_AGAIN = "This took too long. Please press the button again."
 
 
 # Panels and forms in the terminal.
-FIELD_BY_FIELD = "Fill in one field after the other, then choose what to do. Ctrl-C cancels."
-FILL_CHOICE = "Write the number of your choice."
-FILL_CHOICES = "Write the numbers of your choices."
+FIELD_BY_FIELD = "Fill in the fields one by one, then choose what to do. Press Ctrl-C to cancel."
+FILL_CHOICE = "Type the number of your choice."
+FILL_CHOICES = "Type the numbers of your choices."
 FILL_REQUIRED = "This field is required."
 FILL_NO_CHOICE = "Choose one of the listed options."
-FILL_TOO_LONG = "At most {most} characters."
+FILL_TOO_LONG = "Use at most {most} characters."
 BOX_CHOICES = {"yes": "Yes", "": "No"}
-DECLINED_UNSEEN = "A tool asked a question. I declined it, because nobody is here to answer."
+DECLINED_UNSEEN = "A tool asked a question. I declined it because nobody is here to answer."
 
 
 def fill_in(
@@ -84,38 +86,38 @@ GOOD_BUTTON = "Good answer"
 BAD_BUTTON = "Bad answer"
 DELETE_BUTTON = "Delete this reply"
 DELETE_TITLE = "Delete this reply?"
-DELETE_TEXT = "It disappears for everybody, and I forget that I said it."
+DELETE_TEXT = "It disappears for everybody, and I forget what it said."
 
 # Windows for a question
 
-DEPTH_ADAPT = "As deep as the question needs"
-DEPTH_DEEP = "Deep: take your time"
-DEPTH_FAST = "Fast: a short answer"
+DEPTH_ADAPT = "As long as the question needs"
+DEPTH_DEEP = "Deep: think longer"
+DEPTH_FAST = "Fast: answer briefly"
 ASK_ABOUT_MESSAGE = "Ask about this message"
 QUESTION_ALONE = "Your question (only you will see the answer)"
 ONLY_I_SEE = "Only I see the answer"
 YOUR_QUESTION = "Your question"
 WHERE_TO_ANSWER = "Where to answer"
-IN_DIRECT_MESSAGES = "Empty: in your direct messages with me."
-WHO_SEES = "Who sees the answer"
-HOW_DEEP = "How deep"
+IN_DIRECT_MESSAGES = "Leave empty to get the answer in a direct message."
+WHO_SEES = "Who can see the answer"
+HOW_DEEP = "Depth"
 
 # Slack's own pages about the app
 
-APP_DESCRIPTION = "An agent that answers in threads, remembers with care, and forgets when asked."
+APP_DESCRIPTION = "An AI agent that answers in threads, remembers what you allow, and forgets on request."
 AGENT_DESCRIPTION = (
-    "Ask me anything: I answer in the thread, use what you told me before where it may be used, and say where I have "
-    "it from. What I remember about you, you can see, correct and erase at any time."
+    "Ask me anything. I answer in the thread, use what you told me earlier where I am allowed to, and name my "
+    "sources. You can see, correct and delete what I remember about you at any time."
 )
 # Shown until the bot knows the person.
 PROMPTS = (
     ("What can you do?", "What can you do for me here?"),
-    ("What do you remember?", "What do you remember about me, and where do you have it from?"),
-    ("Plan my day", "Help me plan my day: ask me what is on it first."),
-    ("Draft a message", "Help me draft a message: ask me to whom and about what."),
+    ("What do you remember?", "What do you remember about me, and where did you learn it?"),
+    ("Plan my day", "Help me plan my day. Start by asking me what is on it."),
+    ("Draft a message", "Help me draft a message. Start by asking me who it is for and what it is about."),
 )
-ASK_ANYWHERE_WHAT = "Ask something from anywhere in Slack."
-ASK_ABOUT_MESSAGE_WHAT = "Ask something about a message; only you see the answer."
+ASK_ANYWHERE_WHAT = "Ask a question from anywhere in Slack."
+ASK_ABOUT_MESSAGE_WHAT = "Ask a question about a message. Only you see the answer."
 
 # Menus of a message
 
@@ -123,54 +125,58 @@ ASK_ABOUT_THIS = "Ask about this"
 FORGET_THIS = "Forget this"
 FORGET_BUTTON = "Forget"
 KEEP_BUTTON = "Keep"
-CHOOSE_AGAIN = f"I no longer know which message you meant: please choose “{ASK_ABOUT_THIS}” again."
-NOT_YOUR_MESSAGE = "You can forget only your own messages, and my replies to you."
+CHOOSE_AGAIN = f"I no longer know which message you meant. Please choose “{ASK_ABOUT_THIS}” again."
+NOT_YOUR_MESSAGE = "You can only forget your own messages and my replies to you."
 WILL_FORGET = (
-    "I will forget this message: what you said, the answer to it, and what I know from it. It stays on Discord until "
-    "you delete it there. This cannot be undone."
+    "I will forget this message: what you said, my answer, and everything I learned from it. The message stays on "
+    "Discord until you delete it there. You cannot undo this."
 )
-WILL_FORGET_REPLY = "I will delete this reply, and forget what it said. This cannot be undone."
+WILL_FORGET_REPLY = "I will delete this reply and forget what it said. You cannot undo this."
 MESSAGE_FORGOTTEN = (
-    "Forgotten: the message, and everything derived from it. It stays on Discord until you delete it there."
+    "I forgot this message and everything I learned from it. It stays on Discord until you delete it there."
 )
 NOT_FORGOTTEN = "Nothing was forgotten."
-REPLY_FORGOTTEN = "Forgotten: my reply is deleted, and I no longer know what it said."
-EXPORT_SENT = "I have sent it to you as a direct message."
-EXPORT_NOT_SENT = "I could not send the file: the app may lack the scope `files:write`. Please tell my operator."
+REPLY_FORGOTTEN = "I deleted my reply and forgot what it said."
+EXPORT_SENT = "I sent it to you in a direct message."
+EXPORT_NOT_SENT = "I could not send the file. The app may lack the scope `files:write`. Please tell my operator."
 
 # Settings of a person and a place
 
 AS_USUAL = "As usual"
 IN_NEW_THREAD = "In a new thread"
-AS_REPLY = "As a reply, and so on"
+AS_REPLY = "As a reply, without a thread"
 IN_CHANNEL = "In the channel"
-WHO_SEES_COMMANDS = "**Answers to your commands{elsewhere}**: {whom}, unless you say otherwise in `/ask`."
+WHO_SEES_COMMANDS = (
+    "**Who sees the answers to your commands{elsewhere}**: {whom}. You can choose otherwise in each `/ask`."
+)
 SHOW_TO_ALL = "Show to everybody"
-SHOW_TO_ME = "Show to me alone"
-WHERE_I_ANSWER = "**Where I answer those who mention me in {where}**"
+SHOW_TO_ME = "Show only to me"
+WHERE_I_ANSWER = "**Where I answer mentions in {where}**"
 
 # Asking by a command
 
 ASK_USAGE = (
-    "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
-    "and `deep:` or `fast:` before the question says how long I may think. `/ask help` says what else I can do."
+    "Write your question after `/ask`. With `/ask privately …`, only you see the answer. Put `deep:` or `fast:` "
+    "before the question for a longer or a shorter answer. `/ask help` lists what else I can do."
 )
-ONLY_YOU = "I may not write in that channel, so only you see the answer. {remedy}"
-INVITE_ME = "Once somebody has written `/invite @{bot}` there, everybody can see my answers there."
+ONLY_YOU = "I am not allowed to post in that channel, so only you can see this answer. {remedy}"
+INVITE_ME = "To let everybody there see my answers, use `/invite @{bot}` in the channel."
 # A mistyped "privately" would show a private question to everybody.
-NEARLY_PRIVATE = "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
-NOT_ASKED_THERE = "You cannot read that channel, so I did nothing there."
-QUESTION_WAITS = "Slack does not take your question at the moment. It is not lost: I will ask it as soon as I can."
+NEARLY_PRIVATE = (
+    "I did not ask anything yet. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
+)
+NOT_ASKED_THERE = "I did nothing in that channel, because you cannot read it."
+QUESTION_WAITS = "Slack is not accepting your question right now. It is not lost: I will ask it as soon as I can."
 QUESTION_QUEUED = "Many people are asking here right now. I will post your question in about {seconds:.0f} seconds."
-READING_UNKNOWN = "Slack does not tell me whether you can read that channel: please try again."
+READING_UNKNOWN = "Slack did not say whether you can read that channel. Please try again."
 
 # Slack's Home tab
 
 WELCOME = (
-    "I am *@{bot}*: I answer questions, use tools, and find again what you told me.\n"
-    "To begin, write to me in the tab *Messages*, or mention @{bot} in a channel and go on in its thread.\n"
-    "I keep what you write to me, and may learn from it what helps me to help you. Below you see what that is, and can "
-    "correct it, have it forgotten, or stop the learning."
+    "I am *@{bot}*. I answer questions, use tools, and remember what you told me.\nTo start, write to me in the "
+    "*Messages* tab, or mention @{bot} in a channel and continue in its thread.\nI store what you write to me and "
+    "may learn from it to help you better. Below you can see what I learned, correct it, delete it, or turn learning "
+    "off."
 )
 TRY_AGAIN = "Try again"
 
@@ -178,43 +184,43 @@ TRY_AGAIN = "Try again"
 
 # What only the terminal has: how it is written, and what it does.
 TERMINAL_COMMANDS = {
-    "/deep TEXT": "Ask, and let the model take its time",
-    "/fast TEXT": "Ask, and want an answer soon",
+    "/deep TEXT": "Ask, and let the model think longer",
+    "/fast TEXT": "Ask for a short answer",
     "/file PATH TEXT": "Ask about a file: a document, a table, a picture, code",
     "/threads": "List your threads",
-    "/threads N": "Go back to thread N of that list",
-    "/quit": "Leave; so do exit, quit and Ctrl-D",
-    "//TEXT": "Send text that begins with a slash; plain text is a question, too, and Ctrl-C stops its answer",
+    "/threads N": "Go back to thread N on that list",
+    "/quit": "Leave (exit, quit and Ctrl-D work too)",
+    "//TEXT": "Send text that starts with a slash. Plain text is a question; Ctrl-C stops its answer",
 }
 WRITE_QUESTION = "Write your question after `{word}`."
-WRITE_ALONE = "Write `{word}` alone: it takes nothing after it."
-WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to its second thread."
-NO_SUCH_COMMAND = "There is no command {command}: {instead}"
+WRITE_ALONE = "`{word}` takes nothing after it. Write it alone."
+WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to the second thread on it."
+NO_SUCH_COMMAND = "There is no command {command}. {instead}"
 
 WRITE_FILE = "Write `/file PATH` and your question: `/file ~/report.pdf What changed?`"
-NO_SUCH_FILE = "There is no file {path} that can be read: check its path, and that you may read it."
+NO_SUCH_FILE = "The file {path} could not be read. Check the path and your permissions."
 WHAT_IS_IN_IT = "What is in this file?"
 
 ARE_YOU_SURE = "Are you sure?"
 
 
 # What somebody asks who presses "Continue".
-GO_ON = "Please go on."
+GO_ON = "Please continue."
 
 
 def use_command(name: str, *, direct: bool) -> str:
     """Somebody wrote a command's words as a message. `direct`: where nobody else would see its answer anyway."""
-    why = "" if direct else ", so that only you see its answer"
-    return f"Nothing is done yet: please use the command `/{name}`{why}."
+    why = "" if direct else ", so that only you see the answer"
+    return f"I did not do anything yet. Please use the command `/{name}`{why}."
 
 
-SUGGESTIONS_TITLE = "You may want to ask"
-THINKING_LINES = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
-MORE_THAN_FITS = "(There is more of this than fits here.)"
-ANSWER_WAITS = "Slack does not take my answer at the moment. It is not lost: I will post it as soon as I can."
-KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I will answer it as soon as I can."
+SUGGESTIONS_TITLE = "Suggested questions"
+THINKING_LINES = (THINKING, "Reading the conversation…", "Weighing the options…", "Finding the words…")
+MORE_THAN_FITS = "(There is more than fits here.)"
+ANSWER_WAITS = "Slack is not accepting my answer right now. It is not lost: I will post it as soon as I can."
+KEPT_WAITING = "I cannot store anything right now. Your message is not lost: I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.
-UNAVAILABLE = "I cannot store or look up anything at the moment; please try again in a few minutes."
+UNAVAILABLE = "I cannot store or look up anything right now. Please try again in a few minutes."
 
 
 def failure(error: CogencyError) -> str:
@@ -233,7 +239,7 @@ def threads_text(threads: Sequence[Thread], now: datetime, current: str | None =
         f"{', this one' if thread.conversation == current else ''})"
         for number, thread in enumerate(threads, start=1)
     ]
-    return "\n".join(["Your threads, the latest first:", "", *lines])
+    return "\n".join(["Your threads, newest first:", "", *lines])
 
 
 def greeting(model: str, where: str) -> str:
@@ -267,77 +273,80 @@ def _last(thread: Thread, now: datetime) -> str:
     return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
 
 
-NO_ANSWER_THERE = "I cannot answer that message where it stands."
+NO_ANSWER_THERE = "I cannot answer that message in its place."
 IT_IS_TIME = "**It is time:**"
-AT_IT = "**I am at it now.** Ctrl-C stops it; if this window is closed, it goes on with your next chat."
+AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window, I continue in your next chat."
 # Why something that somebody had me do at a time is not done any more.
-SCHEDULE_PERSON_GONE = "Your account is no longer active there."
-SCHEDULE_LEFT = "You are no longer in that channel, or cannot read it any more."
+SCHEDULE_PERSON_GONE = "Your account there is no longer active."
+SCHEDULE_LEFT = "You left that channel or can no longer read it."
 SCHEDULE_LEFT_SERVER = "You are no longer a member of that server."
 SCHEDULE_ARCHIVED = "That channel or thread is archived."
-SCHEDULE_PLACE_GONE = "That channel is gone, or I am no longer in it."
-SCHEDULE_WITHOUT_ME = "I am no longer in that channel: invite me, and set this up anew."
+SCHEDULE_PLACE_GONE = "That channel was deleted, or I am no longer in it."
+SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule this again."
 SCHEDULE_WIDER = (
-    "More people can read that channel than when you set this up: if all of them may read it, set it up there anew."
+    "More people can read that channel than when you scheduled this. If they may all read it, schedule it there again."
 )
 # What stands above files in the person's direct messages, where there is no answer.
-FILES_BELOW = "The files of my answer:"
+FILES_BELOW = "The files from my answer:"
 
 # When a platform refuses
 
 # By Discord's code of a refusal, what somebody can do about it.
 DISCORD_REMEDIES = {
-    50001: "Let my role see that channel (View Channel), or ask me elsewhere.",
-    50007: "They take no direct messages from me; in a server's privacy settings they can allow them.",
-    50013: "Give my role the right to send messages there (in threads: Send Messages in Threads), or ask me elsewhere.",
-    160002: "Give my role the right to read that channel's history (Read Message History).",
-    160005: "The thread is locked: somebody who manages threads can unlock it.",
-    50035: "That is an error of mine: please report it with the lines around this one.",
-    40001: "DISCORD_TOKEN is no longer accepted: copy it again from the developer portal, and restart me.",
+    50001: "Give my role View Channel in that channel, or ask me elsewhere.",
+    50007: "They do not accept direct messages from me. They can allow them in the server's privacy settings.",
+    50013: (
+        "Give my role permission to send messages there (in threads: Send Messages in Threads), or ask me elsewhere."
+    ),
+    160002: "Give my role Read Message History in that channel.",
+    160005: "The thread is locked. Someone with Manage Threads can unlock it.",
+    50035: "This is a bug in Cogency. Please report it with the log lines around this one.",
+    40001: "Discord no longer accepts DISCORD_TOKEN. Copy it again from the developer portal and restart the bot.",
     0: "",
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
-DISCORD_LIMITED = "Discord asks to wait {seconds:.0f} s"
+DISCORD_LIMITED = "Discord limits requests; the next one is possible in {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
-THREAD_LOCKED = "I cannot answer in the thread “{name}”: it is locked."
+THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
-    "I cannot answer in #{channel}: my role lacks {missing} there. Someone who manages the server can grant that."
+    "I cannot answer in #{channel} because my role lacks {missing} there. Someone with Manage Server can grant it."
 )
 SERVER_NOT_SERVED = (
-    "I am not set up for this server; please ask my operator to add it (its id is {guild}, the setting "
-    "COGENCY_DISCORD_SERVERS)."
+    "I am not set up for this server. Please ask my operator to add its id, {guild}, to COGENCY_DISCORD_SERVERS."
 )
-DISCORD_WHO = "Discord did not tell me who you are, so I could not do that: please try again soon."
-DISCORD_WHERE = "Discord did not tell me where this is, so I could not do that: please try again soon."
+DISCORD_WHO = "Discord did not say who you are, so I could not do that. Please try again soon."
+DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again soon."
 TOO_LONG_HERE = (
-    "This answer is longer than I may show here, and I cannot write to you directly: open a direct message with me, or "
-    "have me added to this server, and ask again."
+    "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
+    "me, or have me added to this server, and ask again."
 )
 DISCORD_KEPT_WAITING = (
-    "Discord does not answer me at the moment. Your message is not lost: I will answer it as soon as I can."
+    "Discord is not responding right now. Your message is not lost: I will answer it as soon as I can."
 )
-INSTALL_AGAIN = "Install the app again, and set SLACK_BOT_TOKEN to its new token."
+INSTALL_AGAIN = "Install the app again and set SLACK_BOT_TOKEN to its new token."
 SLACK_REMEDIES = {
-    "is_archived": "That channel is archived: ask in another one, or have it restored.",
-    "channel_not_found": "I cannot see that channel: ask me elsewhere, or invite me there.",
-    "not_in_channel": "I am not in that channel: invite me there, and ask again.",
-    "cannot_reply_to_message": "That message takes no replies: ask me again in the channel.",
-    "ekm_access_denied": "Your organization's administrators have suspended messages there: ask me elsewhere.",
-    "restricted_action": "A setting of the workspace keeps me from writing there: ask me elsewhere, or an admin.",
-    "messages_tab_disabled": "Direct messages to me are switched off in the app's settings: ask my operator.",
+    "is_archived": "That channel is archived. Ask me in another one, or have it unarchived.",
+    "channel_not_found": "I cannot see that channel. Invite me there, or ask me elsewhere.",
+    "not_in_channel": "I am not in that channel. Invite me there and ask again.",
+    "cannot_reply_to_message": "That message does not accept replies. Ask me again in the channel.",
+    "ekm_access_denied": "Your organization's administrators suspended messages there. Ask me elsewhere.",
+    "restricted_action": (
+        "A workspace setting does not let me post there. Ask me elsewhere, or ask an admin to allow it."
+    ),
+    "messages_tab_disabled": "Direct messages are turned off in the app's settings. Please tell my operator.",
 }
-SLACK_REMEDY = "Please ask me in another place; my operator finds the reason in the log."
-SLACK_LIMITED = "Slack asks to wait {seconds:g} s before {method}."
+SLACK_REMEDY = "Please ask me somewhere else. My operator can find the reason in the log."
+SLACK_LIMITED = "Slack limits {method}. The next call is possible in {seconds:g} s."
 SLACK_REFUSED = "Slack refused {method}: {code}."
-SLACK_UNREACHABLE = "Slack cannot be reached ({method}: {why})."
+SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack failed ({method}: {why})."
-SLACK_WHO = "Slack did not tell me who you are, so I could not do that: please try again soon. ({why})"
-SLACK_GUESTS_UNKNOWN = "Slack has not told for a while who is a guest."
-SLACK_READERS_UNKNOWN = "Slack does not tell in time who reads a channel."
-SLACK_TOO_MANY_PEOPLE = "The workspace has more people than are read."
-SLACK_GROUPS_UNREAD = "Some of the user groups could not be read."
+SLACK_WHO = "Slack did not say who you are, so I could not do that. Please try again soon. ({why})"
+SLACK_GUESTS_UNKNOWN = "Slack has not said for a while which members are guests."
+SLACK_READERS_UNKNOWN = "Slack did not say in time who can read a channel."
+SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot reads."
+SLACK_GROUPS_UNREAD = "Some user groups could not be read."
 SLACK_KEPT_WAITING = (
-    "Slack does not tell me at the moment who you are. Your message is not lost: I will answer it as soon as I know."
+    "Slack is not saying right now who you are. Your message is not lost: I will answer it as soon as I know."
 )
 
 # The terminal
@@ -345,47 +354,53 @@ SLACK_KEPT_WAITING = (
 # A terminal has no buttons.
 WRITE_CONTINUE = "*Write “continue” to go on.*"
 WRITE_UNDO = "*Write `{written}` to undo that.*"
-PLAIN_TERMINAL = "Answers appear as a whole and plain here, because TERM says that this terminal can do no more."
-HOW_TO_LEAVE = "Press Ctrl-D, or write /quit, to leave."
-EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
-NO_QUESTION = "There is no question: write it after `cogency ask`, or to its standard input."
-COMMAND_IN_CHAT = "That is a command of the chat: write it in `cogency chat`, or `echo {line} | cogency chat`."
-QUESTION_TOO_LONG = "The question is too long: at most {limit:,} characters are read."
-FILE_EXISTS = "{name} exists already, so nothing was written."
-FILE_UNWRITABLE = "{name} could not be written: name a file in a folder that exists."
+PLAIN_TERMINAL = (
+    "This terminal shows answers in one piece and without formatting, because TERM does not name one that can do more."
+)
+HOW_TO_LEAVE = "To leave, press Ctrl-D or type /quit."
+EXPORT_TO_FILE = "That is too long for a screen. Write `/memory export` and the name of a new file."
+NO_QUESTION = "There is no question. Write it after `cogency ask`, or send it to standard input."
+COMMAND_IN_CHAT = "That command belongs to the chat. Use it in `cogency chat`, or run `echo {line} | cogency chat`."
+QUESTION_TOO_LONG = "The question is too long. The limit is {limit:,} characters."
+FILE_EXISTS = "{name} already exists, so nothing was written. Choose another name."
+FILE_UNWRITABLE = "{name} could not be written. Choose a file in a folder that exists."
 FILE_WRITTEN = "Written to {name}."
-NEW_THREAD = "A new thread."
+NEW_THREAD = "Started a new thread."
 
 # The page to try it
 
 PLAY_WORKSPACE = "Try-out"
-PLAY_UNREADABLE = "The page asked for something that I do not understand: please reload it."
-PLAY_FAILED = "That could not be done; the log of `cogency play` says why. Please try again."
-PLAY_TOO_LONG = "That is too long: {chars:,} characters, of at most {limit:,}."
+PLAY_UNREADABLE = "The page sent a request that could not be understood. Please reload it."
+PLAY_FAILED = "That did not work. The log of `cogency play` has the reason. Please try again."
+PLAY_TOO_LONG = "That is too long: {chars:,} characters. The limit is {limit:,}."
 PLAY_EMPTY = "There is nothing to send."
-PLAY_NOT_THERE = "There is no such place or message for you."
-PLAY_NOT_YOURS = "Only its author can change a message."
-PLAY_NO_CHANNEL = "There is no such channel that the asker reads."
+PLAY_NOT_THERE = "You cannot see that place or message, or it does not exist."
+PLAY_NOT_YOURS = "Only the author can change a message."
+PLAY_NO_CHANNEL = "There is no such channel, or the person who asked cannot read it."
 PLAY_POSTED = "Posted in #{channel} (message {message})."
 PLAY_POSTED_FOR = "posted for {name}"
 # What a place is, above its messages: who reads it, and where what is said in it may be used.
-PLAY_PUBLIC = "**Everybody** in this workspace reads this. What is said here may be used everywhere in it."
+PLAY_PUBLIC = (
+    "**Everybody** in this workspace can read this channel. The bot can use what is said here everywhere in the "
+    "workspace."
+)
 PLAY_PRIVATE = (
-    "**{readers} alone** reads this channel. What is said here is used here, and in {readers}'s direct messages."
+    "**Only {readers}** can read this channel. The bot uses what is said here only in this channel and in direct "
+    "messages with {readers}."
 )
 PLAY_DIRECT = "**Only {person}** can read this. The bot never shows it to {others}."
 
 # After a button below a reply
 
-NOTED = "Thank you, I have noted that. The other button changes it."
-NO_SUCH_REPLY = "I do not know this reply any more."
-ONLY_THIS_PAGE = "Forgotten. I can take away only this page of it: please dismiss the others yourself."
-ASKED_ALREADY = "I have been asked this already; the answer stands below, or is on its way."
+NOTED = "Thank you. Press the other button to change your mind."
+NO_SUCH_REPLY = "I no longer know this reply."
+ONLY_THIS_PAGE = "Forgotten. I can only remove this page of the answer. Please dismiss the other pages yourself."
+ASKED_ALREADY = "You already asked me this. The answer is below or on its way."
 
 
 # What stands in its place once that is taken back.
-UNDONE = "*Undone: I no longer remember this.*"
-UNSCHEDULED = "*Cancelled: I will not do this.*"
+UNDONE = "*Undone. I no longer remember this.*"
+UNSCHEDULED = "*Canceled. I will not do this.*"
 
 
 _KEPT_LINES = (REMEMBERED, LEARNED_EARLIER)
@@ -412,74 +427,76 @@ def _is_scheduled(line: str) -> bool:
     return line.startswith(SCHEDULED) and line.endswith("*")
 
 
-STOP_BY_KEYS = "Ctrl-C stops it."
-AMBIENT_MUTED = "I am silent here until tomorrow, unless somebody mentions me. `/channel ambient off` ends it for good."
+STOP_BY_KEYS = "Press Ctrl-C to stop."
+AMBIENT_MUTED = (
+    "I will stay silent here until tomorrow unless somebody mentions me. To turn this off for good, use `/channel "
+    "ambient off`."
+)
 
 
 # The pages by which a workspace installs the app.
 
 INSTALL_ASKS = (
-    "<h1>Add Cogency to your workspace</h1><p>The next page is Slack's own: it shows what Cogency may read and do "
-    "there, and asks you to agree. Some workspaces ask an admin first.</p><p>Go on only if you came here to install "
-    "it.</p>"
-    '<form method="post"><input type="hidden" name="browser" value="{browser}"><button>Go on to Slack</button></form>'
+    "<h1>Add Cogency to your workspace</h1><p>Next, Slack shows what Cogency can read and do in your workspace and "
+    "asks for your approval. Some workspaces ask an admin first.</p><p>Continue only if you came here to install "
+    'it.</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>Continue to '
+    "Slack</button></form>"
 )
 INSTALL_CLOSED = (
-    "<h1>Cogency cannot be installed here now</h1><p>Whoever runs it has not said which workspaces may. Ask them to "
-    "name yours.</p>"
+    "<h1>Cogency cannot be installed here right now</h1><p>The operator has not listed any workspaces that can "
+    "install it. Ask them to add yours.</p>"
 )
 INSTALL_DONE = (
-    "<h1>Cogency is installed in {name}</h1><p>It answers within a few seconds. Invite it to a channel and mention it, "
-    'or write to it directly.</p><p><a href="{link}">Open Slack</a></p>'
+    "<h1>Cogency is installed in {name}</h1><p>It answers within a few seconds. Invite it to a channel and mention "
+    'it, or send it a direct message.</p><p><a href="{link}">Open Slack</a></p>'
 )
 INSTALL_DENIED = (
-    "<h1>Nothing was installed</h1><p>You did not agree, so Cogency has been given nothing. If you did not mean that, "
-    '<a href="{address}">begin anew</a>.</p>'
+    "<h1>Nothing was installed</h1><p>You did not approve the installation, so Cogency has no access. If that was a "
+    'mistake, <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_DONE = (
-    "<h1>Nothing was installed</h1><p>Slack did not go on with it. If your workspace asks an admin first, wait until "
-    'they have agreed, and then <a href="{address}">begin anew</a>.</p>'
+    "<h1>Nothing was installed</h1><p>Slack did not complete the installation. If your workspace asks an admin "
+    'first, wait for their approval and then <a href="{address}">start again</a>.</p>'
 )
-INSTALL_FAILED = '<h1>Nothing was installed</h1><p>{why}</p><p><a href="{address}">Begin anew</a></p>'
+INSTALL_FAILED = '<h1>Nothing was installed</h1><p>{why}</p><p><a href="{address}">Start again</a></p>'
 INSTALL_USED = (
-    "<h1>This page is over</h1><p>It works once. If Cogency does not answer in your workspace, "
-    '<a href="{address}">begin anew</a>.</p>'
+    "<h1>This page has expired</h1><p>It works only once. If Cogency does not answer in your workspace, <a "
+    'href="{address}">start again</a>.</p>'
 )
 INSTALL_HASTY = (
-    "<h1>Please try again in a minute</h1><p>Many workspaces install Cogency at this moment. Nothing was installed. "
-    '<a href="{address}">Begin anew</a></p>'
+    "<h1>Please try again in a minute</h1><p>Many workspaces are installing Cogency right now. Nothing was "
+    'installed. <a href="{address}">Start again</a></p>'
 )
 INSTALL_OTHER_BROWSER = (
-    "<h1>Nothing was installed</h1><p>This was not begun in this browser, or more than ten minutes ago. Allow cookies, "
-    'and <a href="{address}">begin anew</a>.</p>'
+    "<h1>Nothing was installed</h1><p>The installation started in another browser, or more than ten minutes ago. "
+    'Allow cookies and <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_LISTED = (
-    "<h1>{name} may not install Cogency</h1><p>Nothing was kept of it. Whoever runs Cogency has not named your "
-    "workspace: send them its id, <code>{team}</code>.</p>"
+    "<h1>{name} cannot install Cogency</h1><p>Nothing was stored. The operator has not listed your workspace. Send "
+    "them its id, <code>{team}</code>.</p>"
 )
 INSTALL_ORGANIZATION = (
     "<h1>Nothing was installed</h1><p>Cogency is installed in one workspace at a time, not in a whole organization. "
-    '<a href="{address}">Begin anew</a>, and choose a workspace on Slack\'s page.</p>'
+    '<a href="{address}">Start again</a> and choose a workspace on Slack\'s page.</p>'
 )
-INSTALL_UNREADABLE = "Slack's answer was not what it should be. Please try again."
+INSTALL_UNREADABLE = "Slack sent an unexpected answer. Please try again."
 INSTALL_REFUSED = "Slack refused it ({code})."
 SLACK_SILENT = "Slack could not be reached. Please try again in a minute."
 INSTALLATION_SEALED = (
-    "its tokens cannot be opened with COGENCY_ACCOUNT_KEY: set the key with which they were encrypted, behind the new "
-    "one."
+    "its tokens cannot be decrypted with COGENCY_ACCOUNT_KEY. Add the key that encrypted them after the new one."
 )
-INSTALLED_NOWHERE = "no workspace has installed the app yet: that is done at {address}."
+INSTALLED_NOWHERE = "no workspace has installed the app yet. Install it at {address}."
 REFRESH_LOST = (
-    "Slack takes its refresh token no more, so it is served until its token ends; somebody there has to install the "
-    "app again, at {address}."
+    "Slack no longer accepts its refresh token. The bot serves it until the current token expires. Somebody there "
+    "has to install the app again at {address}."
 )
 
 
-PLAY_PORT_TAKEN = "Nothing can listen at port {port} of this machine: end what does, or name another with --port."
-PLAY_NO_FILE = "{file} cannot be used to keep messages: name another file with --keep."
-CLOCK_REFUSED = "; every request of Slack is refused"
+PLAY_PORT_TAKEN = "Port {port} is already in use. Stop the program that uses it, or choose another port with --port."
+PLAY_NO_FILE = "{file} cannot store messages. Choose another file with --keep."
+CLOCK_REFUSED = ", so every request from Slack is refused"
 REACH_UNDER = (
-    "up to {users:,} users can see the bot{part}, of {limit:,} from which on Discord reviews the message content intent"
+    "up to {users:,} users can see the bot{part}. From {limit:,} on, Discord reviews the message content intent"
 )
 REACH_GRANTED = (
     "up to {users:,} users can see the bot{part}, and Discord has granted the message content intent after a review"
@@ -487,104 +504,108 @@ REACH_GRANTED = (
 REACH_PART = " in its first {servers} servers"
 REACH_RENEW = "Apply again each year, when Discord asks for it in the developer portal."
 REACH_OVER = (
-    "up to {users:,} users can see the bot{part}; from {limit:,} on Discord gives the message content intent only "
+    "up to {users:,} users can see the bot{part}. From {limit:,} on, Discord grants the message content intent only "
     "after a review"
 )
 REACH_APPLY = (
-    "Apply in the developer portal, or set COGENCY_DISCORD_MESSAGE_CONTENT=off. (Who is in two servers is "
-    "counted twice here.) https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review"
+    "Apply in the developer portal, or set COGENCY_DISCORD_MESSAGE_CONTENT=off. (Users in two servers count twice "
+    "here.) https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review"
 )
-EMPTY_ENDPOINT = "Clear “Interactions Endpoint URL” {portal}, page General Information."
-SWITCH_CODE_GRANT_OFF = "Switch “Requires OAuth2 Code Grant” off {portal}, page Bot."
+EMPTY_ENDPOINT = "Clear “Interactions Endpoint URL” {portal}, on the General Information page."
+SWITCH_CODE_GRANT_OFF = "Turn off “Requires OAuth2 Code Grant” {portal}, on the Bot page."
 SWITCH_PUBLIC_OFF = (
-    "Switch “Public Bot” off {portal}, page Bot (first set “Install Link” to None on the page Installation)."
+    "Turn off “Public Bot” {portal}, on the Bot page (first set “Install Link” to None on the Installation page)."
 )
-SWITCH_CONTENT_ON = "Switch it on {portal}, page Bot, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
+SWITCH_CONTENT_ON = "Turn it on {portal}, on the Bot page, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
 ALLOW_GUILD_INSTALL = "Allow “Guild Install” {where}."
 ALLOW_USER_INSTALL = "To change that, allow “User Install” {where}."
 OPEN_LINK = "Open {link}"
-GIVE_RIGHTS = "Give them to its role in the server's settings, or open {link}"
+GIVE_RIGHTS = "Grant them to its role in the server's settings, or open {link}"
 SERVE_SERVER = (
-    "To serve it, add {number} to COGENCY_DISCORD_SERVERS; if it is none of yours, set "
-    "COGENCY_DISCORD_OTHER_SERVERS=leave."
+    "To serve it, add {number} to COGENCY_DISCORD_SERVERS. If it is not yours, set COGENCY_DISCORD_OTHER_SERVERS=leave."
 )
-DO_NOT_RESTART = "Do not start the bot again and again before then."
-SHARDS_RECOMMENDED = "Discord recommends {recommended} connections at once, COGENCY_DISCORD_SHARDS is {chosen}"
-SHARDS_UNNAMED = "no server is named: of several processes each sees its part of the servers alone"
-NAME_SERVERS = "With several processes name in COGENCY_DISCORD_SERVERS the servers whose members may write directly."
+DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
+SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
+SHARDS_UNNAMED = "no server is named, so each of several processes only knows its own part of the servers"
+NAME_SERVERS = (
+    "If you run several processes, list the servers whose members can send direct messages in COGENCY_DISCORD_SERVERS."
+)
 SHARDS_AUTO = "Set COGENCY_DISCORD_SHARDS=auto."
 TRY_LATER = "Try again later."
 TAKE_OVER_MANIFEST = (
-    'Run `cogency slack manifest`, paste it under "App Manifest" on the app\'s page, and install it again.'
+    'Run `cogency slack manifest`, paste the result under "App Manifest" on the app\'s page, and install the app again.'
 )
 SOCKET_MODE_ON = (
-    'Switch on "Socket Mode" on the app\'s page, and make an app-level token with the scope connections:write under '
+    'Turn on "Socket Mode" on the app\'s page, and create an app-level token with the scope connections:write under '
     "Basic Information."
 )
-INVITE_BOT = "Invite it with /invite wherever it should be mentioned; direct messages work without that."
+INVITE_BOT = (
+    "Invite it with /invite to the channels where people should mention it. Direct messages work without an invitation."
+)
 CHECK_GROUPS = "Check the id in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
 COMPARE_CONFIG = "To compare them, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
-RENEW_CONFIG = "Make a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps: each lives for twelve hours."
-HTTP_OR_SOCKETS = "Run `cogency slack manifest --http URL` and take it over, or set SLACK_APP_TOKEN instead."
-COPY_SLACK_AGAIN = "Copy it again from the app's page, OAuth & Permissions; the app must be installed."
-CHECK_NETWORK = "Check the network, proxies and SLACK_API_BASE_URL. {error}"
-HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and take it over."
+RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each one lasts twelve hours."
+HTTP_OR_SOCKETS = (
+    "Run `cogency slack manifest --http URL` and apply the result to the app, or set SLACK_APP_TOKEN instead."
+)
+COPY_SLACK_AGAIN = "Copy it again from the app's page, OAuth & Permissions. The app must be installed."
+CHECK_NETWORK = "Check the network, the proxy and SLACK_API_BASE_URL. {error}"
+HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and apply the result to the app."
 
 # Discord
 
-APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to: try again later."
-COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the developer portal, page Bot."
-DISCORD_SILENT = "Discord does not answer at {address}: check the network, or DISCORD_API_BASE_URL."
+APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to. Try again later."
+COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the developer portal, Bot page."
+DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."
 WITHOUT_CONTENT = (
-    "Discord: the message content intent is missing, so in threads I only see messages that mention me; "
-    "switch it on in the developer portal (Bot, Message Content Intent) and restart."
+    "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn it "
+    "on in the developer portal (Bot, Message Content Intent) and restart."
 )
-INTENTS_REFUSED = "Discord refuses even the intents that need no permission."
-LOGIN_LIMITED = "Discord asks to wait {seconds:.0f} s before the login."
+INTENTS_REFUSED = "Discord refused even the intents that need no approval."
+LOGIN_LIMITED = "Discord limits logins. The next one is possible in {seconds:.0f} s."
 LOGIN_FAILED = (
-    "Discord answered the login with {status}: look at https://discordstatus.com, or check DISCORD_API_BASE_URL."
+    "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."
 )
-DISCORD_UNREACHABLE = "Discord cannot be reached at {address}: check the network, or DISCORD_API_BASE_URL."
-GATEWAY_UNREACHABLE = "Discord's gateway cannot be reached at {address}: check the network, or DISCORD_GATEWAY_URL."
-DISCORD_ENDED = "Discord ended the connection without a reason."
-TOO_MANY_SERVERS = "The bot is in too many servers for its connections: set COGENCY_DISCORD_SHARDS=auto."
+DISCORD_UNREACHABLE = "Discord could not be reached at {address}. Check the network and DISCORD_API_BASE_URL."
+GATEWAY_UNREACHABLE = "Discord's gateway could not be reached at {address}. Check the network and DISCORD_GATEWAY_URL."
+DISCORD_ENDED = "Discord closed the connection without a reason."
+TOO_MANY_SERVERS = "The bot is in too many servers for its number of connections. Set COGENCY_DISCORD_SHARDS=auto."
 GATEWAY_REFUSED = (
-    "Discord's gateway at {address} does not take this bot (code {code}): look it up in Discord's documentation."
+    "Discord's gateway at {address} does not accept this bot (code {code}). Look up the code in Discord's "
+    "documentation."
 )
-GATEWAY_ENDED = "Discord's gateway at {address} ended the connection (code {code})."
-DISCORD_LOGIN_REFUSED = (
-    "DISCORD_TOKEN is not accepted by Discord: copy the token again from the developer portal, page Bot."
-)
+GATEWAY_ENDED = "Discord's gateway at {address} closed the connection (code {code})."
+DISCORD_LOGIN_REFUSED = "Discord does not accept DISCORD_TOKEN. Copy it again from the developer portal, Bot page."
 SERVERS_NOT_SERVED = (
-    "Discord: not among the servers that I serve, so {done}: {named}. To serve one, add its id to "
-    "COGENCY_DISCORD_SERVERS; to keep others from adding me, switch “Public Bot” off in the developer portal."
+    "Discord: the bot is in servers that COGENCY_DISCORD_SERVERS does not list, so {done}: {named}. To serve one, "
+    "add its id. To keep others from adding the bot, turn off “Public Bot” in the developer portal."
 )
-LEAVES_THEM = "I leave them"
-ANSWERS_NOBODY = "I answer nobody there"
-GATEWAY_LOST = "Discord's gateway ended the connection; the bot connects again by itself."
+LEAVES_THEM = "it leaves them"
+ANSWERS_NOBODY = "it answers nobody there"
+GATEWAY_LOST = "Discord's gateway closed the connection. The bot reconnects automatically."
 FOR_SERVER = "For a server: {link}"
 FOR_YOURSELF = "For yourself: {link}"
 
 # Slack
 
-HTTPS_ADDRESS = "Slack needs an address that begins with https://, without ? or #"
-SOCKET_UNREACHABLE = "Slack's socket cannot be reached."
-SOCKETS_CLOSED = "Its sockets have closed, and the next one is not open yet."
-SCOPES_LACKING = "{setting} lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
+HTTPS_ADDRESS = "Slack needs an address that starts with https:// and has no ? or #"
+SOCKET_UNREACHABLE = "Slack's socket could not be reached."
+SOCKETS_CLOSED = "Its sockets are closed, and the next one is not open yet."
+SCOPES_LACKING = "{setting} lacks scopes ({names}). Apply manifests/slack.yaml to the app and install it again."
 SLACK_APP_NOT_SERVED = (
-    "a request for the app %s was not taken: name it as app_id in the file of COGENCY_SLACK_APPS, or have Slack "
+    "a request for the app %s was not accepted. Name it as app_id in the file of COGENCY_SLACK_APPS, or have Slack "
     "send its requests to an address that ends in %s/NAME"
 )
 SLACK_APP_REVOKED = (
-    "it was uninstalled, or its token was revoked: what was said there is erased after COGENCY_REMOVAL_GRACE_DAYS days."
-    " To keep it, install the app again, write its new token down, and start it again."
+    "the app was uninstalled, or its token was revoked. Its data is erased after COGENCY_REMOVAL_GRACE_DAYS days. To "
+    "keep the data, install the app again, set its new token, and restart the bot."
 )
-SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token for a moment, and accepts it again."
-SLACK_SIGN_IN_CHECKED = "%s: Slack refuses the bot token. It is checked for a minute before it counts as revoked."
-SLACK_APP_BROKE = "It ended by a mistake of this program, which the log tells: start the bot again, and report it."
-SLACK_LOGIN_REFUSED = "{setting} is not accepted by Slack ({code}): copy it again from the app's page."
+SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token for a moment and accepts it again."
+SLACK_SIGN_IN_CHECKED = "%s: Slack refuses the bot token. The bot checks it for a minute before treating it as revoked."
+SLACK_APP_BROKE = "It stopped because of a bug, which the log shows. Restart the bot and report the bug."
+SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again from the app's page."
 
 
-STILL_WAITS = "It waits for a day; `/tools` shows it."
+STILL_WAITS = "It expires in 24 hours. `/tools` shows it."
 DECIDE_BUTTON = "Approve or deny…"
-SLACK_NO_ANSWER = "Slack does not answer at {address} (SLACK_API_BASE_URL): check the network. {error}"
+SLACK_NO_ANSWER = "Slack does not respond at {address} (SLACK_API_BASE_URL). Check the network. {error}"

@@ -26,9 +26,9 @@ E = TypeVar("E", bound=StrEnum)
 MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
 MAX_ID_CHARS = 20  # Of an id on Discord
-FEATURES = f"what the app shall have: {', '.join(SlackFeature)}; with commas between them (what the settings use)"
-APP_SAYS = "what it is called in the file of COGENCY_SLACK_APPS, where several are served"
-IN_SERVERS = f"what the bot shall do in servers: {', '.join(discord.DiscordFeature)}; with commas between them (all)"
+FEATURES = f"features of the app: {', '.join(SlackFeature)}, separated by commas (default: what the settings use)"
+APP_SAYS = "the app's name in the file of COGENCY_SLACK_APPS, if you serve several"
+IN_SERVERS = f"what the bot does in servers: {', '.join(discord.DiscordFeature)}, separated by commas (default: all)"
 
 
 class Subcommand(StrEnum):
@@ -68,9 +68,9 @@ def parser() -> argparse.ArgumentParser:
     _add_config(root, None)
     root.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
     commands = _Commands(root, required=False)
-    init = commands.add(Subcommand.INIT, "set the bot up: model, Slack, Discord", setup_texts.INIT_SAYS)
+    init = commands.add(Subcommand.INIT, "set up the bot: model, Slack, Discord", setup_texts.INIT_SAYS)
     init.add_argument("--yes", action="store_true", help="ask nothing")
-    commands.add(Subcommand.SETTINGS, "list all settings, each with what it does", setup_texts.SETTINGS_SAYS)
+    commands.add(Subcommand.SETTINGS, "list all settings with descriptions", setup_texts.SETTINGS_SAYS)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _add_ask(commands)
     _add_play(commands)
@@ -78,18 +78,23 @@ def parser() -> argparse.ArgumentParser:
     _add_migrate(commands)
     _add_backups(commands)
     commands.add(
-        Subcommand.CHECK_MODEL, "ask the configured model twenty questions about the protocol", setup_texts.CHECK_SAYS
+        Subcommand.CHECK_MODEL, "test whether the configured model can follow the protocol", setup_texts.CHECK_SAYS
     )
     _add_doctor(commands)
     _add_usage(commands)
     _add_audit(commands)
     _add_budget(commands)
     _add_operator(commands)
-    completion = commands.add(Subcommand.COMPLETION, "print a shell's completion script", setup_texts.COMPLETION_SAYS)
+    completion = commands.add(
+        Subcommand.COMPLETION, "print a completion script for your shell", setup_texts.COMPLETION_SAYS
+    )
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="your shell")
-    _add_people(_Commands(commands.group("person", "see, export or erase what is kept of one person")), "person")
-    _add_people(_Commands(commands.group("place", "the same for a channel, a server or a workspace")), "place")
-    _add_plugins(_Commands(commands.group("plugins", "folders with skills and servers of tools")))
+    _add_people(_Commands(commands.group("person", "find, export or erase one person's data")), "person")
+    _add_people(
+        _Commands(commands.group("place", "find, export or erase the data of a channel, a server or a workspace")),
+        "place",
+    )
+    _add_plugins(_Commands(commands.group("plugins", "manage plug-ins: folders with skills and tool servers")))
     _add_manifest(_Commands(commands.group("slack", "set up the Slack app")))
     _add_invite(_Commands(commands.group("discord", "set up the Discord application")))
     return root
@@ -145,21 +150,26 @@ def _add_config(parser: argparse.ArgumentParser, default: str | None) -> None:
 
 
 def _add_ask(commands: _Commands) -> None:
-    ask = commands.add(Subcommand.ASK, "ask one question, and print its answer", setup_texts.ASK_READS)
-    ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
-    ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    ask = commands.add(Subcommand.ASK, "ask one question and print the answer", setup_texts.ASK_READS)
+    ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - reads standard input")
+    ask.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_play(commands: _Commands) -> None:
-    play = commands.add(Subcommand.PLAY, "try it on a page of this machine, as two people", setup_texts.PLAY_SAYS)
+    play = commands.add(
+        Subcommand.PLAY, "try the bot in a browser on this machine, as two people", setup_texts.PLAY_SAYS
+    )
     play.add_argument(
         "--keep",
         type=_argument_type(_file_to_keep),
         metavar="FILE",
-        help="the database for what is said (else all of it goes)",
+        help="the database for messages (default: nothing is kept)",
     )
     play.add_argument(
-        "--port", type=_argument_type(whole(1, 65_535)), metavar="N", help="of the page (8766, or a free one)"
+        "--port",
+        type=_argument_type(whole(1, 65_535)),
+        metavar="N",
+        help="the page's port (default: 8766, or a free one)",
     )
     play.add_argument("--no-browser", dest="browser", action="store_false", help="only print the page's address")
 
@@ -173,7 +183,7 @@ def _file_to_keep(text: str) -> Path:
 def _add_doctor(commands: _Commands) -> None:
     doctor = commands.add(
         Subcommand.DOCTOR,
-        "look at settings, database, model and platforms, and say what to change",
+        "check settings, database, model and platforms, and suggest fixes",
         setup_texts.DOCTOR_LOOKS,
     )
     doctor.add_argument(
@@ -181,72 +191,72 @@ def _add_doctor(commands: _Commands) -> None:
         dest="ask_model",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether to ask the model for one word, which costs a few tokens",
+        help="ask the model for one word, which costs a few tokens",
     )
     doctor.add_argument("--fix", action="store_true", help=setup_texts.FIX_SAYS)
-    doctor.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    doctor.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_usage(commands: _Commands) -> None:
     usage = commands.add(
-        Subcommand.USAGE, "show what model calls took: tokens, and money at list prices", setup_texts.WORKS_BESIDE
+        Subcommand.USAGE, "show what model calls used: tokens, and money at list prices", setup_texts.WORKS_BESIDE
     )
     usage.add_argument(
         "--days",
         type=_argument_type(whole(1, MAX_DAYS)),
         default=30,
         metavar="N",
-        help="today and the days before it (30)",
+        help="number of days, including today (default: 30)",
     )
     usage.add_argument(
         "--by",
         type=_argument_type(one_of(By)),
         default=By.PERSON,
         metavar=f"{{{','.join(By)}}}",
-        help="what to sum for (person)",
+        help="how to group the sums (default: person)",
     )
-    usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    usage.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_audit(commands: _Commands) -> None:
     audit = commands.add(
-        Subcommand.AUDIT, "show each call of a tool: who, where, what, and who allowed it", setup_texts.WORKS_BESIDE
+        Subcommand.AUDIT, "list tool calls: who, where, what, and who approved them", setup_texts.WORKS_BESIDE
     )
     audit.add_argument(
         "--since",
         type=_argument_type(_parse_moment),
         metavar="DATE",
-        help="2026-11-30, or 2026-11-30T12:00 (UTC); else 30 days ago",
+        help="2026-11-30, or 2026-11-30T12:00 (UTC); default: 30 days ago",
     )
-    audit.add_argument("--json", dest="as_json", action="store_true", help="for programs: one object a line")
+    audit.add_argument("--json", dest="as_json", action="store_true", help="print JSON, one object per line")
 
 
 def _add_operator(commands: _Commands) -> None:
     operator = commands.add(
-        Subcommand.OPERATOR, "get a link that signs you in on the operators' page", setup_texts.OPERATOR_SAYS
+        Subcommand.OPERATOR, "print a link that signs you in to the operators' page", setup_texts.OPERATOR_SAYS
     )
     instead = operator.add_mutually_exclusive_group()
-    instead.add_argument("--sessions", action="store_true", help="instead show who is signed in")
-    instead.add_argument("--sign-out-all", action="store_true", help="instead sign everybody out")
+    instead.add_argument("--sessions", action="store_true", help="list open sessions instead")
+    instead.add_argument("--sign-out-all", action="store_true", help="sign everybody out instead")
 
 
 def _add_migrate(commands: _Commands) -> None:
     migrate = commands.add(
-        Subcommand.MIGRATE, "bring the database to the newest version, as every start does", setup_texts.MIGRATE_SAYS
+        Subcommand.MIGRATE, "upgrade the database to the newest version, as every start does", setup_texts.MIGRATE_SAYS
+    )
+    migrate.add_argument("--back", metavar="VERSION", help="go back to an earlier release (0.1.0) or migration (r0012)")
+    migrate.add_argument(
+        "--backup", dest="file", type=Path, metavar="FILE", help="the backup file (default: named by version and time)"
     )
     migrate.add_argument(
-        "--back", metavar="VERSION", help="to that of an earlier release (0.1.0), or to one of its own (r0012)"
+        "--yes", action="store_true", help="go back although the earlier version cannot hold everything"
     )
-    migrate.add_argument(
-        "--backup", dest="file", type=Path, metavar="FILE", help="of the backup (one named by version and time)"
-    )
-    migrate.add_argument("--yes", action="store_true", help="go back without what the earlier version cannot hold")
 
 
 def _add_backups(commands: _Commands) -> None:
-    backup = commands.add(Subcommand.BACKUP, "write everything that is kept to one file", setup_texts.WORKS_BESIDE)
-    restore = commands.add(Subcommand.RESTORE, "keep again what a backup holds", setup_texts.RESTORE_SAYS)
-    copy = commands.add(Subcommand.COPY, "move everything that is kept to another database", setup_texts.COPY_SAYS)
+    backup = commands.add(Subcommand.BACKUP, "back up everything to one file", setup_texts.WORKS_BESIDE)
+    restore = commands.add(Subcommand.RESTORE, "restore a backup", setup_texts.RESTORE_SAYS)
+    copy = commands.add(Subcommand.COPY, "copy everything to another database", setup_texts.COPY_SAYS)
     for command in (backup, restore):
         command.add_argument("file", type=Path, metavar="FILE", help="of the backup")
     copy.add_argument(
@@ -254,13 +264,13 @@ def _add_backups(commands: _Commands) -> None:
         dest="source",
         type=_argument_type(database_url),
         metavar="URL",
-        help="as COGENCY_DATABASE_URL, which it is else",
+        help="the source database (default: COGENCY_DATABASE_URL)",
     )
     copy.add_argument(
         "--to", dest="target", type=_argument_type(database_url), metavar="URL", required=True, help="as that"
     )
     for command in (backup, restore, copy):
-        command.add_argument("--replace", action="store_true", help="let go of what stands there now")
+        command.add_argument("--replace", action="store_true", help="replace what the database holds now")
 
 
 def _parse_moment(text: str) -> datetime:
@@ -272,52 +282,62 @@ def _parse_moment(text: str) -> datetime:
 
 
 def _add_budget(commands: _Commands) -> None:
-    budget = commands.add(Subcommand.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
-    budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+    budget = commands.add(Subcommand.BUDGET, "show or change budgets, such as person:ID 5,000,000 tokens")
+    budget.add_argument(
+        "words", nargs="*", metavar="WORD", help="whose budget (everyone, person:ID, channel:ID) and its new value"
+    )
 
 
 def _add_people(commands: _Commands, kind: str) -> None:
-    find = commands.add(Subcommand.FIND, f"look for the ID of a {kind}", setup_texts.WORKS_BESIDE)
-    export = commands.add(Subcommand.EXPORT, f"write all that is kept of a {kind} to a file", setup_texts.WORKS_BESIDE)
-    erase = commands.add(
-        Subcommand.ERASE, f"erase all that is kept of a {kind}, with a receipt", setup_texts.WORKS_BESIDE
-    )
-    confirm = commands.add(Subcommand.CONFIRM, "do what another operator asked for", setup_texts.CONFIRM_SAYS)
-    find.add_argument("words", nargs="?", default="", metavar="NAME", help="letters of its name or ID (all)")
-    find.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    find = commands.add(Subcommand.FIND, f"find the ID of a {kind}", setup_texts.WORKS_BESIDE)
+    export = commands.add(Subcommand.EXPORT, f"export the data of a {kind} to a file", setup_texts.WORKS_BESIDE)
+    erase = commands.add(Subcommand.ERASE, f"erase the data of a {kind} and print a receipt", setup_texts.WORKS_BESIDE)
+    confirm = commands.add(Subcommand.CONFIRM, "confirm what another operator asked for", setup_texts.CONFIRM_SAYS)
+    find.add_argument("words", nargs="?", default="", metavar="NAME", help="part of the name or ID (default: list all)")
+    find.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
     for command in (export, erase):
-        command.add_argument("of", metavar="ID", help=f"as `cogency {kind} find` shows it")
+        command.add_argument("of", metavar="ID", help=f"the ID from `cogency {kind} find`")
     confirm.add_argument(
-        "number", type=_argument_type(whole(1, MAX_ROW)), metavar="NUMBER", help="as the other was told"
+        "number",
+        type=_argument_type(whole(1, MAX_ROW)),
+        metavar="NUMBER",
+        help="the number that the other operator saw",
     )
     for command in (export, confirm):
         command.add_argument(
-            "file", nargs="?", metavar="FILE", help="for the export, readable by you alone (one named by ID and day)"
+            "file",
+            nargs="?",
+            metavar="FILE",
+            help="the export file, readable only by you (default: named by ID and day)",
         )
-        command.add_argument("--force", action="store_true", help="let go of a file of that name")
+        command.add_argument("--force", action="store_true", help="overwrite an existing file")
     for command in (erase, confirm):
         command.add_argument("--yes", action="store_true", help="erase without asking")
-    erase.add_argument("--replies", action="store_true", help="have the bot's answers deleted in the platform, too")
-    erase.add_argument("--related", action="store_true", help="erase what may say the same in other words, too")
+    erase.add_argument("--replies", action="store_true", help="also delete the bot's answers on the platform")
+    erase.add_argument(
+        "--related", action="store_true", help="also erase messages that may say the same in other words"
+    )
     for command in (find, export, erase, confirm):
         command.set_defaults(kind=kind)
     for command in (export, erase, confirm):
-        command.add_argument("--operator", metavar="NAME", help="who does it (the account's name); the audit has both")
+        command.add_argument(
+            "--operator",
+            metavar="NAME",
+            help="your name for the audit (default: the account's name; the audit records both)",
+        )
 
 
 def _add_plugins(commands: _Commands) -> None:
-    add = commands.add(Subcommand.PLUGINS_ADD, "use the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
-    list_ = commands.add(Subcommand.PLUGINS_LIST, "show the plug-ins in use, and what they hold")
-    check = commands.add(
-        Subcommand.PLUGINS_CHECK, "look for what is wrong with a plug-in", setup_texts.PLUGINS_CHECK_SAYS
-    )
-    remove = commands.add(Subcommand.PLUGINS_REMOVE, "use a plug-in no more", setup_texts.PLUGINS_REMOVE_SAYS)
+    add = commands.add(Subcommand.PLUGINS_ADD, "add the plug-in in a folder", setup_texts.PLUGINS_ADD_SAYS)
+    list_ = commands.add(Subcommand.PLUGINS_LIST, "list the plug-ins in use and what they contain")
+    check = commands.add(Subcommand.PLUGINS_CHECK, "check a plug-in for problems", setup_texts.PLUGINS_CHECK_SAYS)
+    remove = commands.add(Subcommand.PLUGINS_REMOVE, "remove a plug-in", setup_texts.PLUGINS_REMOVE_SAYS)
     add.add_argument("path", type=Path, metavar="PATH", help="its folder")
-    check.add_argument("path", type=Path, nargs="?", metavar="PATH", help="its folder (all in use)")
+    check.add_argument("path", type=Path, nargs="?", metavar="PATH", help="its folder (default: all in use)")
     check.add_argument("--connect", action="store_true", help=setup_texts.CONNECT_SAYS)
-    remove.add_argument("name", metavar="NAME", help="as `cogency plugins list` shows it")
+    remove.add_argument("name", metavar="NAME", help="the name from `cogency plugins list`")
     for command in (list_, check):
-        command.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+        command.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_manifest(commands: _Commands) -> None:
@@ -326,13 +346,13 @@ def _add_manifest(commands: _Commands) -> None:
     manifest.add_argument(
         "--prefix",
         type=_argument_type(parse_command_prefix),
-        help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)",
+        help="the prefix of each slash command (default: COGENCY_SLACK_COMMAND_PREFIX)",
     )
     manifest.add_argument(
-        "--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode"
+        "--http", default="", metavar="URL", help="the address where Slack reaches the bot, instead of Socket Mode"
     )
     manifest.add_argument("--app", type=_argument_type(slack_app), metavar="NAME", help=APP_SAYS)
-    manifest.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
+    manifest.add_argument("--name", default="Cogency", help="the app's name (default: Cogency)")
     manifest.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
 
 
@@ -368,7 +388,7 @@ def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
     def read(text: str) -> frozenset[E]:
         names = {name.strip() for name in text.split(",") if name.strip()}
         if not names <= set(kind):
-            raise argparse.ArgumentTypeError(f"must be of {', '.join(kind)}, with commas between them")
+            raise argparse.ArgumentTypeError(f"must be one or more of {', '.join(kind)}, separated by commas")
         return frozenset(map(kind, names))
 
     return read
@@ -376,5 +396,5 @@ def _members(kind: type[E]) -> Callable[[str], frozenset[E]]:
 
 def _application_id(text: str) -> str:
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
-        raise argparse.ArgumentTypeError("must be the number on the page General Information")
+        raise argparse.ArgumentTypeError("must be the application ID from the General Information page")
     return text

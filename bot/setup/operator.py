@@ -181,7 +181,7 @@ async def restore_backup(settings: Settings, file: Path, tell: ReportProgress, *
     """Restore a backup; return the messages about it. Raises StoreError."""
     holding = look_into(file)
     restored = await restore(file, settings.storage.url, CLOCK.now(), replace=replace, tell=tell)
-    written = "a time that it does not name" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
+    written = "an unknown time" if holding.made is None else f"{holding.made:%Y-%m-%d %H:%M} UTC"
     messages = [setup_texts.HOLDS.format(file=file, held=holding, made=written)]
     if restored.again:
         messages.append(setup_texts.FORGOTTEN_AGAIN.format(messages=counted(restored.again, "message", "messages")))
@@ -313,7 +313,7 @@ def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsFo
 
 
 NOT_ASKED = Finding(
-    Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
+    Level.NOTE, "Model", "whether it answers was not tested", "Run `cogency doctor` without --no-model to test it."
 )
 ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
@@ -357,12 +357,12 @@ async def examine(
     fixed = await mend(settings, dotenv) if fix else []
     findings = [
         *fixed,
-        Finding(Level.GOOD, "Settings", "all of them can be read"),
+        Finding(Level.GOOD, "Settings", "all settings are valid"),
         *(
             Finding(
                 Level.WARNING,
                 "Settings",
-                f".env sets {name}, which nothing here reads",
+                f".env sets {name}, which is not a setting",
                 setup_texts.DID_YOU_MEAN.format(meant=intended),
             )
             for name, intended in settings.misspelt
@@ -398,11 +398,11 @@ def _tools(settings: Settings) -> list[Finding]:
     try:
         tools = own_tools(settings)
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="not all of them can be loaded", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="some tools could not be loaded", remedy=str(error))]
     unasked = [tool.name for tool in tools if tool.effect in UNASKED]
     asked = [tool.name for tool in tools if tool.effect not in UNASKED]
     return [
-        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be called")] if unasked else []),
+        *([finding(Level.GOOD, what=f"{', '.join(unasked)}are ready")] if unasked else []),
         *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
     ]
 
@@ -413,7 +413,7 @@ def _policy(settings: Settings) -> list[Finding]:
     try:
         rows = policy_file(settings)
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="who may use them cannot be read", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the tool policy could not be read", remedy=str(error))]
     counted_rows = counted(len(rows), "row", "rows")
     what = setup_texts.POLICY_ROWS.format(rows=counted_rows, file=settings.tools.policy)
     return [] if settings.tools.policy is None else [finding(Level.GOOD, what=what)]
@@ -454,7 +454,7 @@ def _operators_page(settings: Settings) -> list[Finding]:
     try:
         address = operator_address(settings)
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="it cannot be served", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the page cannot be served", remedy=str(error))]
     return [finding(Level.GOOD, what=setup_texts.PAGE_IS_AT.format(address=address))] if address else []
 
 
@@ -464,7 +464,7 @@ def _plugins(settings: Settings) -> list[Finding]:
     try:
         plugins = plugins_in_use(settings)
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="which are in use cannot be found out", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the list of plug-ins could not be read", remedy=str(error))]
     findings = [finding(Level.GOOD, what=plugin.summary) for plugin in plugins if plugin.skills or plugin.servers]
     findings += [
         finding(Level.WARNING, what=f"{plugin.name}: {fault}", remedy=setup_texts.PLUGIN_REMEDY)
@@ -491,11 +491,11 @@ async def _database(settings: Settings) -> list[Finding]:
     where, findings = look.where, list[Finding]()
     if look.is_locked:
         remedy = setup_texts.HELD_WHILE_RUNNING
-        findings = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+        findings = [finding(Level.NOTE, what=f"another process is using {where}", remedy=remedy)]
     findings += [
         finding(
             Level.NOTE,
-            what=f"{index.derived.what} was made by another version, of {index.left:,} {index.derived.of}",
+            what=f"{index.derived.what}: {index.left:,} {index.derived.of} were indexed by another version",
             remedy=setup_texts.NEXT_START_RENEWS,
         )
         for index in look.outdated
@@ -504,12 +504,12 @@ async def _database(settings: Settings) -> list[Finding]:
     findings += [finding(Level.NOTE, what=remark) for remark in look.remarks]
     if look.version is None:
         remedy = setup_texts.COMES_WITH_START
-        return [*findings, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+        return [*findings, finding(Level.NOTE, what=f"there is no database yet: {where}", remedy=remedy)]
     if look.is_newer:
         return [*findings, finding(Level.NOTE, what=setup_texts.NEWER_WORKS.format(where=where, found=look.version))]
     if look.version != HEAD:
         remedy = setup_texts.NEXT_START_MIGRATES
-        what = f"{where} is at version {look.version}, the newest is {HEAD}"
+        what = f"{where} is at version {look.version}; the newest is {HEAD}"
         return [*findings, finding(Level.NOTE, what=what, remedy=remedy)]
     findings.append(finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}"))
     return [*findings, *await shards_held(settings, CLOCK.now())]
@@ -523,7 +523,9 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             await _open_other_models(settings)
             if models.is_rehearsal:
                 remedy = setup_texts.SET_REAL_MODEL
-                return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
+                return [
+                    finding(Level.WARNING, what="only the rehearsal answers, which follows fixed rules", remedy=remedy)
+                ]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
             terms = [*await _form_findings(settings, models.choice), *_terms(settings, models.provider.name)]
             if not ask_model:
@@ -534,7 +536,7 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             )
             return [chosen, answer, *context, *terms, *clock]
     except (SettingsError, ProviderError) as error:
-        return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="no model can be used", remedy=str(error))]
 
 
 async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Finding]:
@@ -620,7 +622,7 @@ async def _ask(model: Provider) -> Finding:
     except ProviderError as error:
         return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
     remedy = setup_texts.TRY_ANOTHER_MODEL
-    return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
+    return finding(Level.PROBLEM, what=f"{model.name} sent an empty answer", remedy=remedy)
 
 
 async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = None) -> list[Finding]:
@@ -632,7 +634,7 @@ async def examine_servers(settings: Settings, only: Sequence[Plugin] | None = No
         configs, problems = tool_servers(settings, only)
         people_settings(settings, configs, None)
     except SettingsError as error:
-        return [Finding(Level.PROBLEM, "Tools", "the MCP servers cannot be used", str(error))]
+        return [Finding(Level.PROBLEM, "Tools", "the MCP servers could not be used", str(error))]
     findings = [Finding(Level.WARNING, "Tools", problem) for problem in problems]
     by_pages = setup_texts.BY_PAGES.format(address=settings.accounts.sign_in_address)
     sign_in_way = by_pages if settings.accounts.sign_in_address else setup_texts.BY_PASTING
@@ -674,7 +676,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
         slack, discord = slack_apps(settings), discord_options(settings)
         distribution = slack_distribution(settings)
     except SettingsError as error:
-        not_set = Finding(Level.PROBLEM, "Settings", "not every setting of a platform is there", str(error))
+        not_set = Finding(Level.PROBLEM, "Settings", "a platform's settings are incomplete", str(error))
         return {"Settings": partial(_return, not_set)}
     checks_found: dict[str, CheckFunction] = {}
     if slack:
@@ -691,7 +693,7 @@ def _platforms(settings: Settings) -> dict[str, CheckFunction]:
         level = Level.GOOD if distribution.installers else Level.WARNING
         remedy = "" if distribution.installers else setup_texts.NAME_INSTALLERS
         finding = Finding(level, "Slack", text.format(address=distribution.address), remedy)
-        checks_found["Slack, by its page"] = partial(_return, finding)
+        checks_found["Slack, through its install page"] = partial(_return, finding)
     no_tokens = Finding(Level.WARNING, "Settings", "no platform has a token", setup_texts.SET_TOKENS)
     return checks_found or {"Settings": partial(_return, no_tokens)}
 

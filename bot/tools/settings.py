@@ -36,8 +36,8 @@ class ToolSettings:
         (),
         section=Section.MODELS,
         description=(
-            "Tools of your own: files or modules with @tool functions, or entry points of the group cogency.tools, "
-            "with commas between them. Their code runs in this program: docs/tools.md. Default: none."
+            "Your own tools: files or modules with @tool functions, or entry points of the group cogency.tools, "
+            "separated by commas. Their code runs in this program; see docs/tools.md. Default: none."
         ),
         example="my_tools.py",
         runs_code=runs_files,
@@ -49,7 +49,7 @@ class ToolSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "The file that says who may use which tools, and where: a row on each line (docs/tools.md). Default: none."
+            "The file that says who can use which tools, and where, one row per line (docs/tools.md). Default: none."
         ),
         example="tool-policy.txt",
     )
@@ -59,7 +59,7 @@ class ToolSettings:
         parsers.seconds(600),
         20.0,
         section=Section.BOUNDS,
-        description="How long one tool call may take, in seconds.",
+        description="Time limit for one tool call, in seconds.",
     )
     """A person who watches a status line gives up at about this time."""
 

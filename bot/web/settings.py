@@ -49,8 +49,8 @@ class WebSettings:
         default=False,
         section=Section.WEB,
         description=(
-            "Whether the bot can read pages of the web, PDFs and feeds, when somebody asks (docs/web.md): on or off. "
-            'Needs the extra "web". Default: off.'
+            'Read web pages, PDFs and feeds when somebody asks (docs/web.md): on or off. Needs the extra "web". '
+            "Default: off."
         ),
         example="on",
     )
@@ -60,7 +60,7 @@ class WebSettings:
         header,
         "",
         section=Section.WEB,
-        description="How it introduces itself there. Default: its name, its version, and what it is.",
+        description="The User-Agent that the bot sends. Default: its name, version and purpose.",
         example='"Cogency/1 (+https://example.com/bot)"',
     )
     """"": the bot's name, version and kind."""
@@ -69,7 +69,7 @@ class WebSettings:
         parsers.switch,
         default=True,
         section=Section.WEB,
-        description="Whether it reads only what a site's robots.txt lets programs read: on or off.",
+        description="Respect robots.txt: on or off.",
     )
     search: tuple[str, str] | None = setting(
         "COGENCY_WEB_SEARCH",
@@ -77,8 +77,8 @@ class WebSettings:
         None,
         section=Section.WEB,
         description=(
-            "The search engine that it may ask (docs/web.md): searxng: and the address of an instance, brave, "
-            'tavily, or ddgs, which needs the extra "ddgs" and no key. It learns what is asked. Default: off.'
+            "The search engine that the bot uses (docs/web.md): searxng: and an instance's address, brave, tavily, or "
+            'ddgs, which needs the extra "ddgs" and no key. It receives the search queries. Default: off.'
         ),
         example="searxng:https://search.example.com",
     )
@@ -86,12 +86,12 @@ class WebSettings:
     brave_api_key: Secret | None = secret_setting(
         "BRAVE_API_KEY",
         section=Section.WEB,
-        description="The key for Brave's search, of a plan that allows use by AI.",
+        description="The API key for Brave Search, from a plan that allows use by AI.",
     )
     tavily_api_key: Secret | None = secret_setting(
         "TAVILY_API_KEY",
         section=Section.WEB,
-        description="The key for Tavily's search.",
+        description="The API key for Tavily.",
     )
     networks: Networks = setting(
         "COGENCY_NETWORKS_ALLOWED",
@@ -99,8 +99,8 @@ class WebSettings:
         Networks(),
         section=Section.WEB,
         description=(
-            "What it may read besides the public web: ranges of addresses, hosts, and hosts with ports, with commas "
-            "between them. Everybody whom the bot serves can then have it read. Default: nothing."
+            "What the bot can read besides the public web: address ranges, hosts, and hosts with ports, separated by "
+            "commas. Everybody whom the bot serves can then have it read them. Default: nothing."
         ),
         example="10.0.0.0/8,wiki.example.com,192.168.1.7:3000",
     )

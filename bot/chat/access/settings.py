@@ -65,8 +65,8 @@ class AccessSettings:
         {},
         section=Section.ACCESS,
         description=(
-            "Who may choose a model with /model: a JSON object of models and lists as above. A model that is not "
-            "named is everybody's."
+            "Who can choose a model with /model: a JSON object of models and lists in the form of COGENCY_ALLOW. "
+            "Everybody can choose a model that is not named."
         ),
         example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",
     )
@@ -76,7 +76,8 @@ class AccessSettings:
         frozenset(),
         section=Section.ACCESS,
         description=(
-            "Operators: ids (no names) of people without limits, who may change the budgets of others with /budget."
+            "Operators: IDs (not names) of people who have no limits and can change other people's budgets with "
+            "/budget."
         ),
         example="U0123",
     )
@@ -85,7 +86,7 @@ class AccessSettings:
         parsers.limit(100_000),
         20,
         section=Section.ACCESS,
-        description="The most messages of one person in a minute; here and below 0 is no limit.",
+        description="Maximum number of messages from one person per minute. Here and below, 0 means no limit.",
     )
     """Faster than a person asks, and slower than a loop."""
     person_per_hour: int | None = setting(
@@ -93,7 +94,7 @@ class AccessSettings:
         parsers.limit(1_000_000),
         200,
         section=Section.ACCESS,
-        description="The most messages of one person in an hour.",
+        description="Maximum number of messages from one person per hour.",
     )
     """A question every eighteen seconds, for a whole hour."""
     channel_per_minute: int | None = setting(
@@ -101,7 +102,7 @@ class AccessSettings:
         parsers.limit(100_000),
         60,
         section=Section.ACCESS,
-        description="The most messages in one channel in a minute.",
+        description="Maximum number of messages in one channel per minute.",
     )
     """A busy channel; people cannot read more answers than that, nor could a platform show them in time."""
     backlog: int | None = setting(
@@ -120,7 +121,7 @@ class AccessSettings:
         ids,
         frozenset(),
         section=Section.ANSWERS,
-        description="Other bots that may talk to this one: their ids, with commas between them.",
+        description="IDs of other bots that can talk to this one, separated by commas.",
         after="COGENCY_OPERATOR_ADDRESS",
     )
     """Two bots that answer each other never stop."""

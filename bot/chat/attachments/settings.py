@@ -17,8 +17,8 @@ class AttachmentSettings:
         TEXT_TOKENS,
         section=Section.BOUNDS,
         description=(
-            "The most tokens of a message's files that the model is given, all files together; a longer text is cut, "
-            "and the model told so."
+            "Maximum number of tokens of a message's files that the model receives, for all files together. A longer "
+            "text is cut, and the model is told."
         ),
         after="COGENCY_PROFILE_TOKENS",
     )

@@ -26,9 +26,9 @@ class TurnSettings:
         WhileBusy.WAIT,
         section=Section.ANSWERS,
         description=(
-            "A message that comes while an answer to the same person grows in the same thread: wait (it is answered "
-            "next), or join (the growing answer takes it into account after its next round of tools). At a terminal "
-            "it always waits."
+            "What happens to a message that arrives while the bot answers the same person in the same thread: wait "
+            "(the bot answers it next) or join (the current answer considers it after its next tool calls). In a "
+            "terminal it always waits."
         ),
     )
     max_running: int = setting(
@@ -48,8 +48,8 @@ class TurnSettings:
         4,
         section=Section.ACCESS,
         description=(
-            "The most answers of one person that run at once, in all processes together (one more for each that "
-            "begins in the same moment)."
+            "Maximum number of answers for one person at once, across all processes (one more for each that starts at "
+            "the same moment)."
         ),
     )
     """A few parallel threads: a quarter of one process's slots."""
@@ -58,7 +58,7 @@ class TurnSettings:
         parsers.whole(1, 100),
         10,
         section=Section.BOUNDS,
-        description="The most model calls in one answer.",
+        description="Maximum number of model calls for one answer.",
     )
     """A larger task is better asked again, with what was found."""
     lease_s: float = setting(
@@ -66,9 +66,6 @@ class TurnSettings:
         parsers.seconds(600),
         9.0,
         section=Section.BOUNDS,
-        description=(
-            "How long a process keeps the answers that it began when nothing is heard of it, in seconds; then "
-            "another goes on."
-        ),
+        description=("After how many seconds of silence another process takes over the answers of a process."),
     )
     """Longer than a busy machine's pauses. After a kill another process continues its answers within a second more."""

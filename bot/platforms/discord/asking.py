@@ -105,7 +105,7 @@ class Commands:
             await storing
         except CogencyError as error:
             if not isinstance(error, Refused | SettingsError):
-                log.warning("a question could not be taken in: %s", error)
+                log.warning("a question could not be accepted: %s", error)
             await interactions.answer_failure(interaction, error, self.connection)
 
     async def _acknowledge(self, interaction: Interaction, *, private: bool) -> None:
@@ -113,7 +113,7 @@ class Commands:
         try:
             await interaction.response.defer(ephemeral=private, thinking=True)
         except UNREADABLE as error:
-            self.connection.log_failure("a command could not be acknowledged, and is answered elsewhere", error)
+            self.connection.log_failure("a command could not be acknowledged; its answer goes elsewhere", error)
 
     async def _is_private(self, interaction: Interaction, request: RequestedAnswer) -> bool:
         if request.private is not None or interaction.context.dm_channel is True:

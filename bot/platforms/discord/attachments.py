@@ -60,7 +60,7 @@ class Downloads:
     async def fetch(self, address: str, limit: int) -> bytes | None:
         """Return the first `limit` bytes of the file at Discord's address; None if it cannot be read."""
         if self._allowed.fullmatch(address) is None:
-            log.warning("a file is not fetched: its address is not one of Discord's")
+            log.warning("a file was not downloaded, because its address is not Discord's")
             return None
         content = bytearray()
         try:

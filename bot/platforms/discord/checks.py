@@ -74,20 +74,22 @@ def _clock(facts: DiscordFacts) -> Iterator[Finding]:
 def _application(facts: DiscordFacts) -> Iterator[Finding]:
     app = facts.application
     if app is None:
-        yield _unknown("how the application is set up")
+        yield _unknown("the application's setup")
         return
     yield good(f"the token is that of “{app.get('name', '?')}”")
     yield _content(int(app.get("flags") or 0), facts.settings)
     if app.get("interactions_endpoint_url"):
         yield problem(
-            "commands and buttons go to a web address, not to this bot",
+            "commands and buttons go to a web address instead of this bot",
             platforms_texts.EMPTY_ENDPOINT.format(portal=PORTAL),
         )
     if app.get("bot_require_code_grant"):
-        yield problem("the bot cannot be added by a link", platforms_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL))
+        yield problem(
+            "the bot cannot be added with a link", platforms_texts.SWITCH_CODE_GRANT_OFF.format(portal=PORTAL)
+        )
     if app.get("bot_public"):
         yield warning(
-            "anybody can add the bot to a server of theirs", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
+            "anybody can add the bot to their server", platforms_texts.SWITCH_PUBLIC_OFF.format(portal=PORTAL)
         )
     elif "bot_public" in app:
         yield good("only its owner can add the bot to a server")
@@ -95,13 +97,13 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
 
 
 def _content(flags: int, settings: DiscordOptions) -> Finding:
-    consequence = "in its threads the bot is told only of messages that mention it"
+    consequence = "in threads the bot only sees messages that mention it"
     if not settings.chosen.message_content:
         return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
     if flags & _CONTENT:
         return good("the message content intent is granted")
     return warning(
-        f"the message content intent is missing: {consequence}", platforms_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
+        f"the message content intent is off: {consequence}", platforms_texts.SWITCH_CONTENT_ON.format(portal=PORTAL)
     )
 
 
@@ -115,14 +117,14 @@ def _installs(contexts: object) -> Iterator[Finding]:
         )
     if "1" not in contexts:
         yield note(
-            "nobody can use its commands outside of its servers",
+            "nobody can use its commands outside its servers",
             platforms_texts.ALLOW_USER_INSTALL.format(where=installation),
         )
 
 
 def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
     if facts.guilds is None:
-        yield _unknown("in which servers the bot is")
+        yield _unknown("which servers the bot is in")
         return
     application, chosen = str((facts.application or {}).get("id", "APPLICATION_ID")), facts.settings.chosen
     link = server_link(application, required_features(chosen))
@@ -134,12 +136,13 @@ def _guilds(facts: DiscordFacts) -> Iterator[Finding]:
             remedy = platforms_texts.GIVE_RIGHTS.format(link=link)
             yield warning(f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
-            yield good(f"in “{name}” the bot may do what it needs to")
+            yield good(f"in “{name}” the bot has all the permissions it needs")
         yield from _unlisted(guild, facts)
     known = {str(guild.get("id")) for guild in facts.guilds}
     for home in sorted(facts.settings.servers - known):
         yield warning(
-            f"the settings name the server {home}, in which the bot is not", platforms_texts.OPEN_LINK.format(link=link)
+            f"the settings list the server {home}, but the bot is not in it",
+            platforms_texts.OPEN_LINK.format(link=link),
         )
 
 
@@ -149,13 +152,13 @@ def _unlisted(guild: Payload, facts: DiscordFacts) -> Iterator[Finding]:
     if number in (settings.servers or facts.owned):
         return
     if settings.chosen.other_servers is OtherServers.SERVE:
-        what, level = "its members are answered there, and are nobody elsewhere", Level.NOTE
+        what, level = "the bot answers its members there, but not elsewhere", Level.NOTE
     elif settings.chosen.other_servers is OtherServers.LEAVE:
         what, level = "the bot leaves it", Level.NOTE
     else:
-        what, level = "nobody is answered there", Level.WARNING
+        what, level = "it answers nobody there", Level.WARNING
     remedy = platforms_texts.SERVE_SERVER.format(number=number)
-    yield Finding(level, WHERE, f"no setting names the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
+    yield Finding(level, WHERE, f"no setting lists the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
 
 
 def _reach(facts: DiscordFacts) -> Iterator[Finding]:
@@ -188,7 +191,7 @@ def missing_titles(granted: int, settings: DiscordSettings) -> list[str]:
 
 def _gateway(facts: DiscordFacts) -> Iterator[Finding]:
     if facts.gateway is None:
-        yield _unknown("how many connections the bot may begin")
+        yield _unknown("how many connections the bot can open")
         return
     starts: Payload = facts.gateway.get("session_start_limit") or {}
     remaining, hours = int(starts.get("remaining", 0)), int(starts.get("reset_after", 0)) / 3_600_000
@@ -216,7 +219,7 @@ def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:
 
 
 def _unknown(what: str) -> Finding:
-    return warning(f"it could not be found out {what}", platforms_texts.TRY_LATER)
+    return warning(f"the bot could not check {what}", platforms_texts.TRY_LATER)
 
 
 # The permissions that the bot needs and lacks in a server, and what prevents an answer in a channel.

@@ -300,7 +300,9 @@ class DiscordClient(BoundedClient):
         }
         if lacking:
             report = "; ".join(f"{name}: {', '.join(permissions)}" for name, permissions in lacking.items())
-            log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", report)
+            log.warning(
+                "Discord: the bot lacks permissions (%s). Grant them to its role in the server's settings.", report
+            )
         await self._shards.ready(shard)
         self._report_connected()
 

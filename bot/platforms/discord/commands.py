@@ -221,7 +221,7 @@ class CommandHandler:
         try:
             await sync(client, self._tree)
         except UNREADABLE as error:
-            self._connection.log_failure("the slash commands were not taken; everything else works", error)
+            self._connection.log_failure("Discord did not accept the slash commands; everything else works", error)
 
     async def admits(self, interaction: Interaction) -> bool:
         """Return whether an interaction is carried out; in a server that is not served, the user is told why not."""

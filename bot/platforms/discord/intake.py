@@ -110,7 +110,7 @@ class DiscordIntake:
             except Refused as refused:
                 await interactions.tell_in_dm(message.author, refused, self._connection)
             except CogencyError as failure:
-                log.log(severity(failure), "message %d could not be taken in: %s", message.id, failure)
+                log.log(severity(failure), "message %d could not be accepted: %s", message.id, failure)
                 await self._reply(message, platforms_texts.failure(failure))
         if not is_answered:
             self._connection.mark_signed(str(message.id))
@@ -120,7 +120,7 @@ class DiscordIntake:
         try:
             return await self._take(message, late=True)
         except Refused as refused:
-            log.info("message %d, which was missed, is not answered: %s", message.id, refused)
+            log.info("the missed message %d is not answered: %s", message.id, refused)
             return False
 
     async def edited(self, message: discord.Message) -> None:
@@ -160,7 +160,7 @@ class DiscordIntake:
         try:
             await self._listening.retry(change, passing=PASSING)
         except CogencyError as error:
-            log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
+            log.warning("an edit, deletion or archived thread on Discord could not be applied: %s", error)
 
     async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
         """Return whether the message was new and is answered."""

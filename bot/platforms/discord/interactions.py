@@ -142,7 +142,7 @@ async def tell_in_dm(author: discord.User | discord.Member, refused: Refused, co
     try:
         await author.send(formatting.literal(str(refused)), suppress_embeds=True)
     except UNREADABLE as error:
-        connection.log_failure("a refusal could not be told", error)
+        connection.log_failure("a refusal could not be shown", error)
 
 
 def failure_of(storing: "asyncio.Future[bool]") -> CogencyError | None:
@@ -161,4 +161,4 @@ async def answer_failure(interaction: Interaction, failed: CogencyError, connect
         await interaction.delete_original_response()  # "is thinking…" may be visible to all
         await follow_up(interaction, text)
     except UNREADABLE as send_error:
-        connection.log_failure("a refusal or a failure could not be told", send_error)
+        connection.log_failure("a refusal or a failure could not be shown", send_error)

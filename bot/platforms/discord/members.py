@@ -264,4 +264,4 @@ class Members:
         number, name = (server, str(server)) if isinstance(server, int) else (server.id, server.name)
         cause = f"{number} {type(error).__name__}"
         if (more := self._logged.due(cause, self.clock.monotonic())) is not None:
-            log.warning("Discord does not say who is a member of %r, so questions wait: %s%s", name, error, more)
+            log.warning("Discord does not report the members of %r, so questions wait: %s%s", name, error, more)

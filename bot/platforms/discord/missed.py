@@ -135,7 +135,7 @@ class DiscordMissed:
         except CLOSED:
             return True
         except (CogencyError, *UNREADABLE) as error:
-            log.warning("what was missed in channel %d could not be taken in yet: %s", place.id, error)
+            log.warning("missed messages in channel %d could not be accepted yet: %s", place.id, error)
             self._read_places.discard(place.id)
             return False
         return True
@@ -162,7 +162,7 @@ class DiscordMissed:
                 self.listening.source, since=oldest, limit=bounds.places
             )
         except CogencyError as error:
-            log.log(severity(error), "where the bot had conversations is not known: %s", error)
+            log.log(severity(error), "the bot's conversations could not be listed: %s", error)
             seen = []
         conversations = {last.conversation for last in seen}
         channels = [channel for guild in self.servers() for channel in _unread_channels(guild, since)]
@@ -171,7 +171,7 @@ class DiscordMissed:
         direct = [await self._direct(channel) for channel in direct_ids]
         found: list[Place] = [*filter(None, direct), *channels]
         if len(found) > bounds.places:
-            log.warning("Discord: %d channels are not looked at for what was missed", len(found) - bounds.places)
+            log.warning("Discord: %d channels were not checked for missed messages", len(found) - bounds.places)
         return found[: bounds.places]
 
     def servers(self) -> list[discord.Guild]:

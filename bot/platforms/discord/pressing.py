@@ -388,7 +388,7 @@ class Pressing:
         try:
             await storing
         except CogencyError as error:
-            log.warning("a press of a button could not be taken in: %s", error)
+            log.warning("a press of a button could not be accepted: %s", error)
             await interactions.follow_up(interaction, platforms_texts.failure(error))
 
 

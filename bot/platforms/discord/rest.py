@@ -323,7 +323,7 @@ def _body(text: str, flags: int = 0, components: Components | None = None) -> Pa
 
 def _id(response: object) -> str:
     if not isinstance(response, dict) or "id" not in response:
-        raise PageUnsent("Discord answered without the id of what it made")
+        raise PageUnsent("Discord's answer lacks the id of the new message")
     return str(cast("Payload", response)["id"])
 
 

@@ -109,7 +109,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
                     message_content = False
                     log.warning(platforms_texts.WITHOUT_CONTENT)
                 except UNREADABLE:
-                    log.exception("Discord sent what its library cannot read; connecting again")
+                    log.exception("Discord sent data that its library cannot read; reconnecting")
                     listening.connected = False
                     await clock.sleep(RECONNECT_S)
     finally:

@@ -63,9 +63,9 @@ class DiscordSettings:
         ReplyMode.THREAD,
         section=Section.ANSWERS,
         description=(
-            "Where a mention in a Discord channel is answered: thread (a new one), chain (a reply in the channel, "
-            "and anyone who replies to it continues it) or place (a reply in the channel, where everything is one "
-            "conversation). Managers choose for their server or channel with /settings."
+            "Where the bot answers a mention in a Discord channel: thread (in a new thread), chain (in the channel; "
+            "replies continue the conversation) or place (in the channel, which is one conversation). Managers can "
+            "choose for their server or channel with /settings."
         ),
     )
     token: Secret | None = secret_setting(
@@ -79,8 +79,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: ids of the servers that the bot is for, with commas between them; servers that COGENCY_ALLOW "
-            "names count, too. Without any, those are served whose owner owns the bot's application."
+            "Discord: IDs of the servers that the bot serves, separated by commas; servers in COGENCY_ALLOW count "
+            "too. Default: the servers that the owner of the bot's application owns."
         ),
         example="123456789012345678",
     )
@@ -91,8 +91,8 @@ class DiscordSettings:
         OtherServers.REFUSE,
         section=Section.PLATFORMS,
         description=(
-            "Discord: what becomes of other servers that the bot is added to: refuse (nobody is answered there), "
-            "leave, or serve (their members are answered there, and are nobody elsewhere)."
+            "Discord: what the bot does in other servers that add it: refuse (answer nobody there), leave, or serve "
+            "(answer their members, but only there)."
         ),
     )
     """Any server can add a public bot, and ask at the operator's expense."""
@@ -102,8 +102,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: ids of roles whose members are admins, besides the server's owner and administrators, with "
-            "commas between them."
+            "Discord: IDs of roles whose members are admins, in addition to the server's owner and administrators, "
+            "separated by commas."
         ),
         example="123456789012345678",
     )
@@ -112,7 +112,9 @@ class DiscordSettings:
         discord_roles,
         frozenset(),
         section=Section.PLATFORMS,
-        description=("Discord: ids of roles whose members are managers; without it, people who can manage the server."),
+        description=(
+            "Discord: IDs of roles whose members are managers, separated by commas. Default: people with Manage Server."
+        ),
         example="123456789012345678",
     )
     """Empty: those who may manage the server."""
@@ -122,8 +124,8 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: ids of roles whose members are employees; every other member is a guest then. Without it, "
-            "every member is one."
+            "Discord: IDs of roles whose members are employees, separated by commas; every other member is then a "
+            "guest. Default: every member is an employee."
         ),
         example="123456789012345678",
     )
@@ -134,7 +136,8 @@ class DiscordSettings:
         360,
         section=Section.PLATFORMS,
         description=(
-            "Discord: after so many minutes of silence a direct message begins a conversation; /new begins one at once."
+            "Discord: after how many minutes of silence a direct message starts a new conversation. /new starts one "
+            "at once."
         ),
     )
     message_content: bool = setting(
@@ -143,8 +146,8 @@ class DiscordSettings:
         default=True,
         section=Section.PLATFORMS,
         description=(
-            "Discord: whether to ask for the message content intent: on or off. Off, the bot sees in its threads "
-            "only messages that mention it; direct messages, mentions and commands work as ever."
+            "Discord: request the Message Content Intent: on or off. Without it, the bot only sees messages in its "
+            "threads that mention it; direct messages, mentions and commands work as usual."
         ),
     )
     shards: int | None = setting(
@@ -153,8 +156,8 @@ class DiscordSettings:
         1,
         section=Section.PLATFORMS,
         description=(
-            "Discord: connections among which the servers are divided: a number, or auto for what Discord "
-            "recommends. One does for 2,500 servers."
+            "Discord: number of connections that share the servers, or auto for the number that Discord recommends. "
+            "One is enough for 2,500 servers."
         ),
     )
     """None: as many as Discord recommends."""
@@ -164,9 +167,9 @@ class DiscordSettings:
         default=False,
         section=Section.PLATFORMS,
         description=(
-            "Discord: on if the bot marks each question with a reaction while it works on it, and with another one "
-            "once it has answered or failed. It needs the permission Add Reactions: the link of cogency discord invite "
-            "then asks for it."
+            "Discord: react to each question with one emoji while the bot works on it, and with another when it has "
+            "answered or failed: on or off. The bot needs the permission Add Reactions, which the link from cogency "
+            "discord invite then requests."
         ),
     )
     api_base_url: str = setting(
@@ -174,7 +177,7 @@ class DiscordSettings:
         parsers.web_address,
         "https://discord.com/api/v10",
         section=Section.PLATFORMS,
-        description="Where Discord's API is.",
+        description="The address of Discord's API.",
         keys=("DISCORD_TOKEN",),
     )
     gateway_url: str = setting(
@@ -182,6 +185,6 @@ class DiscordSettings:
         parsers.socket_address,
         "wss://gateway.discord.gg",
         section=Section.PLATFORMS,
-        description="Where Discord's gateway is.",
+        description="The address of Discord's gateway.",
         keys=("DISCORD_TOKEN",),
     )

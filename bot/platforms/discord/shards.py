@@ -308,7 +308,7 @@ class LeasedClient(ShardedClient):
         self._connection.shard_ids = range(share.count)
         started = set[asyncio.Task[None]]()
         for shard, session in share.taken.items():
-            how = "whose process gave no sign of life" if session.orphaned else "which was free"
+            how = "because its process stopped responding" if session.orphaned else "which was free"
             log.info("Discord: holds shard %d of %d now, %s", shard.number, shard.count, how)
             self.connection.telemetry.record(ShardTaken(SOURCE, shard.number, orphaned=session.orphaned))
             self._runners[shard] = runner = ShardRunner(self, shard, session)
@@ -345,13 +345,13 @@ class LeasedClient(ShardedClient):
         """Stop these shards and release their leases, so that other processes resume the sessions."""
         sessions = dict(zip(shards, await asyncio.gather(*(self._runners[held].end() for held in shards)), strict=True))
         for shard in shards:
-            log.info("Discord: gives shard %d of %d back", shard.number, shard.count)
+            log.info("Discord: releases shard %d of %d", shard.number, shard.count)
             self._forget(shard)
         if sessions:
             try:
                 await self._shared.leases.give_back(self._shared.owner, sessions)
             except StoreError as error:  # they are taken over when the lease expires
-                log.warning("Discord: shards could not be given back: %s", error)
+                log.warning("Discord: shards could not be released: %s", error)
 
     async def _drop(self, *shards: HeldShard) -> None:
         """Stop these shards, whose leases another process may already hold."""
@@ -460,7 +460,7 @@ class LeasedClient(ShardedClient):
                 params = {"limit": PAGE, "after": after}
                 page = await self.http.request(Route("GET", "/users/@me/guilds"), params=params)
             except UNREADABLE as error:
-                log.warning("Discord does not say in which servers the bot is: %s", type(error).__name__)
+                log.warning("Discord does not say which servers the bot is in: %s", type(error).__name__)
                 return False
             ids = sorted(int(guild["id"]) for guild in page)
             guild_ids = [guild_id for guild_id in ids if (guild_id >> 22) % (self.shard_count or 1) == number]

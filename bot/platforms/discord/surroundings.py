@@ -309,7 +309,7 @@ async def _in_time(content: AsyncGenerator[Quoted | Attachment, None]) -> Refere
             async for item in content:
                 items.append(item)  # noqa: PERF401 -- items read before the timeout are kept
     except TimeoutError:
-        log.info("left out some of what a message refers to: it could not be read in time")
+        log.info("some context of a message was left out, because it could not be read in time")
         items.append(Quoted("note", "", NOT_IN_TIME))
     finally:
         await content.aclose()

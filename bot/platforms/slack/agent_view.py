@@ -107,7 +107,7 @@ class BestEffortCalls:
             if refused.code in OF_A_MESSAGE:
                 log.debug("%s", refused)
                 return None
-            log.info("%s It is left out for a while: an ornament, without which answers are shown.", refused)
+            log.info("%s It is left out for a while; answers are shown without it.", refused)
             self.support.mark_refused(method, channel, refused.code, self.clock.monotonic())
         except SlackLimited as limited:
             self.support.suspend(method, self.clock.monotonic() + limited.retry_after_s)
@@ -430,7 +430,7 @@ class Prompts:
         try:
             return (*await self.host.suggestions.suggest(viewer, MAX_PROMPTS), *GENERAL)[:MAX_PROMPTS]
         except CogencyError as error:
-            log.log(severity(error), "nothing can be suggested: %s", error)
+            log.log(severity(error), "suggested questions could not be set: %s", error)
             return GENERAL
 
 

@@ -61,7 +61,7 @@ class AnswerCommands:
             try:
                 await self._send(inbound.of_message(message), formatting.literal(str(refusal)))
             except SlackError as error:
-                log.warning("nor could that be said: %s", error)
+                log.warning("the error could not be posted either: %s", error)
 
         if not refusal.was_shown:
             await self.host.deduplication.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
@@ -79,7 +79,7 @@ class AnswerCommands:
         try:
             await self._send(inbound.of_message(message), sentence)
         except SlackError as error:
-            log.warning("that a message has to wait could not be said: %s", error)
+            log.warning("the notice about a waiting message could not be posted: %s", error)
 
     async def _send(self, to: ReplyTo, markdown: str) -> None:
         await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))

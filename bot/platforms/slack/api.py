@@ -389,7 +389,7 @@ def _reason(error: Exception) -> str:
         case ClientError():
             return "the connection failed"
         case _:
-            return "an answer that cannot be read"
+            return "an unreadable answer"
 
 
 def _body(response: _Response) -> JsonObject:

@@ -106,7 +106,7 @@ class SlackApps:
                 if self.clock.monotonic() - began > MAX_RETRY_S:
                     backoff.worked()  # it was served for a while
                 pause = max(backoff.failed(), error.retry_after_s)
-                log.warning("%s: %s It is tried again in %.0f s.", app.label, error, pause)
+                log.warning("%s: %s The next attempt is in %.0f s.", app.label, error, pause)
                 self.host.platforms.connected(app.known_as, str(error))
                 await self.clock.sleep(pause)
 
@@ -118,7 +118,7 @@ class SlackApps:
         if task.cancelled() or (error := task.exception()) is None:
             return
         if not isinstance(error, CogencyError):
-            log.error("%s ended by a mistake of this program", app.label, exc_info=error)
+            log.error("%s stopped because of a bug", app.label, exc_info=error)
             error = CogencyError(platforms_texts.SLACK_APP_BROKE)
         else:
             log.error("%s: %s", app.label, error)

@@ -276,7 +276,7 @@ class SlackAsking:
         if isinstance(root, SlackRefused):
             is_absent = root.code in _NOT_THERE
             if not is_absent:
-                log.warning("a question could not be shown, so its answer is private: %s", root)
+                log.warning("a question could not be posted, so its answer is private: %s", root)
             await self.host.messages.submit(unposted)
             if not is_direct:
                 remedy = platforms_texts.INVITE_ME.format(bot=self.me.name) if is_absent else root.remedy

@@ -62,7 +62,7 @@ async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thr
     try:
         await api.call(Method.COMPLETE_UPLOAD, files=shared_files, channel_id=channel, thread_ts=thread_ts or None)
     except SlackDown as error:
-        log.warning("whether the files of a reply are shown is not known: %s", error)
+        log.warning("Slack did not say whether the files of a reply are visible: %s", error)
     return tuple(file for file, _ in uploaded)
 
 

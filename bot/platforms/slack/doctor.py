@@ -90,7 +90,7 @@ def clock(facts: SlackFacts) -> list[Finding]:
 
 def granted_scopes(facts: SlackFacts) -> list[Finding]:
     if not facts.granted:
-        return [warning("which scopes the bot token has is not told", "")]
+        return [warning("Slack did not report the token's scopes, so they were not checked", "")]
     missing = scopes(required_features(facts.settings)) - facts.granted
     found: list[Finding] = []
     if required := sorted(scope for scope in missing if not needing(scope)):
@@ -102,26 +102,26 @@ def granted_scopes(facts: SlackFacts) -> list[Finding]:
         )
     for feature in SlackFeature:
         if lacking := sorted(scope for scope in missing if feature in needing(scope)):
-            sentence = f"the bot token lacks {_and(lacking)}: {feature} cannot work"
+            sentence = f"the bot token lacks {_and(lacking)}, so {feature} does not work"
             severity = note if missing & optional_scopes({feature}) else warning
             found.append(severity(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     if unused := sorted(facts.granted - scopes(EVERYTHING)):
-        sentence = f"the bot token has {_and(unused)}, which nothing needs"
+        sentence = f"the bot token has {_and(unused)}, which the bot does not need"
         found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
-    return found or [good("the bot token has exactly the scopes that are needed")]
+    return found or [good("the bot token has exactly the scopes it needs")]
 
 
 def delivery(facts: SlackFacts) -> list[Finding]:
     transport = facts.app.delivery
     if isinstance(transport, HttpEvents):
-        return [good(f"events come over HTTP, to {transport.host}:{transport.port}{events_path(facts.app.name)}")]
+        return [good(f"Slack sends events over HTTP to {transport.host}:{transport.port}{events_path(facts.app.name)}")]
     match facts.socket:
         case SlackRefused(code=code):
-            sentence = f"Socket Mode cannot be had with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
+            sentence = f"Socket Mode does not work with {facts.app.setting('SLACK_APP_TOKEN')} ({code})"
             remedy = platforms_texts.SOCKET_MODE_ON
             return [problem(sentence, remedy)]
         case SlackError():
-            return [warning("whether Socket Mode works could not be found out", str(facts.socket))]
+            return [warning("Socket Mode could not be tested", str(facts.socket))]
         case _:
             return [
                 good(f"Socket Mode works, with {counted(transport.connections, 'connection', 'connections')} at once")
@@ -143,7 +143,7 @@ def channels(facts: SlackFacts) -> list[Finding]:
 def groups(facts: SlackFacts) -> list[Finding]:
     remedy = platforms_texts.CHECK_GROUPS
     return [
-        warning(f"who is in the user group {group} is not told ({_why(answer)})", remedy)
+        warning(f"Slack did not list the members of the user group {group} ({_why(answer)})", remedy)
         for group, answer in facts.groups.items()
         if isinstance(answer, SlackError)
     ]
@@ -155,27 +155,27 @@ def app(facts: SlackFacts) -> list[Finding]:
         case None:
             return [
                 note(
-                    "which events and commands the app has cannot be seen without a configuration token",
+                    "the app's events and commands were not checked, because that needs a configuration token",
                     platforms_texts.COMPARE_CONFIG,
                 )
             ]
         case SlackError():
             remedy = platforms_texts.RENEW_CONFIG
-            return [warning(f"the app's manifest is not told ({_why(facts.manifest)})", remedy)]
+            return [warning(f"Slack did not return the app's manifest ({_why(facts.manifest)})", remedy)]
         case manifest:
             found = [finding for compare in COMPARED for finding in compare(manifest, facts.app)]
-            return found or [good("the app is set up as its manifest says")]
+            return found or [good("the app matches its manifest")]
 
 
 def app_events(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa: ARG001 -- all in COMPARED are called in one way
     subscribed = frozenset(api.texts(api.fields(manifest, "settings", "event_subscriptions"), "bot_events"))
     found: list[Finding] = []
     if required := sorted(events(()) - subscribed):
-        sentence = f"the app is not told of {_and(required)}, which the bot needs"
+        sentence = f"the app does not subscribe to {_and(required)}, which the bot needs"
         found.append(problem(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     for feature in SlackFeature:
         if lacking := sorted(events({feature}) - events(()) - subscribed):
-            sentence = f"the app is not told of {_and(lacking)}: {feature} cannot work"
+            sentence = f"the app does not subscribe to {_and(lacking)}, so {feature} does not work"
             found.append(warning(sentence, platforms_texts.TAKE_OVER_MANIFEST))
     return found
 
@@ -196,7 +196,7 @@ def app_delivery(manifest: JsonObject, app: SlackApp) -> list[Finding]:
         remedy = platforms_texts.HTTP_OR_SOCKETS
         return [problem("the app sends events through sockets, not over HTTP", remedy)]
     if not (by_socket or over_http):
-        return [problem("Socket Mode is switched off in the app", platforms_texts.TAKE_OVER_MANIFEST)]
+        return [problem("Socket Mode is turned off in the app", platforms_texts.TAKE_OVER_MANIFEST)]
     return [] if by_socket else _request_urls(manifest, app)
 
 
@@ -204,20 +204,20 @@ def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa:
     features, home = api.fields(manifest, "features"), api.fields(manifest, "features", "app_home")
     found: list[Finding] = []
     if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):
-        found.append(problem("nobody can write direct messages to the app", platforms_texts.TAKE_OVER_MANIFEST))
+        found.append(problem("people cannot send direct messages to the app", platforms_texts.TAKE_OVER_MANIFEST))
     if not api.flag(api.fields(manifest, "settings", "interactivity"), "is_enabled"):
-        found.append(problem("buttons and windows of the app do nothing", platforms_texts.TAKE_OVER_MANIFEST))
+        found.append(problem("the app's buttons and dialogs do nothing", platforms_texts.TAKE_OVER_MANIFEST))
     if not api.flag(home, "home_tab_enabled"):
         found.append(
             warning(
-                f"the app has no Home tab: {SlackFeature.HOME} cannot work",
+                f"the app has no Home tab, so {SlackFeature.HOME} does not work",
                 platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
     if "agent_view" not in features:
         found.append(
             warning(
-                f"the app is no agent: {SlackFeature.AGENT} cannot work",
+                f"the app is not set up as an agent, so {SlackFeature.AGENT} does not work",
                 platforms_texts.TAKE_OVER_MANIFEST,
             )
         )
@@ -245,7 +245,7 @@ def _not_signed_in(error: SlackError, facts: SlackFacts) -> Finding:
     if isinstance(error, SlackRefused):
         remedy = platforms_texts.COPY_SLACK_AGAIN
         return problem(f"{facts.app.setting('SLACK_BOT_TOKEN')} is not accepted ({error.code})", remedy)
-    sentence = f"Slack does not answer at {facts.settings.api_base_url}"
+    sentence = f"Slack does not respond at {facts.settings.api_base_url}"
     return problem(sentence, platforms_texts.CHECK_NETWORK.format(error=error))
 
 
@@ -257,7 +257,7 @@ def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     shared = (EVENTS_PATH,) if app.app_id or not app.name else ()
     if all(url.endswith((events_path(app.name), *shared)) for url in urls):
         return []
-    sentence = f"not everything of the app is sent to an address that ends in {events_path(app.name)}"
+    sentence = f"some of the app's requests do not go to an address that ends in {events_path(app.name)}"
     return [problem(sentence, platforms_texts.HTTP_MANIFEST)]
 
 

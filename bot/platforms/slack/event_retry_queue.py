@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 MAX_EVENTS: Final = 1_000
 ACK_S: Final = 2.0  # An event that takes longer is acknowledged once its pointer is stored: Slack waits three seconds
 LIMITED: Final = "app_rate_limited"
-TAKE_OUT: Final = "they are read from the history; take the bot out of channels that do not need it"
-REMEDY: Final = "`cogency doctor` says whether a scope is missing."
+TAKE_OUT: Final = "the bot reads them from the channels' history; remove it from channels that do not need it"
+REMEDY: Final = "`cogency doctor` shows whether a scope is missing."
 PASSING: Final = (StoreUnavailable, SlackMemberUnknown)
 
 
@@ -69,7 +69,7 @@ class EventRetryQueue:
     async def take(self, body: JsonObject) -> bool:
         """Take an event in. Return False if it is not stored: it must not be acknowledged then."""
         if api.text(body, "type") == LIMITED:
-            log.warning("Slack delivers no more than 30,000 events an hour, and left some out: %s", TAKE_OUT)
+            log.warning("Slack delivers at most 30,000 events per hour and dropped some: %s", TAKE_OUT)
             self.gap(datetime.fromtimestamp(api.number(body, "minute_rate_limited"), UTC))
             return True
         if (channel := _channel_of(body)) in self._waiting:
@@ -113,7 +113,7 @@ class EventRetryQueue:
             return not isinstance(error, StoreUnavailable) and await self._store_pointer(body)
         if not isinstance(error, CogencyError):
             raise error
-        log.log(severity(error), "event %s was not taken in: %s", api.text(body, "event_id"), error)
+        log.log(severity(error), "event %s was not accepted: %s", api.text(body, "event_id"), error)
         return False
 
     def _enqueue(self, body: JsonObject) -> None:
@@ -133,7 +133,7 @@ class EventRetryQueue:
                     handle = partial(self.intake.handle_event, events[0], self.before)
                     await self.watermark.retry(handle, partial(self._notify_all, channel), passing=PASSING)
                 except CogencyError as error:
-                    log.log(severity(error), "event %s was not taken in: %s", api.text(events[0], "event_id"), error)
+                    log.log(severity(error), "event %s was not accepted: %s", api.text(events[0], "event_id"), error)
                 await self._delete_pointer(events.popleft())
         finally:
             del self._waiting[channel]
@@ -152,7 +152,7 @@ class EventRetryQueue:
             return
         more = self._logged.due(str(error), self.watermark.clock.monotonic())
         if more is not None:
-            log.warning("messages wait until Slack tells who wrote them: %s%s %s", error.__cause__, more, REMEDY)
+            log.warning("messages wait until Slack says who wrote them: %s%s %s", error.__cause__, more, REMEDY)
 
     @property
     def _owner(self) -> str:
@@ -175,7 +175,7 @@ class EventRetryQueue:
             try:
                 await self.watermark.host.preferences.set(self._owner, name, None)
             except StoreError as error:
-                log.log(severity(error), "a message that was taken in will be looked at once more: %s", error)
+                log.log(severity(error), "an accepted message will be checked again: %s", error)
 
     async def _retry_pointer(self, name: str, kind: str) -> None:
         """Read the message that a pointer names, and take it in. `kind`: the type of its event."""
@@ -185,7 +185,7 @@ class EventRetryQueue:
         try:
             await self.watermark.retry(partial(self._handle_pointed, link, kind), passing=passing)
         except CogencyError as error:
-            log.log(severity(error), "what was asked earlier in %s was not taken in: %s", channel, error)
+            log.log(severity(error), "earlier questions in %s were not accepted: %s", channel, error)
         await self._delete_pointer({"event": {"type": "message", "channel": channel, "thread_ts": root, "ts": ts}})
 
     async def _handle_pointed(self, link: SlackMessageLink, kind: str) -> None:

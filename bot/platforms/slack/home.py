@@ -286,7 +286,7 @@ class Home:
             except Refused as refused:
                 view = closed_view(platforms_texts.failure(refused))
             except CogencyError as error:
-                log.log(severity(error), "a Home tab could not be put together: %s", error)
+                log.log(severity(error), "a Home tab could not be built: %s", error)
                 view = error_view(platforms_texts.failure(error), pages)
             try:
                 await self._publish(user, view)

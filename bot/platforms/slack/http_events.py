@@ -69,8 +69,8 @@ _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 UNSIGNED: Final = (
-    "a request was refused that Slack did not sign with %s within five minutes: if it came from "
-    "Slack, copy that secret again from the app's page, Basic Information, or set this machine's clock"
+    "a request was refused because Slack did not sign it with %s within the last five minutes. If it came from Slack, "
+    "copy that secret again from the app's page, Basic Information, or set this machine's clock"
 )
 
 
@@ -215,7 +215,7 @@ class EventsListener:
             if self._listening is None:
                 await self._open(app.settings)
             self._apps.append(app)
-        log.info("requests for %s are taken at port %d, %s", app.app.label, self.port, events_path(app.app.name))
+        log.info("accepting requests for %s on port %d, %s", app.app.label, self.port, events_path(app.app.name))
 
     async def dismiss(self, app: EventsEndpoint) -> None:
         """Route no more requests to an app; stop listening after the last one."""
@@ -278,7 +278,7 @@ class EventsListener:
         for connection in server.connections[:-MAX_CONNECTIONS]:
             if connection not in self._busy:
                 connection.force_close()
-                self._warn("more than %d connections to Slack's port are open: the oldest are closed", MAX_CONNECTIONS)
+                self._warn("more than %d open connections to Slack's port: the oldest are closed", MAX_CONNECTIONS)
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
         self._busy.add(request.protocol)
@@ -316,7 +316,7 @@ class EventsListener:
             self._warn(UNSIGNED, candidates[0].app.setting(SIGNING_SETTING))
             return web.Response(status=401)
         if not _is_object(body, request.content_type):
-            self._warn("a request that Slack signed is not in a form of Slack's")
+            self._warn("a request that Slack signed has an unknown form")
             return web.Response(status=400)
         bolt_request = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
         try:
@@ -362,9 +362,7 @@ class EventsListener:
             del self._body_timeouts[oldest]
             if not oldest.expired():
                 oldest.reschedule(loop.time())
-            self._warn(
-                "more than %d requests that claim to be Slack's are read at once: the oldest are given up", MAX_READS
-            )
+            self._warn("more than %d unverified requests at once: the oldest are dropped", MAX_READS)
 
     def _looks_signed(self, headers: Mapping[str, str]) -> bool:
         """Whether the headers have the form and the age of a signature; otherwise the body is not read."""
@@ -528,7 +526,7 @@ def _quiet(warn: Callable[[str], None]) -> logging.Logger:
     class Once(logging.Filter):
         def filter(self, record: logging.LogRecord) -> bool:
             if record.levelno >= logging.ERROR and record.exc_info is not None and _is_garbage(record.exc_info[1]):
-                warn("a request was refused that is no HTTP")
+                warn("a request was refused because it is not valid HTTP")
                 return False
             return True
 

@@ -172,7 +172,7 @@ class SlackOAuth:
         try:
             await self._read_answer(self._client(token).api_call(Method.REVOKE))
         except InstallFailed as failed:
-            log.warning("a token that is not kept could not be revoked: %s", failed)
+            log.warning("an unused token could not be revoked: %s", failed)
 
     async def _access(self, **form: str) -> JsonObject:
         distribution = self._distribution
@@ -291,7 +291,7 @@ class InstalledApps:
             try:
                 await self.sync()
             except StoreError as error:
-                log.warning("what is installed in Slack cannot be looked up: %s", error)
+                log.warning("Slack installations could not be looked up: %s", error)
             waiting = [asyncio.ensure_future(self._changed.wait()), asyncio.ensure_future(self._clock.sleep(POLL_S))]
             try:
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -349,7 +349,7 @@ class InstalledApps:
         gone = Gone(sources=frozenset({row.source}))
         await self._host.events.place_gone(row.source, gone, at_once=False)
         if await self._installations.remove(row.source, row.installed, self._clock.now()):
-            log.info("%s has taken the app away", row.source)
+            log.info("%s removed the app", row.source)
             del self._served[row.source]
         else:  # it was installed again at this moment, or another process was first
             rows = await self._installations.listed()

@@ -126,7 +126,8 @@ class InstallService:
             if source not in sources:  # without rotation this is the token that is in use there
                 await self._oauth.revoke(installed.tokens.access)
             log.warning(
-                "the workspace %s may not install the app: COGENCY_SLACK_INSTALLERS does not name it", installed.team
+                "the workspace %s is not allowed to install the app: COGENCY_SLACK_INSTALLERS does not list it",
+                installed.team,
             )
             return PageAnswer(403, page(platforms_texts.INSTALL_NOT_LISTED.format(name=name, team=installed.team)))
         installer = f"{source}:{installed.installer}" if USER_ID.fullmatch(installed.installer) else ""
@@ -219,7 +220,7 @@ class InstallPages:
         try:
             answer = await self._service.finish(request.rel_url.raw_query_string, self._browser(request))
         except CogencyError as error:
-            log.warning("an installation could not be kept: %s", error)
+            log.warning("an installation could not be stored: %s", error)
             answer = LATER
         return self._response(answer)
 

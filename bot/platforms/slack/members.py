@@ -99,7 +99,7 @@ class Groups:
         except SlackError as error:
             if self.serves_others and isinstance(error, SlackRefused) and error.code == "no_such_subteam":
                 return frozenset()
-            log.warning("who is in the user group %s is not known: %s", group, error)
+            log.warning("the members of the user group %s could not be read: %s", group, error)
             return None
 
 
@@ -318,7 +318,7 @@ class Guests:
             try:
                 self._guests = await self._list()
             except SlackError as error:
-                log.info("the workspace's guests are not known: %s", error)
+                log.info("the workspace's guests could not be listed: %s", error)
                 pause = max(RETRY_S, error.retry_after_s)
             else:
                 self._listed_at, pause = began, LIST_INTERVAL_S

@@ -37,7 +37,7 @@ CURABLE: Final = frozenset(
 )
 # What an operator can do, for the log.
 _OPERATOR: Final = {
-    "missing_scope": "`cogency doctor` says which scope is missing.",
+    "missing_scope": "`cogency doctor` shows which scope is missing.",
     **dict.fromkeys(CURABLE - {"missing_scope"}, platforms_texts.INSTALL_AGAIN),
 }
 _DELETED: Final = frozenset({"message_not_found", "thread_not_found", "no_such_thread"})

@@ -135,7 +135,7 @@ class SlackMissed:
         self._due = frozenset(spots)
         skipped = max(0, len(known) - bounds.places) + max(0, len(spots) - limit)
         if skipped:
-            log.warning("Slack: %d conversations are not looked at for what was missed", skipped)
+            log.warning("Slack: %d conversations were not checked for missed messages", skipped)
         failed: list[Spot] = []
         for _ in range(limit):
             queue = self._found_threads or spots or self._other_threads
@@ -157,7 +157,7 @@ class SlackMissed:
         try:
             seen = await self.watermark.host.conversations.last_seen(self.me.source, since=lately, limit=bounds.places)
         except CogencyError as error:
-            log.log(severity(error), "where the bot had conversations is not known: %s", error)
+            log.log(severity(error), "the bot's conversations could not be listed: %s", error)
             return []
         return spots_of(seen, self.me)
 
@@ -170,10 +170,16 @@ class SlackMissed:
                 async for page in listed:
                     found += [Spot(api.text(channel, "id")) for channel in api.items(page, "channels")]
             except SlackRefused as refused:
-                log.info("Slack: what newcomers missed may not be found: %s", refused)
+                log.info("Slack: missed messages by new members may not be found: %s", refused)
                 continue
             except SlackError as error:
-                log.warning("Slack: where the bot is cannot be told, so what newcomers missed is not found: %s", error)
+                log.warning(
+                    (
+                        "Slack: the bot's channels could not be listed, so missed messages by new members are not "
+                        "found: %s"
+                    ),
+                    error,
+                )
             return sorted(found, key=lambda spot: not inbound.is_direct(spot.channel))
         return []
 
@@ -203,7 +209,7 @@ class SlackMissed:
         except SlackRefused:
             return True  # the bot may not read it, or it was deleted
         except CogencyError as error:
-            log.log(severity(error), "what was missed in %s could not be taken in yet: %s", spot.channel, error)
+            log.log(severity(error), "missed messages in %s could not be accepted yet: %s", spot.channel, error)
             return False
         return True
 

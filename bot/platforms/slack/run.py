@@ -195,7 +195,7 @@ async def _close(closers: Collection[Callable[[], Awaitable[None]]], patience_s:
         task.cancel()
     for task in done:
         if (failed := task.exception()) is not None:
-            log.warning("something of Slack could not be closed: %r", failed)
+            log.warning("part of the Slack connection could not be closed: %r", failed)
 
 
 def _build_parts(
@@ -303,7 +303,7 @@ async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackOpti
             raise SettingsError(
                 platforms_texts.SCOPES_LACKING.format(setting=app.setting(SIGN_IN_SETTING), names=names)
             )
-        log.warning("%s lacks scopes; what needs them will not work: %s", app.setting(SIGN_IN_SETTING), names)
+        log.warning("%s lacks scopes, so some features will not work: %s", app.setting(SIGN_IN_SETTING), names)
     return SlackBot(
         team=text(identity, "team_id"),
         user=text(identity, "user_id"),
@@ -322,7 +322,7 @@ async def _note_workspace(host: Host, app: SlackApp, source: str) -> None:
     try:
         await host.preferences.set(WORKSPACES, app.known_as, source)
     except CogencyError as error:
-        log.log(severity(error), "the workspace of %s could not be kept: %s", app.label, error)
+        log.log(severity(error), "the workspace of %s could not be stored: %s", app.label, error)
 
 
 async def _handle_revoked_earlier(host: Host, app: SlackApp, api: SlackApi, clock: Clock) -> bool:
@@ -551,7 +551,7 @@ def _unknown_command(personal_commands: PersonalCommands) -> Callable[[AsyncAck,
         await ack()
         name = str(body.get("command", ""))
         prefix = f"/{personal_commands.me.prefix}"
-        log.warning("Slack sent the command %s, which is none of mine; mine begin with %s: %s", name, prefix, REMEDY)
+        log.warning("Slack sent the unknown command %s; the bot's commands start with %s: %s", name, prefix, REMEDY)
         await _run(
             personal_commands,
             body,
@@ -574,8 +574,8 @@ async def _carry_out(personal_commands: PersonalCommands, body: Body, work: Awai
     except CogencyError as error:
         # A mistyped or refused request is no failure of the bot.
         level = logging.INFO if isinstance(error, SettingsError | Refused) else severity(error)
-        log.log(level, "a command was not carried out: %s", error)
+        log.log(level, "a command failed: %s", error)
         try:
             await personal_commands.report_failure(body, error)
         except SlackError as unsent:
-            log.warning("nor could that be said: %s", unsent)
+            log.warning("the error could not be posted either: %s", unsent)

@@ -113,7 +113,7 @@ class SlackSettings:
         parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"),
         section=Section.PLATFORMS,
         description=(
-            "Slack: an app configuration token (xoxe.xoxp-…), only for cogency doctor: it then compares the app with "
+            "Slack: an app configuration token (xoxe.xoxp-…). Only cogency doctor uses it, to compare the app with "
             "its manifest."
         ),
     )
@@ -123,8 +123,8 @@ class SlackSettings:
         None,
         section=Section.PLATFORMS,
         description=(
-            "Slack: a file that describes several apps, each of its own workspace, in place of the tokens above; "
-            "docs/slack.md shows one. It is read only if nobody else may write it."
+            "Slack: a file that describes several apps, one for each workspace, instead of the tokens above; "
+            "docs/slack.md has an example. Only you may be able to write it."
         ),
         example="/etc/cogency/slack-apps.toml",
         secrecy=Secrecy.FILE,
@@ -135,8 +135,8 @@ class SlackSettings:
         (),
         section=Section.PLATFORMS,
         description=(
-            "Slack: the apps of that file that this process serves, with commas between them; without it all. "
-            "Processes on one PostgreSQL database may serve different ones."
+            "Slack: the apps of that file that this process serves, separated by commas. Processes on one PostgreSQL "
+            "database can serve different apps. Default: all."
         ),
         example="acme,beta",
     )
@@ -146,7 +146,7 @@ class SlackSettings:
         parsers.whole(1, 10),
         2,
         section=Section.PLATFORMS,
-        description="Slack: sockets that are open at once, 1 to 10; Slack allows ten for all processes together.",
+        description="Slack: number of open sockets, 1 to 10. Slack allows ten for all processes together.",
     )
     """One stays open while the other is replaced."""
     http: tuple[str, int] | None = setting(
@@ -155,8 +155,8 @@ class SlackSettings:
         None,
         section=Section.PLATFORMS,
         description=(
-            "Slack: where to listen for events over HTTP, as host:port; then without SLACK_APP_TOKEN. Several "
-            "processes may share one PostgreSQL database behind a balancer."
+            "Slack: where to listen for events over HTTP, as host:port, instead of using SLACK_APP_TOKEN. Several "
+            "processes can share one PostgreSQL database behind a load balancer."
         ),
         example="0.0.0.0:3000",
     )
@@ -167,23 +167,23 @@ class SlackSettings:
         "",
         section=Section.PLATFORMS,
         description=(
-            "Slack: the client id, with which other workspaces install the app by a page of the bot's "
-            "(docs/slack.md, Distribute the app); from the app's page, Basic Information. It needs COGENCY_SLACK_HTTP "
-            "and COGENCY_ACCOUNT_KEY, too."
+            "Slack: the client ID from the app's page, Basic Information. With it, other workspaces can install the "
+            "app from the bot's install page (docs/slack.md, Distribute the app). Also needs COGENCY_SLACK_HTTP and "
+            "COGENCY_ACCOUNT_KEY."
         ),
     )
     """"": no other workspace can install the app."""
     client_secret: Secret | None = secret_setting(
         "SLACK_CLIENT_SECRET",
         section=Section.PLATFORMS,
-        description="Slack: the secret that goes with it.",
+        description="Slack: the client secret that belongs to it.",
     )
     address: str = setting(
         "COGENCY_SLACK_ADDRESS",
         parsers.url("https", "http"),
         "",
         section=Section.PLATFORMS,
-        description="Slack: the address by which Slack and browsers reach COGENCY_SLACK_HTTP, without a path.",
+        description="Slack: the address at which Slack and browsers reach COGENCY_SLACK_HTTP, without a path.",
         example="https://bot.example.com",
     )
     installers: frozenset[str] = setting(
@@ -192,8 +192,8 @@ class SlackSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Slack: ids of workspaces (T…) and of whole organizations (E…) that may install the app, with commas "
-            "between them, or * for everybody. Default: nobody."
+            "Slack: IDs of workspaces (T…) and organizations (E…) that can install the app, separated by commas, or * "
+            "for all. Default: none."
         ),
         example="T0123,E0456",
     )
@@ -203,7 +203,7 @@ class SlackSettings:
         slack_groups,
         frozenset(),
         section=Section.PLATFORMS,
-        description="Slack: ids of user groups whose members are managers, with commas between them.",
+        description="Slack: IDs of user groups whose members are managers, separated by commas.",
         example="S0123",
     )
     command_prefix: str = setting(
@@ -212,7 +212,7 @@ class SlackSettings:
         "",
         section=Section.PLATFORMS,
         description=(
-            "Slack: what the names of all slash commands begin with, where other apps want the same names; print the "
+            "Slack: a prefix for the names of all slash commands, in case other apps use the same names. Print the "
             "manifest again after a change."
         ),
         example="bot-",
@@ -223,9 +223,8 @@ class SlackSettings:
         Streaming.DIRECT,
         section=Section.PLATFORMS,
         description=(
-            "Where replies on Slack grow as native streams: dm (in direct messages; in the threads of channels a "
-            "stream grows before the asker's eyes alone, and a message that is edited before everybody's), "
-            "everywhere or off."
+            "Slack: where replies use native streams: dm (in direct messages), everywhere or off. In channel threads, "
+            "only the person who asked sees a stream grow; everybody sees an edited message grow."
         ),
     )
     marks: bool = setting(
@@ -234,8 +233,8 @@ class SlackSettings:
         default=False,
         section=Section.PLATFORMS,
         description=(
-            "Slack: on if the bot marks each question with a reaction while it works on it, and with another one once "
-            "it has answered or failed. The app needs the scope reactions:write."
+            "Slack: react to each question with one emoji while the bot works on it, and with another when it has "
+            "answered or failed: on or off. The app needs the scope reactions:write."
         ),
     )
     api_base_url: str = setting(
@@ -243,6 +242,6 @@ class SlackSettings:
         parsers.web_address,
         "https://slack.com/api",
         section=Section.PLATFORMS,
-        description="Where Slack's API is.",
+        description="The address of Slack's API.",
         keys=SLACK_TOKENS,
     )

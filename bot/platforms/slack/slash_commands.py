@@ -37,6 +37,6 @@ def help_text(prefix: str, bot: str) -> str:
             platforms_texts.HOW_ON_SLACK.format(bot=bot),
             *(f"- `/{prefix}{command.name}`: {command.summary}" for command in SLASH_COMMANDS),
             platforms_texts.HOW_IN_SLACK_THREADS.format(bot=bot),
-            "👍 or 👎 on a reply tells me what you think of it; 🗑️ on a reply to you deletes it.",
+            "React to a reply with 👍 or 👎 to rate it, or with 🗑️ to delete a reply to you.",
         ]
     )

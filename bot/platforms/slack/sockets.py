@@ -180,7 +180,7 @@ class Sockets:
         await self._retire(old)
 
     async def _close_surplus(self, old: "_SocketClient") -> None:
-        log.warning("Slack closes a socket: this app has more than it allows; set COGENCY_SLACK_CONNECTIONS lower")
+        log.warning("Slack closed a socket because this app has too many; lower COGENCY_SLACK_CONNECTIONS")
         await self._retire(old)
         await self._clock.sleep(TOO_MANY_RETRY_S)
         await self._open_another()
@@ -199,13 +199,13 @@ class Sockets:
                     if not self.failed.done():
                         self.failed.set_exception(refused)
                     return
-                log.warning("another socket is refused, the bot goes on with those it has: %s", refused)
+                log.warning("Slack refused another socket; the bot continues with the open ones: %s", refused)
                 await self._clock.sleep(TOO_MANY_RETRY_S)
             except SlackError as error:
                 if self._all_ending():
                     self._listener.connection_lost(str(error))
                 if (more := self._logged.due(type(error).__name__, self._clock.monotonic())) is not None:
-                    log.warning("a socket is not open yet, it is tried again: %s%s", error, more)
+                    log.warning("a socket could not be opened yet; the bot tries again: %s%s", error, more)
                 await self._clock.sleep(max(backoff.failed(), error.retry_after_s))
             else:
                 return

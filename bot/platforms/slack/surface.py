@@ -308,7 +308,7 @@ class SlackSurface:
         except StreamRefused as refused:
             self._streaming = False
             if not refused.passing:
-                log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
+                log.info("Slack does not stream replies here: %s. The message is edited instead.", refused.code)
                 self._workspace.features.mark_refused(Method.START_STREAM, self._to.channel, refused.code, now)
             return ""
         self._live[stream.ts] = stream
@@ -360,7 +360,7 @@ class SlackSurface:
         try:
             await self._stop()
         except CogencyError as error:
-            log.warning("a reply that was stopped in Slack could not be stopped: %s", error)
+            log.warning("a reply that somebody stopped in Slack could not be stopped: %s", error)
 
     def _is_ours(self, message: JsonObject) -> bool:
         return inbound.is_ours(message, self._workspace.me)

@@ -79,7 +79,7 @@ class TerminalSurfaces:
         if incoming.conversation in self.opened:
             return self.opened[incoming.conversation]
         if self.default is None:
-            raise LookupError(f"no place is open for {incoming.conversation}")
+            raise LookupError(f"no conversation is open for {incoming.conversation}")
         return self.default(incoming)
 
 
@@ -120,7 +120,7 @@ class TerminalBot:
         try:
             await self.settle_deletions()
         except StoreError as store_error:
-            log.warning("what was deleted is erased at the next start: %s", store_error)
+            log.warning("deleted messages will be erased at the next start: %s", store_error)
         finally:
             await self._stack.aclose()
 

@@ -265,7 +265,7 @@ if sys.platform != "win32":
     import termios
 
 PROMPT = "> "
-HINT = "/help lists the commands, Tab completes them; Ctrl-D leaves."
+HINT = "Type /help for commands. Tab completes them; Ctrl-D leaves."
 
 
 class _CommandCompletion(Completer):

@@ -24,7 +24,7 @@ class AccountSettings:
         parsers.text,
         None,
         section=Section.TOOLS,
-        description="A file with that key in place of it, which only you may read.",
+        description="A file that holds that key instead. Only you should be able to read it.",
     )
     sign_in_address: str = setting(
         "COGENCY_SIGN_IN_ADDRESS",
@@ -32,8 +32,8 @@ class AccountSettings:
         "",
         section=Section.TOOLS,
         description=(
-            "The address by which browsers reach the pages of these sign-ins. Default: people paste what their "
-            "browser shows."
+            "The address at which browsers reach the pages for these sign-ins. Default: people paste the address that "
+            "their browser shows."
         ),
         example="https://bot.example.com",
     )
@@ -43,6 +43,6 @@ class AccountSettings:
         parsers.listen_address,
         None,
         section=Section.TOOLS,
-        description="Where the bot serves these pages, for a proxy that speaks TLS.",
+        description="Where the bot serves these pages, as host:port, for a TLS proxy.",
         example="127.0.0.1:3001",
     )

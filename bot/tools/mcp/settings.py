@@ -22,8 +22,7 @@ class McpSettings:
         None,
         section=Section.TOOLS,
         description=(
-            'The file with the MCP servers whose tools the bot has (docs/tools.md); needs the extra "mcp". '
-            "Default: none."
+            'The file that lists the bot\'s MCP servers (docs/tools.md). Needs the extra "mcp". Default: none.'
         ),
         example="mcp.json",
         runs_code=lambda _: True,

@@ -29,8 +29,8 @@ class PluginSettings:
         (),
         section=Section.TOOLS,
         description=(
-            "Folders of plug-ins, with commas between them: skills and servers of tools. docs/tools.md says what one "
-            "holds. `cogency plugins add` lists more, without this setting."
+            "Folders of plug-ins (skills and tool servers), separated by commas; see docs/tools.md. `cogency plugins "
+            "add` adds more without this setting."
         ),
         example="/srv/plugins/office,/srv/plugins/sales",
         runs_code=lambda _: True,
