@@ -31,7 +31,8 @@ QUESTION_EDITED = "*You have edited your question. What is done stays done; from
 
 NO_FUNCTION = "@tool makes a tool of a function, and {what} is none."
 NO_TOOL_NAME = (
-    "{where}: a tool's name is at most {most} small letters, digits and _, begins with no digit, and is none of {tags}."
+    "{where}: a tool's name is at most {most} lowercase letters, digits and _, begins with no digit, and is none of "
+    "{tags}."
 )
 NO_EFFECT = "{where}: effect is one of {effects}."
 NO_TIMEOUT = "{where}: timeout_s is more than 0 and at most {most:g}."

@@ -121,7 +121,7 @@ class Announcement:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRule:
     name: str
-    """What is written behind `/channel`, and stored: one word in small letters."""
+    """What is written behind `/channel`, and stored: one word in lowercase letters."""
     title: str
     """How its line in the panel begins."""
     usual: str

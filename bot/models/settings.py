@@ -20,7 +20,7 @@ def models(value: str) -> tuple[str, ...]:
     """Parse comma-separated names of models, in order."""
     names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
     if not names or not all(_MODEL_OR_REHEARSAL.match(name) for name in names):
-        raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
+        raise ValueError("must be models separated by commas, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
     return names
 
 

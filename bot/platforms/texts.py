@@ -357,6 +357,7 @@ WRITE_UNDO = "*Write `{written}` to undo that.*"
 PLAIN_TERMINAL = (
     "This terminal shows answers in one piece and without formatting, because TERM does not name one that can do more."
 )
+TERMINAL_HINT = "Type /help for commands. Tab completes them; Ctrl-D leaves."
 HOW_TO_LEAVE = "To leave, press Ctrl-D or type /quit."
 EXPORT_TO_FILE = "That is too long for a screen. Write `/memory export` and the name of a new file."
 NO_QUESTION = "There is no question. Write it after `cogency ask`, or send it to standard input."

@@ -29,9 +29,9 @@ def url(*schemes: str) -> Callable[[str], str]:
     def read(value: str) -> str:
         parts = _split(value, schemes[0])
         if parts.scheme not in schemes or not parts.hostname:
-            raise ValueError(f"must be a whole address that begins with {forms}")
+            raise ValueError(f"must be a complete address that starts with {forms}")
         if parts.username or parts.password:
-            raise ValueError("must not hold a user name or password: keys have settings of their own")
+            raise ValueError("must not contain a user name or password; API keys have their own settings")
         if parts.query or parts.fragment:
             raise ValueError('must end before any "?" or "#"')
         return value.rstrip("/")
@@ -60,7 +60,7 @@ def _split(value: str, first: str) -> SplitResult:
     if "]" in parts.netloc and _BRACKETED.fullmatch(parts.netloc.rpartition("@")[2]) is None:
         raise ValueError(f"is not a valid address; write it as in {first}://[::1]:8080")
     if any(character.isspace() or not character.isprintable() for character in value):
-        raise ValueError("holds a blank: write the address without any")
+        raise ValueError("contains a space; write the address without spaces")
     return parts
 
 
@@ -103,7 +103,7 @@ def some_of(kind: type[E]) -> Callable[[str], frozenset[E]]:
         try:
             return frozenset(parse_member(piece.strip()) for piece in value.split(","))
         except ValueError:
-            raise ValueError(f"must be of {', '.join(kind)}, with commas between them") from None
+            raise ValueError(f"must be one or more of {', '.join(kind)}, separated by commas") from None
 
     return read
 
@@ -120,9 +120,9 @@ def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
 
     def read(value: str) -> Secret:
         if not value.startswith(prefix):
-            raise ValueError(f'must begin with "{prefix}": {where}')
+            raise ValueError(f'must start with "{prefix}": {where}')
         if not value.isascii() or not value.isprintable() or " " in value:
-            raise ValueError("holds a blank or a character that no key has: copy it again, without quotes")
+            raise ValueError("contains a space or a character that keys never contain; copy it again, without quotes")
         return Secret(value)
 
     return read

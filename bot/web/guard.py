@@ -327,6 +327,6 @@ def _parse_place(entry: str) -> tuple[str, int | None]:
 
 
 NO_NETWORK: Final = (
-    "must be ranges of addresses, hosts, or hosts with ports, with commas between them, as in 10.0.0.0/8, "
+    "must be ranges of addresses, hosts, or hosts with ports, separated by commas, as in 10.0.0.0/8, "
     "wiki.example.com, 192.168.1.7:3000"
 )

@@ -63,7 +63,7 @@ def _act(folder: Path, pace: Pace, settings: dict[str, str]) -> Cast:
         began_s = terminal.pieces[-1][0]
         terminal.watch(0.8 / pace.speed)
         say(f"remember that {FACT}", NOTED, "to undo that.", reads_s=1.4)
-        say("/new", "A new thread.", reads_s=0.6)
+        say("/new", "Started a new thread.", reads_s=0.6)
         say(QUESTION, "earlier thread.", reads_s=1.6)
         say("/forget everything", "Keep everything", reads_s=2.0)
         say("yes", "Forgotten: ", reads_s=3.0)

@@ -145,7 +145,7 @@ async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried
             await host.arrived.wait()
         assert fake.world.shown(DM_OF[ANN]) == [
             reply_texts.NOTHING_RUNNING,
-            "Nothing is done yet: please use the command `/forget`.",
+            "I did not do anything yet. Please use the command `/forget`.",
         ]
 
 

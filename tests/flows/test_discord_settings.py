@@ -85,7 +85,7 @@ async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
 async def test_answers_to_commands_are_private_by_choice_unless_said_otherwise() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        await fake.press(BO, panel, "Show to me alone")
+        await fake.press(BO, panel, "Show only to me")
         await fake.until(lambda: "only you see them" in seen(panel))
         assert host.store.chosen[f"discord:{BO}"] == {PRIVATE: YES}
         for question, options in {"one?": {}, "two?": {"private": False}}.items():
@@ -209,7 +209,7 @@ async def test_in_a_dm_there_is_nothing_to_decide_for_others() -> None:
 async def test_nobody_else_uses_the_panel() -> None:
     async with recording() as (fake, host):
         panel = await opened(fake)
-        await fake.press(ANN, panel, "Show to me alone")
+        await fake.press(ANN, panel, "Show only to me")
         await fake.until(lambda: any(seen(message) == reply_texts.NOT_YOURS for message in by_the_bot(fake)))
         assert not {f"discord:{ANN}", f"discord:{BO}"} & host.store.chosen.keys()
 
@@ -220,7 +220,7 @@ async def test_the_panel_works_after_a_restart() -> None:
         async with serving(fake, host):
             panel = await opened(fake)
         async with serving(fake, host):
-            await fake.press(BO, panel, "Show to me alone")
+            await fake.press(BO, panel, "Show only to me")
             await fake.until(lambda: "Show to everybody" in labels(panel))
 
 

@@ -178,7 +178,7 @@ async def test_the_settings_are_chosen_in_a_panel() -> None:
     async with town() as there:
         panel = await there.alice.slash(there.channel, "settings")
         assert panel.ephemeral
-        await there.alice.click(panel.response, label="Show to me alone")
+        await there.alice.click(panel.response, label="Show only to me")
         assert "only you see them" in text_of(panel)
         asked = await there.alice.slash(there.channel, "ask", question="hello")
         await there.answered()

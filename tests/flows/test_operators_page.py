@@ -44,7 +44,7 @@ async def test_an_operator_signs_in_by_a_link_from_the_shell_and_sees_what_was_a
                 spent, slow = [await browser.get(f"{here}/{page}") for page in ("spending", "slow")]
                 assert "On each day" in spent.text
                 turn = await browser.get(f"{here}/turn?id={slow.text.partition('/turn?id=')[2].partition(chr(34))[0]}")
-                assert "its first piece after" in turn.text
+                assert "first output after" in turn.text
                 assert "Waiting and preparing" not in turn.text, "it is known when it was begun"
                 assert "pier" not in spent.text + slow.text + turn.text
                 assert "signed in" in await operator_sessions(settings)

@@ -234,7 +234,7 @@ async def test_a_command_is_answered_to_its_user_alone_and_a_mistyped_one_is_tol
         await ann.press(settings, "Stop learning")
         await ann.until(lambda: "Resume learning" in str(ann.messages[settings["id"]]["panel"]))
         assert (await ann.ask("press", message=settings["id"], button=99))["type"] == "done"
-        await ann.shown("This command has changed")
+        await ann.shown("This command was updated")
         assert ben.there("general") == []
 
 

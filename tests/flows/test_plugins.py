@@ -38,7 +38,10 @@ async def test_the_pages_skill_is_added_and_read_when_a_question_is_about_it(tmp
     write(tmp_path, {"office/skills/weekly-report/references/numbers.md": "Round to thousands."})
     (add,) = snippets("A skill", "sh")
     ran = cogency(tmp_path, *add.splitlines()[0].split()[1:])
-    assert (ran.returncode, ran.stdout) == (Exit.OK, "office: 1 skill, 0 servers. It is used from the next start on.\n")
+    assert (ran.returncode, ran.stdout) == (
+        Exit.OK,
+        "office: 1 skill, 0 servers. The bot uses it from its next start.\n",
+    )
     rounds = [
         [head(), text(call(name="weekly-report")), DONE],
         [head(), text(call(name="weekly-report", file="references/numbers.md")), DONE],
@@ -74,9 +77,9 @@ def test_the_pages_plugin_is_checked_listed_and_removed(tmp_path: Path) -> None:
     assert [ran.stdout.splitlines()[0] for ran in said] == [
         "acme-office: 1 skill, 0 servers",
         f"acme-office: 1 skill, 0 servers  ({tmp_path / 'office'})",
-        f"acme-office is not used any more from the next start on. Its folder stays: {tmp_path / 'office'}",
+        f"The bot no longer uses acme-office from its next start. Its folder was not deleted: {tmp_path / 'office'}",
     ]
-    assert cogency(tmp_path, "plugins", "list").stdout.startswith("No plug-in is in use")
+    assert cogency(tmp_path, "plugins", "list").stdout.startswith("No plug-ins are in use")
 
 
 def with_a_server(folder: Path) -> Path:
@@ -93,7 +96,7 @@ def with_a_server(folder: Path) -> Path:
 async def test_a_tool_of_a_plugins_server_is_called_in_the_first_question(tmp_path: Path) -> None:
     with_a_server(tmp_path)
     added = cogency(tmp_path, "plugins", "add", "office")
-    assert added.stdout == "office: 0 skills, 1 server. It is used from the next start on.\n"
+    assert added.stdout == "office: 0 skills, 1 server. The bot uses it from its next start.\n"
     called = f"<execute>{json.dumps([{'name': 'office-raw.echo', 'args': {'word': 'boat'}}])}</execute>"
     async with ModelServer([[head(), text(called), DONE], [head(), text("It says boat."), DONE]]) as model:
         assert "It says boat." in await asked(tmp_path, model, "what does it say?")
@@ -107,7 +110,7 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
     idle = cogency(tmp_path, "plugins", "check", "office")
     assert (idle.returncode, idle.stdout.splitlines()[1:]) == (
         Exit.OK,
-        ["note     Tools: 'raw' of office is not started, as it is not in use: --connect starts it."],
+        ["note     Tools: 'raw' of office is not started, because it is not in use; --connect starts it."],
     )
     for more in (("office", "--connect"), ()):
         named = {} if more else {"COGENCY_PLUGINS": str(root)}
@@ -152,7 +155,7 @@ def test_what_cannot_be_added_or_removed_says_why(tmp_path: Path) -> None:
     taken = cogency(tmp_path, "plugins", "add", "two", **named)
     assert (taken.returncode, "has the name office, which" in taken.stdout) == (Exit.FAILED, True)
     again = cogency(tmp_path, "plugins", "add", "one", **named)
-    assert (again.returncode, "is in use already, as office" in again.stdout) == (Exit.OK, True)
+    assert (again.returncode, "is already in use as office" in again.stdout) == (Exit.OK, True)
     empty = cogency(tmp_path, "plugins", "add", "empty")
     assert (empty.returncode, "is no plug-in" in empty.stdout) == (Exit.FAILED, True)
     setting = cogency(tmp_path, "plugins", "remove", "office", **named)

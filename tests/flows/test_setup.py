@@ -129,7 +129,7 @@ async def test_the_links_that_invite_the_bot_are_those_of_its_token_or_of_a_name
     assert (code, said) == (Exit.OK, f"For a server: {server_link('123', [DiscordFeature.THREADS])}\n")
     code, _, complained = await cogency(tmp_path, "discord", "invite")
     assert code == Exit.SETTINGS
-    assert complained == "cogency: DISCORD_TOKEN is missing: set it, or name the application with --application.\n"
+    assert complained == "cogency: DISCORD_TOKEN is missing. Set it, or add --application.\n"
 
 
 async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> None:
@@ -137,13 +137,13 @@ async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> Non
         own = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_BASE_URL": discord.api_base_url}
         code, said, complained = await cogency(tmp_path, "doctor", **own)
         assert (code, complained) == (Exit.OK, "")
-        assert "warning  Discord: the message content intent is missing: in its threads the bot is told only" in said
-        assert "ok       Discord: in “harbour” the bot may do what it needs to.\n" in said
+        assert "warning  Discord: the message content intent is off: in threads the bot only sees" in said
+        assert "ok       Discord: in “harbour” the bot has all the permissions it needs.\n" in said
         assert "ok       Discord: up to 12 users can see the bot, of 10,000 from which on Discord reviews" in said
         assert "ok       Discord: this machine's clock is right, by Discord's.\n" in said
         code, said, _ = await cogency(tmp_path, "doctor", **{**own, "DISCORD_TOKEN": "not-the-token"})
     assert code == Exit.FAILED
-    assert "problem  Discord: the token is not accepted. Copy DISCORD_TOKEN again" in said
+    assert "problem  Discord: it does not accept the token. Copy DISCORD_TOKEN again" in said
     assert TOKEN not in said
 
 
@@ -221,7 +221,7 @@ async def test_doctor_mends_the_rights_of_files_when_it_is_asked_to_and_says_so_
     assert fixed == {
         "level": "fixed",
         "where": "Settings",
-        "what": ".env is yours alone now (mode 600, it was 644)",
+        "what": ".env is now private to you (mode 600, before 644)",
         "remedy": "",
     }
     assert {frozenset(one) for one in others} == {frozenset(fixed)}, "each finding has the same fields"
@@ -235,7 +235,7 @@ def test_a_terminal_shows_what_doctor_looks_at_until_it_has_found_out(tmp_path: 
     program = f"import os; os.chdir({str(tmp_path)!r}); from bot.__main__ import run; raise SystemExit(run(['doctor']))"
     with FakeTerminal(program, HOME=str(tmp_path), COGENCY_MODEL="rehearsal") as terminal:
         terminal.until("looking at ")
-        terminal.until("ok       Settings: all of them can be read.")
+        terminal.until("ok       Settings: all settings are valid.")
         assert terminal.ended() == Exit.OK
 
 
@@ -251,7 +251,7 @@ def test_setting_up_by_questions_ends_at_once_with_ctrl_c_and_ctrl_d_and_writes_
         terminal.until("SLACK_APP_TOKEN: ")
         terminal.type(key)
         assert terminal.ended() == Exit.INTERRUPTED
-    assert "Stopped, and nothing was written." in terminal.shown
+    assert "Canceled. Nothing was written." in terminal.shown
     assert "Traceback" not in terminal.shown
     assert not (tmp_path / ".env").exists()
 
@@ -260,7 +260,7 @@ async def test_with_nothing_set_in_the_environment_nothing_is_written_and_the_re
     environment = {"PATH": os.defpath, "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     ran = await asyncio.to_thread(command, tmp_path, environment, "init", "--yes", typed="")
     assert (ran.returncode, (tmp_path / ".env").exists()) == (Exit.SETTINGS, False)
-    assert "the environment sets nothing that `cogency settings` lists" in ran.stderr
+    assert "the environment sets none of the settings that `cogency settings` lists" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_whose_modules_have_the_same_names_is_seen_in_its_lists_of_files(
 ) -> None:
     other = another_package(tmp_path)
     (other / file).write_text(listed)
-    assert shared_modules([str(tmp_path)]).startswith("another package here, cogency, has modules") is told
+    assert shared_modules([str(tmp_path)]).startswith("another installed package, cogency, has modules") is told
 
 
 def test_a_folder_of_modules_that_cannot_be_looked_at_is_left_out() -> None:
@@ -299,4 +299,6 @@ async def test_it_is_said_whose_modules_have_the_same_names(tmp_path: Path, comm
         subprocess.run, [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     shown = ran.stdout if command.startswith("doctor") else ran.stderr
-    assert "another package here, cogency, has modules of the same names (agent)" in shown, ran.stdout + ran.stderr
+    assert "another installed package, cogency, has modules with the same names (agent)" in shown, (
+        ran.stdout + ran.stderr
+    )

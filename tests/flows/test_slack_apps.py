@@ -189,7 +189,7 @@ async def test_an_app_that_is_refused_at_the_start_leaves_the_others_serving(cap
         serving = asyncio.create_task(serve_apps(host, [bad, app_of(ONE, "one")], SlackOptions(slack.url), clock))
         await slack.connected(1)
         await until(lambda: host.platforms.troubles.get("slack:bad"))
-        said = "bot_token of the app bad in apps.toml is not accepted by Slack (invalid_auth): copy it again"
+        said = "Slack does not accept bot_token of the app bad in apps.toml (invalid_auth). Copy it again"
         assert host.platforms.troubles["slack:bad"].startswith(said)
         assert [line for line in caplog.messages if line.startswith(f"Slack bad: {said}")]
         assert not serving.done()

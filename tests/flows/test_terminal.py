@@ -100,7 +100,7 @@ def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
     typed = "remember that my boat is blue\n/new\nwhat did I say about my boat?\n"
     ran = cogency(tmp_path, "chat", typed=typed)
     assert ran.returncode == Exit.OK
-    remembered, _, recalled = ran.stdout.partition("A new thread.")
+    remembered, _, recalled = ran.stdout.partition("Started a new thread.")
     assert "my boat is blue" in remembered
     assert "remember that my boat is blue" in recalled
     assert "\x1b" not in ran.stdout
@@ -122,7 +122,7 @@ def test_long_work_follows_its_answer_before_the_next_line_is_read(tmp_path: Pat
 def test_what_was_said_a_minute_ago_is_found_and_small_talk_is_not(tmp_path: Path) -> None:
     typed = "hello\nmy boat is blue\nwhat did I say about my boat?\n/new\nsearch for hello\n"
     ran = cogency(tmp_path, "chat", typed=typed)
-    here, _, later = ran.stdout.partition("A new thread.")
+    here, _, later = ran.stdout.partition("Started a new thread.")
     assert "In this thread you can read:\n\n> my boat is blue" in here
     assert "I found nothing about “hello”" in later
 
@@ -224,7 +224,7 @@ def test_a_start_says_where_questions_and_keys_go_if_not_to_the_vendor(tmp_path:
     moved = {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": "sk-1234567890"}
     ran = cogency(tmp_path, "chat", typed="hello\n", COGENCY_MODEL="rehearsal", **moved)
     assert ran.stderr.splitlines()[0] == (
-        "cogency: OPENAI_BASE_URL is set to http://127.0.0.1:1/v1: questions go there, and so does OPENAI_API_KEY."
+        "cogency: OPENAI_BASE_URL is set to http://127.0.0.1:1/v1. Questions go there, and so does OPENAI_API_KEY."
     )
 
 
@@ -250,7 +250,8 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
     nothing = cogency(tmp_path, "ask", typed=" \n")
     assert (nothing.returncode, nothing.stdout) == (Exit.ARGUMENTS, "")
     assert (
-        nothing.stderr == "cogency ask: There is no question: write it after `cogency ask`, or to its standard input.\n"
+        nothing.stderr
+        == "cogency ask: There is no question. Write it after `cogency ask`, or send it to standard input.\n"
     )
 
 
@@ -369,14 +370,14 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
         "cogency: There is no file mnoday: correct the name.\n",
     )
     copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
-    assert "and was compared" in copied.stdout
+    assert "was compared and matches" in copied.stdout
 
 
 def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: Path) -> None:
     said = [cogency(tmp_path, "migrate").stdout for _ in range(2)]
     assert said == [
-        f"{tmp_path}/bot.db: created, at version {HEAD}.\n",
-        f"{tmp_path}/bot.db: at the newest version already, {HEAD}.\n",
+        f"{tmp_path}/bot.db: created at version {HEAD}.\n",
+        f"{tmp_path}/bot.db: already at the newest version, {HEAD}.\n",
     ]
 
 
@@ -425,7 +426,7 @@ def test_audit_shows_the_operator_each_call_of_a_tool_also_while_the_bot_runs(tm
     assert "remember  writes here  unasked (effect)  success" in shown.stdout
     told = json.loads(read.stdout)
     assert (told["tool"], told["outcome"], told["person"]) == ("remember", "success", "terminal:anna")
-    assert none.stdout == "No tool was called in that time.\n"
+    assert none.stdout == "No tools were called in that time.\n"
     assert wrong.returncode == Exit.ARGUMENTS
     assert "must be a date" in wrong.stderr
 
@@ -468,7 +469,9 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
 ) -> None:
     url = await postgres.empty()
     typed = "remember that my boat is turquoise\n/new\nwhat did I say about my boat?\n"
-    _, _, recalled = cogency(tmp_path, "chat", typed=typed, COGENCY_DATABASE_URL=url).stdout.partition("A new thread.")
+    _, _, recalled = cogency(tmp_path, "chat", typed=typed, COGENCY_DATABASE_URL=url).stdout.partition(
+        "Started a new thread."
+    )
     assert "remember that my boat is turquoise" in recalled
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n", COGENCY_DATABASE_URL=url).stdout
     assert "texts where they were. Old bytes may remain in the database server's files" in forgotten
@@ -509,7 +512,9 @@ def test_without_a_command_it_chats(tmp_path: Path) -> None:
 def test_a_question_without_a_model_gets_no_answer_that_a_script_could_take_for_one(tmp_path: Path) -> None:
     ran = command(tmp_path, environment(tmp_path), "ask", "why?", typed="")
     assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
-    assert ran.stderr.startswith("cogency ask: No model is configured. Set COGENCY_MODEL or a vendor's key, or run `")
+    assert ran.stderr.startswith(
+        "cogency ask: No model is configured. Set COGENCY_MODEL or a vendor's API key, or run `"
+    )
     as_json = command(tmp_path, environment(tmp_path), "ask", "--json", "why?", typed="")
     assert (as_json.returncode, as_json.stdout) == (Exit.SETTINGS, "")
 
@@ -564,7 +569,7 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.until("I will remember that")
         terminal.until("one.)")
         terminal.type("/new\r")
-        terminal.until("A new thread.")
+        terminal.until("Started a new thread.")
         terminal.type("what did I say about my boat?\r")
         assert "searched past threads: boat, " in terminal.until("found")
         assert "blue" in terminal.until("one.)")

@@ -24,7 +24,7 @@ def test_the_conversation_on_the_page_remembers_finds_and_forgets(page: str, tmp
     typed = [line.strip().removeprefix("> ") for line in text.splitlines() if line.strip().startswith("> ")]
     assert typed == [line.removeprefix("> ") for line in block("text")], "one is as the other"
     told = cogency(tmp_path, "chat", typed="\n".join([*typed, "yes", typed[2], ""])).stdout
-    first, _, rest = told.partition("A new thread.")
+    first, _, rest = told.partition("Started a new thread.")
     found, _, after = rest.partition("Forgotten:")
     assert "I will remember that" in first
     assert "my boat is blue" in found

@@ -23,8 +23,8 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
     assert [fact["text"] for fact in exported["facts"]] == ["tea is hot"]
     kept = cogency(tmp_path, "chat", typed=f"/memory export {path}\n/memory export {tmp_path}/none/mine.json\n")
     assert kept.returncode == Exit.FAILED
-    assert kept.stderr.rstrip().endswith("mine.json could not be written: name a file in a folder that exists.")
-    assert "exists already, so nothing was written." in kept.stderr
+    assert kept.stderr.rstrip().endswith("mine.json could not be written. Choose a file in a folder that exists.")
+    assert "already exists, so nothing was written." in kept.stderr
     assert kept.stdout == ""
     assert json.loads(path.read_text()) == exported
     again = cogency(tmp_path, "chat", typed="/memory correct 2 tea is cold\n/memory\n/memory delete 1\n")

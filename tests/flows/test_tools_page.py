@@ -124,7 +124,7 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
             case _:
                 raise AssertionError(f"nobody has run this: {snippet}")
     assert said == list(ANSWERS.values())
-    assert "3 rows of tool-policy.txt say who may use which tools" in run(folder, "cogency doctor")
+    assert "3 rows in tool-policy.txt decide who can use which tools" in run(folder, "cogency doctor")
 
 
 def installed(folder: Path, project: dict[str, Any]) -> None:

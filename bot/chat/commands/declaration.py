@@ -284,7 +284,7 @@ class Command(Generic[ServiceT]):
     bare: bool = True
     """Whether a message that consists of its name means the command, without a slash."""
     phrases: tuple[str, ...] = ()
-    """Other messages, in small letters, that mean the command without words."""
+    """Other messages, in lowercase letters, that mean the command without words."""
     means: Callable[[str, datetime], bool] = lambda _words, _now: False
     """Whether its name, followed by these words, means the command without a slash; otherwise it is ordinary text."""
     also_called: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ async def examine(settings: DiscordOptions, clock: Clock) -> list[Finding]:
         facts = await _facts(settings, trace)
         return findings(replace(facts, ours=dates.ours, theirs=dates.theirs))
     except SettingsError as error:
-        return [Finding(Level.PROBLEM, WHERE, "Discord does not accept the token", str(error))]
+        return [Finding(Level.PROBLEM, WHERE, "it does not accept the token", str(error))]
     except DiscordUnreachable as error:
         return [Finding(Level.PROBLEM, WHERE, "it cannot be reached", str(error))]
 

@@ -34,12 +34,10 @@ class OtherServers(StrEnum):
 
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 
-discord_roles = id_list(
-    _DISCORD_ID, "ids of roles with commas between them, as in 123456789012345678,234567890123456789"
-)
+discord_roles = id_list(_DISCORD_ID, "ids of roles separated by commas, as in 123456789012345678,234567890123456789")
 
 discord_servers = id_list(
-    _DISCORD_ID, "ids of servers with commas between them, as in 123456789012345678,234567890123456789"
+    _DISCORD_ID, "ids of servers separated by commas, as in 123456789012345678,234567890123456789"
 )
 
 

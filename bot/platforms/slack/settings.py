@@ -32,7 +32,7 @@ _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 def parse_command_prefix(value: str) -> str:
     """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
-        raise ValueError('must be at most 20 small letters, digits, "-" or "_", as in bot-')
+        raise ValueError('must be at most 20 lowercase letters, digits, "-" or "_", as in bot-')
     return value
 
 
@@ -53,20 +53,20 @@ _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
 def slack_app(value: str) -> str:
     """Parse the name of one of several apps."""
     if not _APP_NAME.fullmatch(value):
-        raise ValueError('must be at most 32 small letters, digits or "-", as in acme-eu')
+        raise ValueError('must be at most 32 lowercase letters, digits or "-", as in acme-eu')
     return value
 
 
 def slack_app_id(value: str) -> str:
     if not _SLACK_APP.fullmatch(value):
-        raise ValueError("must be the app's id, as in A0123ABCD: it stands on the app's page, Basic Information")
+        raise ValueError("must be the app's ID, as in A0123ABCD, from the app's page, Basic Information")
     return value
 
 
-slack_groups = id_list(_SLACK_GROUP, "ids of user groups with commas between them, as in S0123,S0456")
+slack_groups = id_list(_SLACK_GROUP, "ids of user groups separated by commas, as in S0123,S0456")
 
 slack_installers = id_list(
-    _SLACK_TEAM, "ids of workspaces and organizations with commas between them, as in T0123,E0456, or *"
+    _SLACK_TEAM, "ids of workspaces and organizations separated by commas, as in T0123,E0456, or *"
 )
 
 
@@ -80,7 +80,7 @@ def slack_apps(value: str) -> tuple[str, ...]:
     """Parse comma-separated names of apps."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(map(_APP_NAME.fullmatch, names)):
-        raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS with commas between them, as in a,b")
+        raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS separated by commas, as in a,b")
     return names
 
 

@@ -265,7 +265,6 @@ if sys.platform != "win32":
     import termios
 
 PROMPT = "> "
-HINT = "Type /help for commands. Tab completes them; Ctrl-D leaves."
 
 
 class _CommandCompletion(Completer):
@@ -321,7 +320,7 @@ class TerminalWindow:
 
     def greet(self, markdown: str) -> None:
         self._console.print(RenderedAnswer(printable(markdown)))
-        self._print_dim(HINT)
+        self._print_dim(platforms_texts.TERMINAL_HINT)
         self._console.print()
 
     def recall(self, questions: Sequence[str]) -> None:

@@ -334,7 +334,7 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
     # one letter.
     name = unicodedata.normalize("NFKC", name)
     if not all(char.isalnum() or char == "-" for char in name) or name != name.lower():
-        raise PluginFault(file, "the name may hold small letters, digits and single hyphens only", name_line)
+        raise PluginFault(file, "the name may hold lowercase letters, digits and single hyphens only", name_line)
     if name.startswith("-") or name.endswith("-") or "--" in name:
         raise PluginFault(file, "the name may neither begin nor end with a hyphen, nor have two in a row", name_line)
     if name != unicodedata.normalize("NFKC", folder_name):

@@ -280,7 +280,7 @@ def holds_itself(node: Node) -> None: ...
         (has_no_schema, "'when' is annotated with datetime"),
         (has_keys_of_numbers, "dict[int, str]"),
         (cannot_be_read, "Nowhere"),
-        (Loud, "small letters"),
+        (Loud, "lowercase letters"),
         (think, "is none of"),
         (yields, "cannot yield"),
         (yields_async, "cannot yield"),

@@ -136,7 +136,7 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     said = refusal({key: secret}, dotenv)
     assert said == (
         f"{address} comes from {dotenv}, but {key} from the environment or another file, so the key could go "
-        f"where you did not send it: set both in the environment, or write both into {dotenv}."
+        f"where you did not send it. Set both in the environment, or put both into {dotenv}."
     )
     dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
     assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
@@ -170,11 +170,14 @@ def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path
     key = tmp_path / "key"
     assert f"DISCORD_TOKEN_FILE names {key}, which does not exist" in refusal({"DISCORD_TOKEN_FILE": str(key)})
     for written, sentence in [
-        ("\n", f"DISCORD_TOKEN_FILE names {key}, which is empty: write the secret into it."),
-        (f"Bot {HIDDEN}", "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes."),
+        ("\n", f"DISCORD_TOKEN_FILE names {key}, which is empty. Write the secret into it."),
+        (
+            f"Bot {HIDDEN}",
+            "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
+        ),
         (
             f"{HIDDEN}\n{HIDDEN}",
-            "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes.",
+            "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
         ),
     ]:
         key.write_text(written, encoding="utf-8")
@@ -217,7 +220,7 @@ def test_a_secret_can_be_read_from_the_systems_keychain(tmp_path: Path) -> None:
         ):
             assert settings.models.openai_api_key == Secret(HIDDEN)
         assert refusal({"OPENAI_API_KEY": "keyring:other"}) == (
-            "OPENAI_API_KEY is not in the keychain: `keyring set other OPENAI_API_KEY` puts it there."
+            "OPENAI_API_KEY is not in the keychain. Run `keyring set other OPENAI_API_KEY`."
         )
         moved = dotenv_with(tmp_path, "OPENAI_API_KEY=keyring\nOPENAI_BASE_URL=https://catcher.example\n")
         assert "OPENAI_API_KEY from the environment or another file" in refusal({}, moved)
@@ -277,27 +280,27 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         ({"COGENCY_DATABASE_URL": "postgresql://localhost/db"}, []),
         (
             {"COGENCY_DATABASE_URL": "postgresql://u:hidden@db.example/db"},
-            ["COGENCY_DATABASE_URL names db.example: what is said and remembered is kept there."],
+            ["COGENCY_DATABASE_URL names db.example. Messages and memory are stored there."],
         ),
         (
             {"COGENCY_DATABASE_REPLICA_URL": "postgresql://u:hidden@near.example/db"},
-            ["COGENCY_DATABASE_REPLICA_URL names near.example: what is said and remembered is kept there."],
+            ["COGENCY_DATABASE_REPLICA_URL names near.example. Messages and memory are stored there."],
         ),
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},
-            ["OLLAMA_BASE_URL is set to http://gpu.example: questions go there."],
+            ["OLLAMA_BASE_URL is set to http://gpu.example. Questions go there."],
         ),
         (
             {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
-            ["OPENAI_BASE_URL is set to http://localhost:8/v1: questions go there, and so does OPENAI_API_KEY."],
+            ["OPENAI_BASE_URL is set to http://localhost:8/v1. Questions go there, and so does OPENAI_API_KEY."],
         ),
         (
             {"DISCORD_API_BASE_URL": "http://a.example", "DISCORD_TOKEN": HIDDEN},
-            ["DISCORD_API_BASE_URL is set to http://a.example: questions go there, and so does DISCORD_TOKEN."],
+            ["DISCORD_API_BASE_URL is set to http://a.example. Questions go there, and so does DISCORD_TOKEN."],
         ),
         (
             {"SLACK_API_BASE_URL": "http://a.io", "SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"},
-            ["SLACK_API_BASE_URL is set to http://a.io: questions go there, and so do " + BOTH],
+            ["SLACK_API_BASE_URL is set to http://a.io. Questions go there, and so do " + BOTH],
         ),
     ],
 )
@@ -365,7 +368,7 @@ def test_a_missing_file_is_no_problem(tmp_path: Path) -> None:
     [
         ("COGENCY_MODEL=x\nOPENAI_API_KEY 'x'\n", "line 2: write NAME=value, or # before a comment."),
         ("COGENCY_MODEL\n", "line 1: write NAME=value, or # before a comment."),
-        (b"COGENCY_PERSONA=\xff\xfe", "cannot be read: make it a text file in UTF-8 that you may read."),
+        (b"COGENCY_PERSONA=\xff\xfe", "could not be read. Make it a UTF-8 text file that you have permission to read."),
     ],
 )
 def test_a_broken_file_is_named_with_the_line(tmp_path: Path, content: str | bytes, sentence: str) -> None:
@@ -416,7 +419,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_ALLOW",
             "everybody",
-            "COGENCY_ALLOW must be team:ID, channel:ID, role:ID or person:ID, with commas between them.",
+            "COGENCY_ALLOW must be team:ID, channel:ID, role:ID or person:ID, separated by commas.",
         ),
         ("COGENCY_LOG_LEVEL", "loud", "COGENCY_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR."),
         ("COGENCY_SLACK_STREAM", "channels", "COGENCY_SLACK_STREAM must be one of dm, everywhere, off."),
@@ -448,12 +451,12 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_BOT_TOKEN",
             f"xapp-{HIDDEN}",
-            'SLACK_BOT_TOKEN must begin with "xoxb-": copy it from the app\'s page, OAuth & Permissions.',
+            'SLACK_BOT_TOKEN must start with "xoxb-": copy it from the app\'s page, OAuth & Permissions.',
         ),
         (
             "SLACK_APP_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_APP_TOKEN must begin with "xapp-": make one on the app\'s page, Basic Information.',
+            'SLACK_APP_TOKEN must start with "xapp-": make one on the app\'s page, Basic Information.',
         ),
         *[
             (
@@ -466,14 +469,14 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_SLACK_MANAGERS",
             "managers",
-            "COGENCY_SLACK_MANAGERS must be ids of user groups with commas between them, as in S0123,S0456.",
+            "COGENCY_SLACK_MANAGERS must be ids of user groups separated by commas, as in S0123,S0456.",
         ),
         (
             "COGENCY_DISCORD_MANAGERS",
             "managers",
             (
-                "COGENCY_DISCORD_MANAGERS must be ids of roles with commas between them, "
-                "as in 123456789012345678,234567890123456789."
+                "COGENCY_DISCORD_MANAGERS must be ids of roles separated by commas, as in "
+                "123456789012345678,234567890123456789."
             ),
         ),
         (
@@ -484,40 +487,40 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_CONFIG_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_CONFIG_TOKEN must begin with "xoxe.xoxp-": make one on https://api.slack.com/apps.',
+            'SLACK_CONFIG_TOKEN must start with "xoxe.xoxp-": make one on https://api.slack.com/apps.',
         ),
         (
             "COGENCY_SLACK_COMMAND_PREFIX",
             "/My-",
-            'COGENCY_SLACK_COMMAND_PREFIX must be at most 20 small letters, digits, "-" or "_", as in bot-.',
+            'COGENCY_SLACK_COMMAND_PREFIX must be at most 20 lowercase letters, digits, "-" or "_", as in bot-.',
         ),
         (
             "DISCORD_TOKEN",
             f"Bot {HIDDEN}",
-            "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes.",
+            "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
         ),
         (
             "GEMINI_API_KEY",
             f"{HIDDEN}\u2026",
-            "GEMINI_API_KEY holds a blank or a character that no key has: copy it again, without quotes.",
+            "GEMINI_API_KEY contains a space or a character that keys never contain; copy it again, without quotes.",
         ),
         (
             "OPENAI_BASE_URL",
             "localhost:8080",
-            "OPENAI_BASE_URL must be a whole address that begins with https:// or http://.",
+            "OPENAI_BASE_URL must be a complete address that starts with https:// or http://.",
         ),
         (
             "OPENAI_BASE_URL",
             "https:///v1",
-            "OPENAI_BASE_URL must be a whole address that begins with https:// or http://.",
+            "OPENAI_BASE_URL must be a complete address that starts with https:// or http://.",
         ),
         (
             "OPENAI_BASE_URL",
             f"https://me:{HIDDEN}@host/v1",
-            "OPENAI_BASE_URL must not hold a user name or password: keys have settings of their own.",
+            "OPENAI_BASE_URL must not contain a user name or password; API keys have their own settings.",
         ),
         ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must end before any "?" or "#".'),
-        ("OPENAI_BASE_URL", "https://ho st/v1", "OPENAI_BASE_URL holds a blank: write the address without any."),
+        ("OPENAI_BASE_URL", "https://ho st/v1", "OPENAI_BASE_URL contains a space; write the address without spaces."),
         (
             "SLACK_API_BASE_URL",
             "http://host:port/api",
@@ -526,7 +529,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "DISCORD_GATEWAY_URL",
             "https://gateway.discord.gg",
-            "DISCORD_GATEWAY_URL must be a whole address that begins with wss:// or ws://.",
+            "DISCORD_GATEWAY_URL must be a complete address that starts with wss:// or ws://.",
         ),
     ],
 )

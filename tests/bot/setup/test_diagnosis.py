@@ -73,7 +73,7 @@ def rights(mode: int, group: int = STAFF) -> Rights:
         (rights(0o644), [rights(0o750), OPEN], ["the group staff"]),
         (rights(0o644, OURS), [rights(0o710), OPEN], ["the group staff"]),
         (rights(0o604), [rights(0o705), OPEN], ["everybody on this machine"]),
-        (rights(0o604), [replace(rights(0o700), has_acl=True), OPEN], ["whom an access list of its folder lets in"]),
+        (rights(0o604), [replace(rights(0o700), has_acl=True), OPEN], ["users on the folder's access list"]),
         (replace(rights(0o600), acl_readers=("bob",)), [OPEN], ["bob"]),
         (replace(rights(0o600), acl_readers=("bob",)), [rights(0o700), OPEN], []),
     ],
@@ -152,7 +152,7 @@ def test_mending_closes_what_is_ours_and_touches_nothing_else(world: Path) -> No
     before = modes(world)
     mended = close_files(settings, kept_files(settings, Path(".env")))
     assert {one.level for one in mended} == {Level.FIXED}
-    assert mended[0].what == ".env is yours alone now (mode 600, it was 644)"
+    assert mended[0].what == ".env is now private to you (mode 600, before 644)"
     after = modes(world)
     changed = {name for name, mode in after.items() if mode != before[name]}
     assert changed == {".env", "key", "data/cogency.db", "data/cogency.db-wal", "data/old.backup"}
@@ -174,7 +174,7 @@ def test_a_link_is_not_followed_when_something_is_mended(world: Path) -> None:
     (world / "linked").symlink_to(world / "key")
     settings = settings_of(world, OPENAI_API_KEY_FILE="linked")
     mended = {one.what for one in close_files(settings, kept_files(settings, None))}
-    assert "linked is a link, so the rights of where it leads stay as they are" in mended
+    assert "linked is a link, so the permissions of its target were not changed" in mended
     assert modes(world)["key"] == 0o644
 
 
@@ -186,7 +186,7 @@ def test_what_belongs_to_somebody_else_or_is_a_services_by_its_group_is_left_as_
     kept = [KeptFile(world / name, "Settings", "it stands") for name in (".env", "key")]
     mended = close_files(settings_of(world), kept)
     assert [one.level for one in mended] == [Level.NOTE, Level.NOTE]
-    assert "the group 54321 keeps its rights on" in mended[0].what
+    assert "the group 54321 still has access to" in mended[0].what
     assert "belongs to 12345, so its rights stay" in mended[1].what
     assert (modes(world)[".env"], modes(world)["key"]) == (0o640, 0o644)
 
@@ -194,7 +194,7 @@ def test_what_belongs_to_somebody_else_or_is_a_services_by_its_group_is_left_as_
 def test_what_only_a_folder_keeps_from_others_is_a_note_that_names_it(world: Path) -> None:
     (world / "data").chmod(0o700)
     found = [one for one in file_findings_of(kept_files(settings_of(world), None)) if one.level is Level.NOTE]
-    assert f"only the rights of {world}/data keep others from reading {world}/data/cogency.db," in found[0].what
+    assert f"only the permissions of {world}/data keep others from reading {world}/data/cogency.db," in found[0].what
 
 
 async def older(folder: Path, url: str = "") -> Settings:
@@ -215,7 +215,7 @@ async def test_a_database_is_brought_to_the_newest_version_after_a_backup_of_it(
     (fixed,) = await migrate_after_backup(settings, NOW)
     assert fixed.level is Level.FIXED
     file = tmp_path / "cogency-r0009-20261123-120000.backup"
-    assert fixed.what.endswith(f"is brought from version r0009 to {HEAD}; {file} holds it as it was")
+    assert fixed.what.endswith(f"was upgraded from version r0009 to {HEAD}; {file} is the backup from before")
     assert look_into(file).version == "r0009"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert (await look_at(settings.storage.url)).version == HEAD
@@ -232,7 +232,7 @@ async def test_a_database_on_a_server_is_left_to_who_can_save_it(tmp_path: Path,
         (left,) = await migrate_after_backup(settings, NOW)
         assert (await look_at(url)).version == "r0009"
     assert left.level is Level.NOTE
-    assert left.what.endswith("make a backup with PostgreSQL's own means, then `cogency migrate`")
+    assert left.what.endswith("Make a backup with PostgreSQL's own tools, then run `cogency migrate`")
 
 
 @pytest.mark.slow
@@ -240,14 +240,14 @@ async def test_a_database_that_serves_a_bot_or_cannot_be_saved_stays_at_its_vers
     settings = await older(tmp_path)
     (tmp_path / "cogency-r0009-20261123-120000.backup").write_text("of somebody else")
     (refused,) = await migrate_after_backup(settings, NOW)
-    assert (refused.level, refused.what) == (Level.PROBLEM, "it was not brought to the newest version")
+    assert (refused.level, refused.what) == (Level.PROBLEM, "the database was not upgraded to the newest version")
     assert "exists: choose another name" in refused.remedy
     holder = database_of(settings.storage.url)
     try:
         (held,) = await migrate_after_backup(settings, NOW + timedelta(hours=1))
     finally:
         await holder.close()
-    assert held.what.endswith("so it stays at its version: stop it first")
+    assert held.what.endswith("so it was not upgraded; stop the bot first")
     assert (await look_at(settings.storage.url)).version == "r0009"
 
 
@@ -264,12 +264,12 @@ ROOMY = DiskFacts(Path("/data"), free=80_000_000_000, taken=1_400_000_000, files
 @pytest.mark.parametrize(
     ("facts", "level", "says"),
     [
-        (ROOMY, Level.GOOD, "80.0 GB are free at /data; the database takes 1.4 GB"),
-        (replace(ROOMY, taken=0), Level.GOOD, "80.0 GB are free at /data"),
-        (replace(ROOMY, free=1_400_000_000 + SPARE_BYTES - 1), Level.WARNING, "1.6 GB are free at /data;"),
-        (replace(ROOMY, files=999), Level.WARNING, "only 999 more files can be made at /data"),
+        (ROOMY, Level.GOOD, "80.0 GB free in /data; the database uses 1.4 GB"),
+        (replace(ROOMY, taken=0), Level.GOOD, "80.0 GB free in /data"),
+        (replace(ROOMY, free=1_400_000_000 + SPARE_BYTES - 1), Level.WARNING, "1.6 GB free in /data;"),
+        (replace(ROOMY, files=999), Level.WARNING, "only 999 more files can be created in /data"),
         (replace(ROOMY, files=None), Level.GOOD, "80.0 GB are free"),
-        (replace(ROOMY, read_only=True), Level.WARNING, "the file system of /data can only be read"),
+        (replace(ROOMY, read_only=True), Level.WARNING, "the file system of /data is read-only"),
     ],
 )
 def test_the_disk_is_compared_with_what_the_database_takes(facts: DiskFacts, level: Level, says: str) -> None:
@@ -326,9 +326,9 @@ async def test_a_vendor_that_is_away_says_nothing_of_the_clock() -> None:
 @pytest.mark.parametrize(
     ("status", "level", "says"),
     [
-        (401, Level.GOOD, "notes asks who signs in, as it should, after"),
+        (401, Level.GOOD, "notes asks for a sign-in, as it should, after"),
         (200, Level.NOTE, "without asking who signs in"),
-        (404, Level.WARNING, "notes answers with status 404 where it should ask who signs in"),
+        (404, Level.WARNING, "notes answered with status 404 instead of asking for a sign-in"),
     ],
 )
 async def test_a_server_at_which_people_sign_in_is_asked_whether_it_wants_that(
@@ -383,14 +383,14 @@ def test_traces_are_told_of_where_variables_ask_for_them() -> None:
     endpoint, content = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     assert traces({}) == []
     assert traces({content: "true"}) == []
-    assert traces({endpoint: "http://127.0.0.1:4318"}) == [(Level.GOOD, "traces are sent to 127.0.0.1")]
-    assert traces({endpoint: "https://otel.example"}) == [(Level.GOOD, "traces are sent to otel.example")]
-    plain = (Level.WARNING, "traces are sent to otel.example unencrypted")
+    assert traces({endpoint: "http://127.0.0.1:4318"}) == [(Level.GOOD, "traces go to 127.0.0.1")]
+    assert traces({endpoint: "https://otel.example"}) == [(Level.GOOD, "traces go to otel.example")]
+    plain = (Level.WARNING, "traces go to otel.example unencrypted")
     assert traces({endpoint: "http://otel.example"}) == [plain]
-    wordless = (Level.NOTE, f"{content} changes nothing: no trace holds a word of anybody")
+    wordless = (Level.NOTE, f"{content} has no effect, because traces never contain messages")
     assert traces({endpoint: "http://otel.example", content: "true"}) == [plain, wordless]
     ((level, what),) = traces({endpoint: "https://otel.example"}, found=False)
-    assert (level, what) == (Level.WARNING, "none are sent, though OpenTelemetry's variables ask for them")
+    assert (level, what) == (Level.WARNING, "no traces are sent, although OpenTelemetry's variables ask for them")
     assert traces({endpoint: "https://otel.example", "OTEL_SDK_DISABLED": "true"}) == []
 
 

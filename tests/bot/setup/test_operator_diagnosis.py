@@ -39,7 +39,7 @@ async def about(where: str, settings: Settings, *, ask_model: bool = False) -> l
 
 async def test_a_database_that_is_not_there_yet_is_a_note_and_stays_away(tmp_path: Path) -> None:
     (found,) = await about("Database", read(tmp_path))
-    assert (found.level, found.what) == (Level.NOTE, f"there is none yet at {tmp_path}/cogency.db")
+    assert (found.level, found.what) == (Level.NOTE, f"there is no database yet: {tmp_path}/cogency.db")
     assert not (tmp_path / "cogency.db").exists()
 
 
@@ -60,7 +60,7 @@ async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
     await store.close()
     renewed, version = await about("Database", settings)
     assert (renewed.level, version.level) == (Level.NOTE, Level.GOOD)
-    assert renewed.what == "the search index was made by another version, of 2 messages"
+    assert renewed.what == "the search index: 2 messages were indexed by another version"
     assert "The next start makes it anew" in renewed.remedy
     await migrate(settings)
     assert len(await about("Database", settings)) == 1
@@ -75,7 +75,7 @@ async def test_a_database_that_cannot_be_read_is_a_problem_with_the_remedy(tmp_p
 
 async def test_rehearsal_is_a_warning(tmp_path: Path) -> None:
     (found,) = await about("Model", read(tmp_path))
-    assert (found.level, found.what) == (Level.WARNING, "only rehearsal answers, which follows rules")
+    assert (found.level, found.what) == (Level.WARNING, "only the rehearsal answers, which follows fixed rules")
 
 
 async def test_a_model_without_its_key_is_a_problem_that_names_the_setting(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ async def test_a_check_that_is_not_done_in_time_is_a_finding_and_stops_no_other(
     stuck = Check("Stuck", asyncio.Event().wait, 0.01, late)  # type: ignore[arg-type] -- it never answers
     found = await run_checks([stuck, Check("Well", well, PATIENCE_S)])
     assert [(one.level, one.what) for one in found] == [
-        (late, "it was not found out within 0.01 s"),
+        (late, "the check did not finish within 0.01 s"),
         (Level.GOOD, "it is there"),
     ]
 
@@ -178,7 +178,7 @@ async def test_mending_comes_first_and_what_is_mended_is_not_wrong_any_more(tmp_
     dotenv.chmod(0o644)
     fixed, *found = await examine(read(tmp_path), ask_model=False, dotenv=dotenv, fix=True)
     assert (fixed.level, fixed.where) == (Level.FIXED, "Settings")
-    assert fixed.what == f"{dotenv} is yours alone now (mode 600, it was 644)"
+    assert fixed.what == f"{dotenv} is now private to you (mode 600, before 644)"
     assert "chmod" not in finding_lines(found)
 
 

@@ -159,8 +159,8 @@ async def test_a_platform_that_is_set_up_stays_so_by_one_answer_and_no_second_ap
         person = Person(("Start it now", "n"))
         assert not await set_up(person, dotenv, environ)
     assert (person.pages, dotenv.read_text()) == ([], content)
-    assert "It is set up for Slack already" in person.heard
-    assert "It is set up for Discord already" in person.heard
+    assert "Slack is already set up" in person.heard
+    assert "Discord is already set up" in person.heard
     assert "signed in as" in person.heard
 
 
@@ -177,7 +177,7 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
         assert not await set_up(person, dotenv, environ)
     assert "There is no 99: a number from 1 to 4." in person.heard
     assert "Please answer y or n." in person.heard
-    assert "this one begins with xapp-" in person.heard
+    assert "This one starts with xapp-" in person.heard
     assert "Nothing was pasted." in person.heard
     assert not person.answers
     assert read_dotenv(dotenv) == {

@@ -65,7 +65,7 @@ def test_dates_are_those_of_the_readers_time_zone() -> None:
 def test_threads_are_numbered_dated_and_the_current_one_is_marked() -> None:
     threads = [thread("boats", conversation="c2"), thread("tea", NOON - timedelta(days=1), "c1")]
     assert platforms_texts.threads_text(threads, NOON, current="c2").splitlines() == [
-        "Your threads, the latest first:",
+        "Your threads, newest first:",
         "",
         "1. boats (today 12:00, this one)",
         "2. tea (2026-11-20)",

@@ -100,7 +100,7 @@ def test_a_bot_without_a_server_is_shown_the_link_to_one() -> None:
 def test_a_server_that_the_settings_name_must_be_one_of_the_bots() -> None:
     settings = replace(SETTINGS, servers=frozenset({"10", "11"}))
     assert wrong(replace(WELL, settings=settings)) == [
-        (Level.WARNING, "the settings name the server 11, in which the bot is not")
+        (Level.WARNING, "the settings list the server 11, but the bot is not in it")
     ]
 
 
@@ -110,9 +110,9 @@ LAIR = {**HARBOUR, "id": "77", "name": "lair"}
 @pytest.mark.parametrize(
     ("others", "level", "becomes"),
     [
-        (OtherServers.REFUSE, Level.WARNING, "nobody is answered there"),
+        (OtherServers.REFUSE, Level.WARNING, "it answers nobody there"),
         (OtherServers.LEAVE, Level.NOTE, "the bot leaves it"),
-        (OtherServers.SERVE, Level.NOTE, "its members are answered there, and are nobody elsewhere"),
+        (OtherServers.SERVE, Level.NOTE, "the bot answers its members there, but not elsewhere"),
     ],
 )
 def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
@@ -121,7 +121,7 @@ def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
     facts = replace(
         WELL, settings=replace(SETTINGS, chosen=DiscordSettings(other_servers=others)), guilds=(HARBOUR, LAIR)
     )
-    assert wrong(facts) == [(level, f"no setting names the server “lair” (77): {becomes}")]
+    assert wrong(facts) == [(level, f"no setting lists the server “lair” (77): {becomes}")]
 
 
 def test_without_names_the_servers_of_the_applications_owner_are_the_operators() -> None:
@@ -152,7 +152,7 @@ def test_before_the_first_connection_no_hours_are_told() -> None:
 
 def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decides() -> None:
     more = replace(WELL, gateway={**GATEWAY, "shards": 3})
-    assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections at once, COGENCY_DISCORD_SHARDS is 1")]
+    assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections; COGENCY_DISCORD_SHARDS is 1")]
     for chosen in (None, 3):
         assert wrong(replace(more, settings=replace(SETTINGS, chosen=DiscordSettings(shards=chosen)))) == []
 

@@ -49,9 +49,9 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
     assert [finding.what for finding in found] == [
         "signed in as cogency in Fake (https://fake.slack.com/)",
         "this machine's clock is right, by Slack's",
-        "the bot token has exactly the scopes that are needed",
+        "the bot token has exactly the scopes it needs",
         "Socket Mode works, with 1 connection at once",
-        "the app is set up as its manifest says",
+        "the app matches its manifest",
         "the bot is in 2 channels: #general, #secret",
     ]
     assert healthy(found)
@@ -78,7 +78,7 @@ async def test_a_token_that_slack_does_not_take_is_the_only_finding(slack: FakeS
 async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
     app, away = SlackApp(Secret("xoxb-x"), SocketMode(Secret("xapp-x"))), SlackOptions("http://127.0.0.1:9/api")
     (found,) = await examine(app, away, CLOCK)
-    assert (found.level, found.what) == (Level.PROBLEM, "Slack does not answer at http://127.0.0.1:9/api")
+    assert (found.level, found.what) == (Level.PROBLEM, "Slack does not respond at http://127.0.0.1:9/api")
     assert "SLACK_API_BASE_URL" in found.remedy
 
 
@@ -88,9 +88,9 @@ async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
         (scopes(EVERYTHING) - {"chat:write"}, "problem: the bot token lacks chat:write, which the bot needs"),
         (
             scopes(EVERYTHING) - {"files:read", "files:write"},
-            "warning: the bot token lacks files:read and files:write: files cannot work",
+            "warning: the bot token lacks files:read and files:write, so files does not work",
         ),
-        (scopes(EVERYTHING) | {"admin"}, "warning: the bot token has admin, which nothing needs"),
+        (scopes(EVERYTHING) | {"admin"}, "warning: the bot token has admin, which the bot does not need"),
     ],
 )
 async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted: frozenset[str], said: str) -> None:
@@ -102,7 +102,7 @@ async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted
 
 async def test_optional_scopes_that_an_admin_refused_are_no_more_than_noted(slack: FakeSlack) -> None:
     slack.scopes = ",".join(sorted(scopes(EVERYTHING) - optional_scopes(EVERYTHING)))
-    said = "lacks search:read.files, search:read.public and search:read.users: search cannot work"
+    said = "lacks search:read.files, search:read.public and search:read.users, so search does not work"
     assert wrong(await examined(slack)) == [f"note: the bot token {said}"]
 
 
@@ -111,19 +111,21 @@ async def test_the_scope_for_user_groups_is_missed_only_where_the_settings_name_
     slack.state.groups = {"S0LEADS": set()}
     assert not wrong(await examined(slack))
     found = await examined(slack, managers=frozenset({"S0LEADS"}))
-    assert wrong(found) == ["warning: the bot token lacks usergroups:read: groups cannot work"]
+    assert wrong(found) == ["warning: the bot token lacks usergroups:read, so groups does not work"]
 
 
 async def test_scopes_that_are_not_told_are_said_to_be_unknown(slack: FakeSlack) -> None:
     slack.scopes = ""
-    assert wrong(await examined(slack)) == ["warning: which scopes the bot token has is not told"]
+    assert wrong(await examined(slack)) == [
+        "warning: Slack did not report the token's scopes, so they were not checked"
+    ]
 
 
 @pytest.mark.parametrize("code", ["invalid_auth", "missing_scope", "not_allowed_token_type"])
 async def test_an_app_token_that_slack_does_not_take_is_a_problem(slack: FakeSlack, code: str) -> None:
     slack.faults["apps.connections.open"].append(Fault(error=code))
     found = await examined(slack)
-    assert wrong(found) == [f"problem: Socket Mode cannot be had with SLACK_APP_TOKEN ({code})"]
+    assert wrong(found) == [f"problem: Socket Mode does not work with SLACK_APP_TOKEN ({code})"]
     assert not healthy(found)
 
 
@@ -150,7 +152,7 @@ async def test_over_http_no_socket_is_asked_for_and_the_request_urls_are_compare
         (
             400,
             True,
-            ["problem: this machine's clock is 400 seconds off, by Slack's; every request of Slack is refused"],
+            ["problem: this machine's clock is 400 seconds off, by Slack's, so every request from Slack is refused"],
         ),
         (400, False, ["warning: this machine's clock is 400 seconds off, by Slack's"]),
     ],
@@ -183,23 +185,26 @@ NO_THUMBS = [
 APPS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "without mentions": (
         changed(event_subscriptions={"bot_events": NO_MENTIONS}),
-        ["problem: the app is not told of app_mention, which the bot needs"],
+        ["problem: the app does not subscribe to app_mention, which the bot needs"],
     ),
     "without reactions": (
         changed(event_subscriptions={"bot_events": NO_THUMBS}),
-        ["warning: the app is not told of reaction_added and reaction_removed: reactions cannot work"],
+        ["warning: the app does not subscribe to reaction_added and reaction_removed, so reactions does not work"],
     ),
-    "without sockets": (changed(socket_mode_enabled=False), ["problem: Socket Mode is switched off in the app"]),
+    "without sockets": (changed(socket_mode_enabled=False), ["problem: Socket Mode is turned off in the app"]),
     "without buttons": (
         changed(interactivity={"is_enabled": False}),
-        ["problem: buttons and windows of the app do nothing"],
+        ["problem: the app's buttons and dialogs do nothing"],
     ),
-    "without an agent": (without_features("agent_view"), ["warning: the app is no agent: agent cannot work"]),
+    "without an agent": (
+        without_features("agent_view"),
+        ["warning: the app is not set up as an agent, so agent does not work"],
+    ),
     "without its tabs": (
         without_features("app_home"),
         [
-            "problem: nobody can write direct messages to the app",
-            "warning: the app has no Home tab: home cannot work",
+            "problem: people cannot send direct messages to the app",
+            "warning: the app has no Home tab, so home does not work",
         ],
     ),
 }
@@ -229,13 +234,13 @@ async def test_an_app_that_listens_elsewhere_than_events_are_sent_is_a_problem(s
     assert wrong(found) == ["problem: the app sends events through sockets, not over HTTP"]
     slack.state.manifest = changed(socket_mode_enabled=False)
     found = await examined(slack, delivery=http_events())
-    assert wrong(found) == ["problem: not everything of the app is sent to an address that ends in /slack/events"]
+    assert wrong(found) == ["problem: some of the app's requests do not go to an address that ends in /slack/events"]
 
 
 async def test_a_user_group_that_does_not_exist_is_named(slack: FakeSlack) -> None:
     slack.state.groups = {"S0LEADS": set()}
     found = await examined(slack, managers=frozenset({"S0LEADS", "S0GONE"}))
-    assert wrong(found) == ["warning: who is in the user group S0GONE is not told (no_such_subteam)"]
+    assert wrong(found) == ["warning: Slack did not list the members of the user group S0GONE (no_such_subteam)"]
 
 
 async def test_a_bot_that_is_in_no_channel_is_told_how_to_come_into_one(slack: FakeSlack) -> None:

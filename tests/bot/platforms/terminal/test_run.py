@@ -60,7 +60,7 @@ async def conversation(
 async def test_what_was_said_in_one_thread_is_found_in_the_next() -> None:
     assert await conversation(
         FakeChatBot(), "remember that my boat is blue", "/new", "what did I say about my boat?"
-    ) == ["I will remember that my boat is blue.", "A new thread.", "You said: my boat is blue."]
+    ) == ["I will remember that my boat is blue.", "Started a new thread.", "You said: my boat is blue."]
 
 
 async def test_the_start_up_lines_go_to_the_error_stream_and_only_answers_to_the_output() -> None:

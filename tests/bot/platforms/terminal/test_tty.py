@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.run import chat
-from bot.platforms.terminal.tty import HINT, TerminalWindow
+from bot.platforms.terminal.tty import TerminalWindow
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.screen import FakeScreen
 from tests.fakes.terminal import FakeTerminal
@@ -47,7 +47,12 @@ async def test_a_message_is_answered_and_control_d_leaves(keys: PipeInput) -> No
     async with chatting(bot, keys) as screen:
         keys.send_text(f"hello\r{CTRL_D}")
     assert bot.asked == {"c1": ["hello"]}
-    assert screen.lines[:4] == ["rehearsal answers, as nothing is configured.", HINT, "", "You wrote: hello"]
+    assert screen.lines[:4] == [
+        "rehearsal answers, as nothing is configured.",
+        platforms_texts.TERMINAL_HINT,
+        "",
+        "You wrote: hello",
+    ]
 
 
 async def test_what_it_is_time_for_appears_while_somebody_types_and_what_they_typed_stays(keys: PipeInput) -> None:

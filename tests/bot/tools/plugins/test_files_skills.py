@@ -37,11 +37,14 @@ def test_a_skill_is_its_name_its_description_and_what_stands_below() -> None:
         ("---\n# none\n---\n", "SKILL.md:2: needs a name and a description, as in `name: report`"),
         (
             "---\ndescription: x\nname: Report\n---",
-            "SKILL.md:3: the name may hold small letters, digits and single hyphens only",
+            "SKILL.md:3: the name may hold lowercase letters, digits and single hyphens only",
         ),
         ("---\nname: a--b\n---", "SKILL.md:2: the name may neither begin nor end with a hyphen, nor have two in a row"),
         ("---\nname: other\n---", "SKILL.md:2: the name is 'other', and must be that of its folder, 'report'"),
-        ("---\nname: ../report\n---", "SKILL.md:2: the name may hold small letters, digits and single hyphens only"),
+        (
+            "---\nname: ../report\n---",
+            "SKILL.md:2: the name may hold lowercase letters, digits and single hyphens only",
+        ),
         ("---\nname: report\ndescription: ''\n---", "SKILL.md:3: the description is empty"),
         ("---\nname: report\ndescription: [a]\n---", "SKILL.md:3: the description must be a text"),
         (skill("report", "x" * 1_025), "SKILL.md:3: the description has 1,025 characters; 1,024 at most"),
