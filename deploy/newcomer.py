@@ -242,13 +242,13 @@ def _mode_of_settings(environ: Mapping[str, str]) -> int:
 QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "cogency init: which model (Ollama is found)": [("provider:name [1]:", "")],
     "cogency init: the app of Slack": [
-        ("Should the bot work in a Slack workspace (y or n)? [y]:", ""),
+        ("should the bot work in a workspace (y or n)? [y]:", ""),
         ("Press Enter to open it:", ""),
         ("SLACK_APP_TOKEN:", APP_TOKEN),
         ("SLACK_BOT_TOKEN:", BOT_TOKEN),
     ],
     "cogency init: the application of Discord": [
-        ("Should the bot work on Discord servers (y or n)? [n]:", "y"),
+        ("should the bot work on servers (y or n)? [n]:", "y"),
         ("Press Enter to open it:", ""),
         ("DISCORD_TOKEN:", TOKEN),
     ],

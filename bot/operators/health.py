@@ -1,6 +1,7 @@
 """Health for supervisors: whether the bot is alive and ready, and its metrics."""
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
@@ -191,9 +192,10 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     thread.start()
     try:
         stop = started.result()
-    except OSError:
+    except OSError as error:
         host, port = address
-        sentence = operator_texts.HEALTH_PORT.format(host=host, port=port)
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        sentence = operator_texts.HEALTH_PORT.format(host=host, port=port, reason=reason)
         raise SettingsError(sentence) from None
 
     def end() -> None:

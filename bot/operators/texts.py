@@ -202,6 +202,6 @@ OPERATOR_PAGE = (
 )
 
 
-HEALTH_PORT = "Port {port} on {host} is already in use. Choose another for COGENCY_HEALTH."
+HEALTH_PORT = "COGENCY_HEALTH: cannot listen on {host}:{port} ({reason}). Choose another port."
 HOME_OPERATORS = "For operators"
 OPEN_OPERATOR_PAGE = "Open the operators' page"

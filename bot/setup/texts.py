@@ -198,13 +198,13 @@ INIT_BEGINS = (
     "This asks what your bot needs, tests it, and writes it to {file}. Press Enter to accept the value in brackets. "
     "Ctrl-C cancels without\nwriting anything. You can run this again at any time; it only changes what you change."
 )
-INIT_MODEL = "\n1. Which model should answer?"
+INIT_MODEL = "\n1. The model: which one should answer?"
 INIT_WHICH_MODEL = "A number, or another model as provider:name"
 INIT_LOCAL = "on this machine, free"
 INIT_REHEARSAL = "no model; follows a few rules, so that you can try everything else"
 INIT_KEY_THERE = "{key} is set"
 INIT_NEEDS_KEY = "needs {key}"
-INIT_SLACK = "\n2. Should the bot work in a Slack workspace (y or n)?"
+INIT_SLACK = "\n2. Slack: should the bot work in a workspace (y or n)?"
 INIT_SLACK_APP = (
     '\nA Slack page opens with everything filled in. Choose your workspace, press "Next", then "Create". You then '
     'see the page\n"Basic Information" of your new app.'
@@ -235,14 +235,14 @@ INIT_NOTHING_SET = (
     "COGENCY_MODEL."
 )
 INIT_KEEPS = " [Enter keeps the one that is set]"
-INIT_DISCORD = "\n3. Should the bot work on Discord servers (y or n)?"
+INIT_DISCORD = "\n3. Discord: should the bot work on servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
     '\nA Discord page opens. Press "New Application", give it a name, and press "Create". On its page "Bot", turn on '
     '"Message\nContent Intent", turn off "Public Bot", and save. Then press "Reset Token" and copy the token (it '
     "stays hidden when you\npaste it)."
 )
-INIT_DATA = "\n4. Where should messages be stored? Press Enter for this file, or paste a postgresql:// address"
+INIT_DATA = "\n4. Storage: where should messages be stored? Press Enter for this file, or paste a postgresql:// address"
 INIT_ANYWAY = "Keep it anyway (y), or try again (n)?"
 INIT_WRITTEN = "\nWrote {names} to {file}. Only you can read that file."
 INIT_TERMINAL = "No platform is set up yet. Run `cogency chat` to talk to the bot in this terminal."

@@ -160,7 +160,9 @@ def _unknown(word: str) -> UnclearLine:
     near = get_close_matches(word[1:], _NAMES, n=1, cutoff=ALIKE)
     shown = word if len(word) <= 30 else f"{word[:29]}…"
     remedy = (
-        f"did you mean `/{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
+        f"Did you mean `/{near[0]}`?"
+        if near
+        else "`/help` lists the commands, and `//` sends text that starts with a slash."
     )
     return UnclearLine(platforms_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=remedy))
 

@@ -136,7 +136,7 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     said = refusal({key: secret}, dotenv)
     assert said == (
         f"{address} comes from {dotenv}, but {key} from the environment or another file, so the key could go "
-        f"where you did not send it. Set both in the environment, or put both into {dotenv}."
+        f"to a server that you did not choose. Set both in the environment, or put both into {dotenv}."
     )
     dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
     assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
@@ -183,7 +183,7 @@ def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path
         key.write_text(written, encoding="utf-8")
         assert refusal({"DISCORD_TOKEN_FILE": str(key)}) == sentence
     key.chmod(0o666)
-    assert "may be written by others" in refusal({"DISCORD_TOKEN_FILE": str(key)})
+    assert "can be written by other users" in refusal({"DISCORD_TOKEN_FILE": str(key)})
     assert "is not a setting" in refusal({"COGENCY_MODEL_FILE": str(key)}), "what is no secret is written out"
 
 
@@ -329,8 +329,7 @@ def test_a_file_that_others_may_write_is_refused(tmp_path: Path, mode: int, refu
     dotenv.chmod(mode)
     if refused:
         assert refusal({}, dotenv) == (
-            f"{dotenv} may be written by others, who could send your keys elsewhere: "
-            "`chmod go-w .env` makes it yours alone."
+            f"{dotenv} can be written by other users, who could send your API keys elsewhere. Run `chmod go-w .env`."
         )
     else:
         assert load_settings({}, dotenv).chat.language == "Irish"
@@ -344,19 +343,19 @@ def test_a_group_counts_as_others_unless_it_is_the_users_own(tmp_path: Path) -> 
         assert load_settings({}, dotenv).chat.language == "Irish"
     if os.geteuid() == 0:  # only root may give a file to a group that it is not in
         os.chown(dotenv, -1, 12_345)
-        assert "may be written by others" in refusal({}, dotenv)
+        assert "can be written by other users" in refusal({}, dotenv)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
 def test_a_file_that_another_user_owns_is_refused(tmp_path: Path) -> None:
     dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
     os.chown(dotenv, 12_345, -1)
-    assert "belongs to another user, who could send your keys elsewhere" in refusal({}, dotenv)
+    assert "belongs to another user, who could send your API keys elsewhere" in refusal({}, dotenv)
 
 
 def test_a_pipe_in_place_of_the_file_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".env")
-    assert "cannot be read" in refusal({}, tmp_path / ".env")
+    assert "could not be read" in refusal({}, tmp_path / ".env")
 
 
 def test_a_missing_file_is_no_problem(tmp_path: Path) -> None:
@@ -377,15 +376,15 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, content: str | byt
 
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    assert "cannot be read" in refusal({}, tmp_path)
+    assert "could not be read" in refusal({}, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("COGENCY_MODL", "x", "COGENCY_MODL is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
-        ("cogency_model", "x", "cogency_model is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
-        ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting: `cogency settings` lists all settings."),
+        ("COGENCY_MODL", "x", "COGENCY_MODL is not a setting. Did you mean COGENCY_MODEL or COGENCY_MODE?"),
+        ("cogency_model", "x", "cogency_model is not a setting. Did you mean COGENCY_MODEL or COGENCY_MODE?"),
+        ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting. `cogency settings` lists all settings."),
         ("COGENCY_LEARNING", "maybe", "COGENCY_LEARNING must be on or off."),
         ("COGENCY_MAX_ITERATIONS", "-1", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
         ("COGENCY_MAX_ITERATIONS", "0", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
@@ -436,16 +435,16 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_CHANNEL_INSTRUCTIONS",
             '{"C1": 1}',
             (
-                "COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel ids and texts, "
-                'as in {"C0123": "Answer formally."}.'
+                'COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel IDs and texts, as in {"C0123": "Answer '
+                'formally."}.'
             ),
         ),
         (
             "COGENCY_CHANNEL_INSTRUCTIONS",
             "[" * 100_000,
             (
-                "COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel ids and texts, "
-                'as in {"C0123": "Answer formally."}.'
+                'COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel IDs and texts, as in {"C0123": "Answer '
+                'formally."}.'
             ),
         ),
         (
@@ -616,7 +615,7 @@ def test_equal_secrets_are_equal_and_hash_alike() -> None:
 
 def test_a_missing_setting_is_named_where_it_is_needed() -> None:
     assert needed(3, "COGENCY_X") == 3
-    with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is missing: set it in the environment or in \.env\.$"):
+    with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is missing. Set it in the environment or in \.env\.$"):
         needed(load_settings({}).discord.token, "DISCORD_TOKEN")
 
 
@@ -686,7 +685,7 @@ def test_a_file_that_came_with_a_clone_runs_nothing(tmp_path: Path, version: str
         git(repository, "update-index", "--skip-worktree", str(dotenv))  # makes entries longer
     for setting in ("COGENCY_MCP=mcp.json", "COGENCY_PLUGINS=/srv/one", "COGENCY_TOOLS=my_tools.py"):
         dotenv_with(place, f"{setting}\n")
-        assert "that file is part of a git repository" in refusal({}, dotenv)
+        assert "That file is part of a git repository" in refusal({}, dotenv)
         name, _, value = setting.partition("=")
         assert load_settings({name: value}, dotenv)
     dotenv_with(place, "COGENCY_LANGUAGE=de\n")
@@ -710,7 +709,7 @@ def test_a_clone_of_another_kind_runs_nothing_either(tmp_path: Path, kind: str) 
         git(tmp_path, "update-index", "--split-index")
     if kind == "capitals":
         dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
-    assert "that file is part of a git repository" in refusal({}, dotenv)
+    assert "That file is part of a git repository" in refusal({}, dotenv)
 
 
 @pytest.mark.parametrize("index", [b"", b"DIRC\0\0\0\x09\0\0\0\x01", b"DIRC\0\0\0\x02\0\0\0\x05short"])
@@ -718,7 +717,7 @@ def test_a_repository_that_cannot_be_read_is_no_proof_that_a_file_is_ones_own(tm
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/index").write_bytes(index)
     dotenv = dotenv_with(tmp_path, "COGENCY_MCP=mcp.json\n")
-    assert "that file is part of a git repository" in refusal({}, dotenv)
+    assert "That file is part of a git repository" in refusal({}, dotenv)
 
 
 def modules_with_settings() -> list[Path]:

@@ -110,7 +110,7 @@ def test_an_app_over_http_says_that_nothing_listens_for_it(tmp_path: Path) -> No
 def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     file = written(tmp_path, TWO)
     Path(file).chmod(0o666)
-    with pytest.raises(SettingsError, match="may be written by others"):
+    with pytest.raises(SettingsError, match="can be written by other users"):
         slack_apps(settings_of(file))
 
 

@@ -186,7 +186,10 @@ async def test_a_port_in_use_is_reported_in_one_sentence() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SettingsError, match=f"COGENCY_HEALTH names 127.0.0.1:{port}, where nothing can listen"):
+        with pytest.raises(
+            SettingsError,
+            match=rf"COGENCY_HEALTH: cannot listen on 127.0.0.1:{port} \(Address already in use\)\. Choose",
+        ):
             async with supervised(FakeClock(auto=False), ("127.0.0.1", port), {}):
                 pass
 

@@ -144,7 +144,7 @@ def test_every_file_that_holds_secrets_or_words_is_looked_at(world: Path) -> Non
     ]
     assert kept == [".env", "key", "data/cogency.db", "data/cogency.db-wal", "data/old.backup"]
     told = file_findings_of(kept_files(settings, Path(".env")))
-    assert {one.remedy for one in told} >= {"`chmod 600 .env` closes it.", "`chmod 600 key` closes it."}
+    assert {one.remedy for one in told} >= {"Run `chmod 600 .env`.", "Run `chmod 600 key`."}
 
 
 def test_mending_closes_what_is_ours_and_touches_nothing_else(world: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_folder_in_which_others_may_write_is_told_and_closed_where_the_databas
     (world / "data").chmod(0o777)
     settings = settings_of(world)
     told = [one.what for one in file_findings_of(kept_files(settings, None))]
-    assert f"everybody on this machine can write in {world}/data, and so put another file" in "\n".join(told)
+    assert f"everybody on this machine can write to {world}/data, and so replace" in "\n".join(told)
     close_files(settings, kept_files(settings, None))
     assert modes(world)["data"] == 0o755
 
@@ -187,7 +187,7 @@ def test_what_belongs_to_somebody_else_or_is_a_services_by_its_group_is_left_as_
     mended = close_files(settings_of(world), kept)
     assert [one.level for one in mended] == [Level.NOTE, Level.NOTE]
     assert "the group 54321 still has access to" in mended[0].what
-    assert "belongs to 12345, so its rights stay" in mended[1].what
+    assert "belongs to 12345, so its permissions were not changed" in mended[1].what
     assert (modes(world)[".env"], modes(world)["key"]) == (0o640, 0o644)
 
 
@@ -268,7 +268,7 @@ ROOMY = DiskFacts(Path("/data"), free=80_000_000_000, taken=1_400_000_000, files
         (replace(ROOMY, taken=0), Level.GOOD, "80.0 GB free in /data"),
         (replace(ROOMY, free=1_400_000_000 + SPARE_BYTES - 1), Level.WARNING, "1.6 GB free in /data;"),
         (replace(ROOMY, files=999), Level.WARNING, "only 999 more files can be created in /data"),
-        (replace(ROOMY, files=None), Level.GOOD, "80.0 GB are free"),
+        (replace(ROOMY, files=None), Level.GOOD, "80.0 GB free"),
         (replace(ROOMY, read_only=True), Level.WARNING, "the file system of /data is read-only"),
     ],
 )
@@ -327,7 +327,7 @@ async def test_a_vendor_that_is_away_says_nothing_of_the_clock() -> None:
     ("status", "level", "says"),
     [
         (401, Level.GOOD, "notes asks for a sign-in, as it should, after"),
-        (200, Level.NOTE, "without asking who signs in"),
+        (200, Level.NOTE, "without a sign-in"),
         (404, Level.WARNING, "notes answered with status 404 instead of asking for a sign-in"),
     ],
 )
@@ -342,7 +342,7 @@ async def test_a_server_at_which_people_sign_in_is_asked_whether_it_wants_that(
 
 async def test_a_server_that_is_away_is_a_warning() -> None:
     (found,) = await asks_who_signs_in("notes", HttpReach("http://127.0.0.1:9/mcp"), FakeClock())
-    assert (found.level, found.what) == (Level.WARNING, "notes cannot be reached")
+    assert (found.level, found.what) == (Level.WARNING, "notes could not be reached")
 
 
 # Vendors' terms, and traces.
@@ -357,13 +357,13 @@ def test_free_models_are_a_warning_and_a_key_that_does_not_show_its_plan_a_note(
     (free,) = told("openrouter:a/b:free", "openrouter:openrouter/free")
     assert free.level is Level.WARNING
     assert free.what.startswith(
-        "openrouter:a/b:free and openrouter:openrouter/free: who serves it for nothing may train"
+        "openrouter:a/b:free and openrouter:openrouter/free: providers of free models may train"
     )
     notes = told("gemini:gemini-3.8-flash", "gemini-live:x", "mistral:small", on_discord=True)
     assert [one.level for one in notes] == [Level.NOTE] * 3
-    assert [one.what.split(" is of ")[0] for one in notes[:2]] == ["whether GEMINI_API_KEY", "whether MISTRAL_API_KEY"]
+    assert [one.what.split(" does ")[0] for one in notes[:2]] == ["GEMINI_API_KEY", "MISTRAL_API_KEY"]
     assert "https://ai.google.dev/gemini-api/terms" in notes[0].remedy
-    assert "needs Discord's permission" in notes[2].what
+    assert "requires Discord's permission" in notes[2].what
 
 
 def test_a_gateway_under_a_vendors_name_is_not_that_vendor() -> None:

@@ -52,7 +52,7 @@ def test_the_file_is_for_its_owner_alone_and_a_commented_line_makes_room(tmp_pat
     assert dotenv.stat().st_mode & 0o777 == 0o600
     write(tmp_path / "config" / "cogency" / ".env", {"COGENCY_MODEL": "rehearsal"})
     assert (tmp_path / "config" / "cogency").stat().st_mode & 0o777 == 0o700
-    with pytest.raises(SettingsError, match="cannot be written"):
+    with pytest.raises(SettingsError, match="could not be written"):
         write(dotenv / "no folder" / ".env", {})
 
 
@@ -94,7 +94,7 @@ async def test_a_model_is_tried_at_once_and_asked_for_again_where_it_fails(tmp_p
 
     async with ModelServer(answered) as model:
         person = Person(
-            ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-wrong"), ("all the same", "n"),
+            ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-wrong"), ("anyway", "n"),
             ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-right"), ("Slack", "n"),
         )  # fmt: skip
         starts = await set_up(person, dotenv, {"OPENAI_BASE_URL": model.url, "OLLAMA_BASE_URL": "http://127.0.0.1:1"})
@@ -112,8 +112,8 @@ async def test_slack_and_discord_are_looked_at_as_soon_as_their_tokens_are_known
         person = Person(
             ("A number", "rehearsal"), ("2. Slack", "y"), ("SLACK_APP_TOKEN", APP_TOKEN),
             ("SLACK_BOT_TOKEN", "xoxb-wrong"),
-            ("all the same", "n"), ("SLACK_APP_TOKEN", APP_TOKEN), ("SLACK_BOT_TOKEN", BOT_TOKEN),
-            ("3. Discord", "y"), ("DISCORD_TOKEN", TOKEN), ("4. Where", str(tmp_path / "here.db")),
+            ("anyway", "n"), ("SLACK_APP_TOKEN", APP_TOKEN), ("SLACK_BOT_TOKEN", BOT_TOKEN),
+            ("3. Discord", "y"), ("DISCORD_TOKEN", TOKEN), ("4. Storage", str(tmp_path / "here.db")),
         )  # fmt: skip
         environ = {
             "SLACK_API_BASE_URL": slack.url,
@@ -172,10 +172,10 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
             ("A number", "99"), ("A number", "rehearsal"), ("2. Slack", "perhaps"), ("2. Slack", "yes"),
             ("SLACK_APP_TOKEN", BOT_TOKEN), ("SLACK_APP_TOKEN", APP_TOKEN),
             ("SLACK_BOT_TOKEN", ""), ("SLACK_BOT_TOKEN", "xoxb-wrong"),
-            ("all the same", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
+            ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
         )  # fmt: skip
         assert not await set_up(person, dotenv, environ)
-    assert "There is no 99: a number from 1 to 4." in person.heard
+    assert "99 is not on the list. Enter a number from 1 to 4." in person.heard
     assert "Please answer y or n." in person.heard
     assert "This one starts with xapp-" in person.heard
     assert "Nothing was pasted." in person.heard

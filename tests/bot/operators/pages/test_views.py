@@ -89,7 +89,7 @@ async def test_tools_are_shown_with_the_rows_that_name_them(store: Store, clock:
     values = await shown(sources_of(store, clock, Recent(clock), tools=tools, rows=rows), "/tools")
     assert [(tool["name"], tool["usual"], tool["rows"]) for tool in values["tools"]] == [
         ("jira.search", "runs", ["1: ask"]),
-        ("mail.send", "asks first", ["file: no", "1: ask"]),
+        ("mail.send", "needs approval", ["file: no", "1: ask"]),
     ]
     assert [(row["number"], row["answer"]) for row in values["rows"]] == [("file", "no"), ("1", "ask")]
 

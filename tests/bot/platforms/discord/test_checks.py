@@ -48,12 +48,12 @@ def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
 @pytest.mark.parametrize(
     ("change", "level", "says"),
     [
-        ({"flags": 0}, Level.WARNING, "told only of messages that mention it"),
+        ({"flags": 0}, Level.WARNING, "only sees messages that mention it"),
         ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a web address"),
-        ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added by a link"),
+        ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added with a link"),
         ({"bot_public": True}, Level.WARNING, "anybody can add the bot"),
         ({"integration_types_config": {"1": {}}}, Level.WARNING, "cannot be added to servers"),
-        ({"integration_types_config": {"0": {}}}, Level.NOTE, "outside of its servers"),
+        ({"integration_types_config": {"0": {}}}, Level.NOTE, "outside its servers"),
     ],
 )
 def test_what_is_wrong_with_the_application_is_one_finding(change: dict[str, object], level: Level, says: str) -> None:
@@ -132,7 +132,7 @@ def test_without_names_the_servers_of_the_applications_owner_are_the_operators()
 
 def test_a_public_bot_is_told_to_be_switched_to_a_private_one() -> None:
     found = findings(replace(WELL, application=APPLICATION | {"bot_public": True}))
-    assert any("Switch “Public Bot” off" in finding.remedy for finding in found)
+    assert any("Turn off “Public Bot”" in finding.remedy for finding in found)
 
 
 @pytest.mark.parametrize(("remaining", "level"), [(990, Level.GOOD), (50, Level.WARNING), (0, Level.PROBLEM)])
@@ -166,7 +166,7 @@ def reached(members: int, servers: int = 2, **change: object) -> list[tuple[Leve
 
 def test_users_who_can_see_the_bot_are_counted_against_the_review_of_its_intent() -> None:
     ((level, under),) = reached(1_234)
-    assert (level, under.partition(" from ")[0]) == (Level.GOOD, "up to 1,234 users can see the bot, of 10,000")
+    assert (level, under.partition(" From ")[0]) == (Level.GOOD, "up to 1,234 users can see the bot.")
     assert [level for level, _ in reached(NEAR_REVIEW)] == [Level.NOTE]
     ((level, over),) = reached(REVIEWED_FROM)
     assert level is Level.WARNING

@@ -214,7 +214,7 @@ async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
         await slack.until(lambda: slack.state.ephemerals)
         await slack.settled()
     ((user, sentence),) = said_alone(slack)
-    assert (user, sentence.startswith("There is no command `/usgae`; did you mean `/usage`?")) == (ANN, True)
+    assert (user, sentence.startswith("There is no command `/usgae`. Did you mean `/usage`?")) == (ANN, True)
     assert not host.taken
 
 

@@ -73,14 +73,14 @@ async def test_a_new_person_reads_what_it_is_how_to_begin_and_how_to_stop_it(sla
         await ann.opened()
     beginning = ann.text.splitlines()[:3]
     assert beginning[0].startswith("I am *@cogency*")
-    assert beginning[1].startswith("To begin")
-    assert "stop the learning" in beginning[2]
+    assert beginning[1].startswith("To start")
+    assert "turn learning off" in beginning[2]
 
 
 async def test_somebody_who_is_known_is_not_welcomed_again(slack: FakeSlack, ann: HomeTab) -> None:
     async with serving(slack, await knowing()):
         await ann.opened()
-    assert "To begin" not in ann.text
+    assert "To start" not in ann.text
 
 
 async def test_each_entry_stands_with_its_source_and_its_buttons(slack: FakeSlack, ann: HomeTab) -> None:

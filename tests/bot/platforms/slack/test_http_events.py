@@ -286,7 +286,7 @@ async def test_bodies_that_never_come_keep_none_of_slacks_out(
         for _, one in [*opened, (late, writer)]:
             one.close()
     assert status == 200
-    assert len([line for line in caplog.messages if "are given up" in line]) == 1
+    assert len([line for line in caplog.messages if "are dropped" in line]) == 1
 
 
 async def test_two_hundred_signed_requests_at_once_are_all_taken(slack: FakeSlack) -> None:
@@ -362,7 +362,7 @@ async def test_events_that_slack_left_out_are_a_line_in_the_log_and_are_read_fro
         status, _ = await slack.posts.post(limited, slack.posts.signed(limited))
         await slack.until(lambda: len(host.taken) == 2)
     assert status == 200
-    assert "30,000 events an hour" in caplog.text
+    assert "30,000 events per hour" in caplog.text
 
 
 async def test_a_command_that_is_none_of_the_bots_is_logged_and_answered(

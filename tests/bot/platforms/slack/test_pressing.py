@@ -203,7 +203,7 @@ async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(
         "rich_text": {
             "type": "rich_text",
             "elements": [
-                {**section, "elements": [text, {**line, "text": "Undone: I no longer remember this."}]},
+                {**section, "elements": [text, {**line, "text": platforms_texts.UNDONE.strip("*")}]},
             ],
         },
         "markdown": {"type": "markdown", "text": f"It is blue.\n\n{platforms_texts.UNDONE}"},

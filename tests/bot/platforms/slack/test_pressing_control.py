@@ -161,7 +161,7 @@ async def test_the_command_stop_says_when_nothing_runs_and_how_to_stop_a_thread(
         await slack.command(ANN, GENERAL, "/stop")
         await slack.until(lambda: slack.state.ephemerals)
     ((_, text),) = said_alone(slack)
-    assert text == f"{reply_texts.NOTHING_RUNNING} To stop an answer in a thread, write “@cogency stop” in it."
+    assert text == f"{reply_texts.NOTHING_RUNNING} To stop an answer in a thread, write “@cogency stop” there."
 
 
 async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> None:

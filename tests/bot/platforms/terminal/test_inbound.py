@@ -101,13 +101,19 @@ def test_a_line_means_one_thing(line: str, meaning: Line) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("/thread", "There is no command `/thread`: did you mean `/threads`?"),
-        ("/nope", "There is no command `/nope`: `/help` lists them, and `//` sends text that begins with a slash."),
+        ("/thread", "There is no command `/thread`. Did you mean `/threads`?"),
+        (
+            "/nope",
+            "There is no command `/nope`. `/help` lists the commands, and `//` sends text that starts with a slash.",
+        ),
         ("forgt everything", "I did not do anything yet. Did you mean `forget everything`?"),
         ("Delete the last 2 hours!", "I did not do anything yet. Did you mean `forget the last 2 hours`?"),
-        ("/memry please", "There is no command `/memry`: did you mean `/memory`?"),
-        ("/xyzzy", "There is no command `/xyzzy`: `/help` lists them, and `//` sends text that begins with a slash."),
-        ("/", "There is no command `/`: `/help` lists them, and `//` sends text that begins with a slash."),
+        ("/memry please", "There is no command `/memry`. Did you mean `/memory`?"),
+        (
+            "/xyzzy",
+            "There is no command `/xyzzy`. `/help` lists the commands, and `//` sends text that starts with a slash.",
+        ),
+        ("/", "There is no command `/`. `/help` lists the commands, and `//` sends text that starts with a slash."),
         ("/new boat", "`/new` takes nothing after it. Write it alone."),
         ("/quit now", "`/quit` takes nothing after it. Write it alone."),
         ("/ask", "Write your question after `/ask`."),

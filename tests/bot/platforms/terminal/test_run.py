@@ -274,7 +274,7 @@ async def test_text_after_ask_and_after_two_slashes_is_sent() -> None:
 
 
 async def test_help_lists_the_commands_and_an_unknown_one_gets_a_sentence() -> None:
-    missing = ["There is no command `/thread`: did you mean `/threads`?"]
+    missing = ["There is no command `/thread`. Did you mean `/threads`?"]
     texts = await conversation(FakeChatBot(), "/help", "/thread", ends=Exit.USAGE, complaints=missing)
     assert "- `/forget`: Forget what you told me" in texts[0]
 
@@ -354,7 +354,7 @@ def test_a_question_is_made_of_words_and_of_standard_input_where_it_is_asked_for
 
 @pytest.mark.parametrize("words", [["/forget everything"], ["/Tools", "policy"]])
 def test_a_command_is_no_question_to_a_model(words: list[str]) -> None:
-    with pytest.raises(ValueError, match=rf"command of the chat: .* `echo '{' '.join(words)}' \| cogency chat`"):
+    with pytest.raises(ValueError, match=rf"belongs to the chat\. .* `echo '{' '.join(words)}' \| cogency chat`"):
         question_of(words, lambda _: "")
 
 
