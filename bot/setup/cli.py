@@ -68,7 +68,7 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
             for sentence in moved_addresses(settings):
                 complain(f"cogency: {sentence}")
             for name, meant in settings.misspelt:
-                complain(f"cogency: {file.path} sets {name}, which nothing here reads: did you mean {meant}?")
+                complain(f"cogency: {file.path} sets {name}, which is not a setting. Did you mean {meant}?")
         if command in SAYS_FILE and file.is_read and not options.get("as_json") and sys.stderr.isatty():
             complain(f"cogency: {setup_texts.SETTINGS_READ.format(file=file.path)}")
         rest = {name: value for name, value in options.items() if name != "config"}

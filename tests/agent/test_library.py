@@ -279,11 +279,11 @@ def plain(city: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"store": "sqlite:///my.db"}, "store is what `await open_store"),
+        ({"store": "sqlite:///my.db"}, "store must come from `await open_store"),
         ({"tools": weather}, "tools is a list of tools"),
         ({"tools": "weather"}, "tools is a list of tools"),
-        ({"tools": [plain]}, "which is no tool; decorate the function with @tool"),
-        ({"tools": [weather, weather]}, "tools holds two tools named 'weather'"),
+        ({"tools": [plain]}, "which is not a tool. Decorate the function with @tool"),
+        ({"tools": [weather, weather]}, "tools contains two tools named 'weather'"),
         ({"model": None}, "model is rehearsal, a provider of your own"),
         ({"model": 3}, "model is rehearsal, a provider of your own"),
         ({"model": "openai:x", "api_key": "sk-1", "base_url": "localhost:1"}, "base_url must be a whole address"),
@@ -299,10 +299,10 @@ async def test_what_is_no_text_is_refused_and_harms_no_later_question() -> None:
         await agent("hello")
         wrong: list[Any] = [None, 3, b"x"]
         for one in wrong:
-            with pytest.raises(TypeError, match="question is a text, not"):
+            with pytest.raises(TypeError, match="question must be a string, not"):
                 await agent(one)
             if one is not None:
-                with pytest.raises(TypeError, match="conversation is a text, not"):
+                with pytest.raises(TypeError, match="conversation must be a string, not"):
                     await agent("hi", conversation=one)
         assert await agent("hello") == "Two."
 

@@ -53,7 +53,7 @@ async def _tell(ann: Side, ben: Side, pace: Pace) -> None:
     await ben.sees("I found nothing")
     await pace.wait(READS_S)
     await _type(ann, "/new", pace)
-    await ann.sees("begins a new conversation")
+    await ann.sees("starts a new conversation")
     await _type(ann, ASKED, pace)
     await ann.sees("This is what I found")
     await pace.wait(READS_S)

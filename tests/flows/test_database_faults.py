@@ -118,13 +118,13 @@ async def allow_writing(_: World, server: PostgresServer | None) -> None:
 
 
 SQLITE = {
-    "a full disk": Fault("The disk is full: free some space for", fill, make_space),
-    "a file that may not grow": Fault("cannot be read or written: check the disk", forbid_growth, allow_growth),
-    "a file that was replaced": Fault("is no longer the one that was opened", replace_file, put_back),
+    "a full disk": Fault("The disk is full. Free some space for", fill, make_space),
+    "a file that may not grow": Fault("could not be read or written. Check the disk", forbid_growth, allow_growth),
+    "a file that was replaced": Fault("was replaced while the bot was running", replace_file, put_back),
 }
 POSTGRESQL = {
     "a server that stops and starts": Fault("cannot be reached: check that the server runs", stop_server, start_server),
-    "a server that takes no writes": Fault("takes no writes: name the primary server", forbid_writing, allow_writing),
+    "a server that takes no writes": Fault("is read-only. Name the primary server", forbid_writing, allow_writing),
 }
 
 

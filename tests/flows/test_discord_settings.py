@@ -142,7 +142,7 @@ async def test_somebody_says_where_their_clock_stands_and_from_then_on_their_que
         await fake.until(lambda: host.taken)
         assert host.taken[0].person.time_zone == ""
         panel = await opened(fake)
-        assert "is not known" in seen(panel)
+        assert "is not set" in seen(panel)
         assert len(next(part for part in parts(panel) if part.get("custom_id", "").endswith(":zone"))["options"]) == 25
         await fake.choose_in(BO, panel, "zone", "other")
         await fake.until(lambda: "begin to type a city" in seen(panel))

@@ -38,7 +38,7 @@ async def test_without_the_message_content_intent_mentions_and_dms_still_work(
     assert sorted(each.text for each in host.taken) == ["hello", "in private", "seen"]
     assert host.overheard == []
     (line,) = [record.getMessage() for record in caplog.records]
-    assert "message content intent is missing" in line
+    assert "Message Content Intent is off" in line
 
 
 class Ear(logging.Handler):

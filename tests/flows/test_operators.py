@@ -51,19 +51,19 @@ async def test_a_person_is_erased_by_an_operator_while_the_bot_answers_them(tmp_
     assert "erase person  alone (operator)  success" in audit.stdout
     assert person["id"] not in audit.stdout
     assert again.returncode == Exit.FAILED
-    assert "it was erased on" in again.stderr
+    assert "It was erased on" in again.stderr
 
 
 def test_two_operators_export_and_erase_at_a_shell(tmp_path: Path) -> None:
     cogency(tmp_path, "chat", typed="remember that my boat is blue\n")
     both = {"COGENCY_TWO_OPERATORS": "export,erase"}
     wanted = cogency(tmp_path, "person", "export", ANNA, "--operator", "ann", **both)
-    assert "Nothing is done yet" in wanted.stdout
+    assert "Nothing happened yet" in wanted.stdout
     alone = cogency(tmp_path, "person", "confirm", "2", "out.json", "--operator", "ann", **both)
     assert (alone.returncode, "ann asked for this" in alone.stderr) == (Exit.FAILED, True)
     assert not (tmp_path / "out.json").exists()
     given = cogency(tmp_path, "person", "confirm", "2", "out.json", "--operator", "ben", **both)
-    assert given.stdout == f"out.json holds what is kept of {ANNA}. The audit has it as #3.\n"
+    assert given.stdout == f"Wrote everything stored about {ANNA} to out.json. Audit entry: #3.\n"
     assert (tmp_path / "out.json").stat().st_mode & 0o777 == 0o600
     told = json.loads((tmp_path / "out.json").read_text())
     assert [fact["text"] for fact in told["facts"]] == ["my boat is blue"]
@@ -78,7 +78,7 @@ def test_at_a_terminal_its_id_has_to_be_typed_before_anything_is_erased(tmp_path
     with FakeTerminal(program, **environment(tmp_path)) as terminal:
         terminal.until(f"Type {ANNA} to erase it: ")
         terminal.type("yes\n")
-        terminal.until("nothing is erased.")
+        terminal.until("Nothing was erased.")
     assert holds(tmp_path, "my boat is blue")
     with FakeTerminal(program, 200, **environment(tmp_path)) as terminal:
         terminal.until(f"Type {ANNA} to erase it: ")

@@ -51,7 +51,7 @@ async def test_what_one_tells_in_private_the_other_is_not_told_and_it_is_known_t
         await ben.say("general", "@Cogency what do you know about the boat?")
         await ben.shown("I found nothing about “boat”")
         await ann.say("dm-ann", "/new")
-        await ann.shown("begins a new conversation")
+        await ann.shown("starts a new conversation")
         await ann.say("dm-ann", "what do you know about the boat?")
         answer = await ann.shown("This is what I found")
         assert "vermilion" in answer["html"]
@@ -156,7 +156,7 @@ async def test_what_is_kept_stands_there_after_a_new_start_and_the_page_goes_on_
         assert not again.hello["anew"]
         assert again.there("dm-ann") == before
         await again.say("dm-ann", "/new")
-        await again.shown("begins a new conversation")
+        await again.shown("starts a new conversation")
         await again.say("dm-ann", "what do you know about the boat?")
         assert "vermilion" in (await again.shown("This is what I found"))["html"]
 
@@ -228,7 +228,7 @@ async def test_a_command_is_answered_to_its_user_alone_and_a_mistyped_one_is_tol
         await ann.say("general", "/memory")
         assert (await ann.until(lambda: ann.there("general")))[0]["only"] == "ann"
         await ann.say("general", "/memroy")
-        await ann.shown("did you mean")
+        await ann.shown("Did you mean")
         await ann.say("general", "/settings")
         settings = await ann.shown("Settings")
         await ann.press(settings, "Stop learning")
@@ -292,7 +292,7 @@ async def test_the_program_says_where_the_page_is_keeps_nothing_and_ends_well_wi
     )
     assert started.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
-        told = (await started.stdout.readuntil(b"Ctrl-C ends it.")).decode()
+        told = (await started.stdout.readuntil(b"Ctrl-C to stop.")).decode()
         assert re.search(r"http://127\.0\.0\.1:\d+/#token=\S{40}", told)
         started.send_signal(signal.SIGINT)
         _, wrong = await started.communicate()
@@ -302,7 +302,7 @@ async def test_the_program_says_where_the_page_is_keeps_nothing_and_ends_well_wi
 
 async def test_a_port_that_is_taken_is_told_and_without_one_named_another_is_used(tmp_path: Path) -> None:
     async with playing(tmp_path) as here:
-        with pytest.raises(SettingsError, match=f"port {here.port} .* --port"):
+        with pytest.raises(SettingsError, match=f"Port {here.port} .* --port"):
             async with playing(tmp_path, keep="other.db", port=int(here.port)):
                 pass
 

@@ -58,7 +58,7 @@ async def audience(opened: Opened) -> None:
     await ann.say(f"remember that {FACT}")
     await ann.sees("I will remember that")
     await ann.say("/new")
-    await ann.sees("begins a new conversation")
+    await ann.sees("starts a new conversation")
     await ann.say(ASKED)
     answer = await ann.sees("This is what I found")
     assert FACT in await answer.inner_text()
@@ -100,7 +100,7 @@ async def forgetting(opened: Opened) -> None:
     await ann.press("Forget")
     await ann.sees(forgetting_texts.FOUND_NOTHING)
     await ann.say("/new")
-    await ann.sees("begins a new conversation", 2)
+    await ann.sees("starts a new conversation", 2)
     await ann.say(ASKED)
     await ann.sees("I found nothing")
 

@@ -78,7 +78,7 @@ async def test_an_app_that_is_uninstalled_goes_alone_and_its_words_in_time(
             event = {"type": how, "tokens": {"bot": [world.two.who.user]}}
             await world.slack.deliver(world.slack.envelope(event, who=world.two.who))
         await until(lambda: set(world.apps.running) == {"one"})
-        assert [line for line in caplog.messages if line.startswith("Slack two: it was uninstalled")]
+        assert [line for line in caplog.messages if line.startswith("Slack two: the app was uninstalled")]
         assert world.host.platforms.troubles.keys() == {"slack:two"}
         assert not world.host.platforms.away(), "the platform is served"
         going = world.store.waiting_jobs[GONE, "slack:T0TWO"]

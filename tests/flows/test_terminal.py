@@ -182,15 +182,15 @@ async def test_a_second_process_is_refused_with_a_sentence(tmp_path: Path) -> No
     ran = cogency(tmp_path, "chat", typed="hello\n")
     await store.close()
     assert ran.returncode == Exit.BUSY
-    assert ran.stderr.startswith("cogency: Another process has ")
-    assert ran.stderr.endswith(" open: stop it, or choose another database in COGENCY_DATABASE_URL.\n")
+    assert ran.stderr.startswith("cogency: Another process is using ")
+    assert ran.stderr.endswith(". Stop it, or choose another database in COGENCY_DATABASE_URL.\n")
     assert ran.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"COGENCY_MODLE": "rehearsal"}, "did you mean COGENCY_MODE or COGENCY_MODEL?"),
+        ({"COGENCY_MODLE": "rehearsal"}, "Did you mean COGENCY_MODE or COGENCY_MODEL?"),
         ({"COGENCY_MODEL": "nobody:x"}, "COGENCY_MODEL takes"),
         ({"COGENCY_MODEL": "openai:gpt-6.1-terra"}, "OPENAI_API_KEY is missing"),
         ({"COGENCY_MAX_ITERATIONS": "many"}, "COGENCY_MAX_ITERATIONS"),
@@ -232,7 +232,7 @@ def test_a_model_that_does_not_answer_is_told_in_the_reply_and_the_chat_goes_on(
     settings = {"COGENCY_MODEL": "ollama:llama3.2"}
     ran = cogency(tmp_path, "chat", typed="hello\n/model rehearsal\nhello\n", **settings)
     assert ran.returncode == Exit.UNAVAILABLE
-    assert "Ollama does not answer at http://127.0.0.1:1/v1" in ran.stderr
+    assert "Ollama does not respond at http://127.0.0.1:1/v1" in ran.stderr
     assert "Ollama" not in ran.stdout
     assert "offline rehearsal model" in ran.stdout
 
@@ -264,7 +264,7 @@ def test_a_pause_of_learning_says_that_what_one_asks_to_be_remembered_is_kept(tm
 def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_path: Path) -> None:
     unknown = cogency(tmp_path, "chat", typed="/memroy\nhello\n")
     assert unknown.returncode == Exit.USAGE
-    assert "did you mean `/memory`?" in unknown.stderr
+    assert "Did you mean `/memory`?" in unknown.stderr
     assert "You wrote:" in unknown.stdout
     budget = cogency(tmp_path, "budget", "much", "money")
     assert (budget.returncode, budget.stdout) == (Exit.ARGUMENTS, "")
@@ -292,7 +292,7 @@ NO_POLICY = memory_texts.NO_POLICY_NUMBER.format(number=99)
         ("/policy nonsense", memory_texts.POLICY_USAGE),
         ("/policy remove 99", NO_POLICY),
         ("/budget nonsense", budgets_texts.BUDGET_USAGE),
-        ("/model nonsense", "takes rehearsal or one of"),
+        ("/model nonsense", "must be rehearsal or one of"),
     ],
 )
 def test_a_command_that_says_no_says_so_on_the_error_stream_and_in_the_exit_code(
@@ -352,7 +352,9 @@ def test_the_chat_imports_neither_slack_nor_discord_and_looks_for_its_garbage_on
 def test_check_model_says_so_when_there_is_no_model_to_check(tmp_path: Path) -> None:
     ran = cogency(tmp_path, "check-model", COGENCY_MODEL="rehearsal")
     assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
-    assert ran.stderr.startswith("cogency: There is no model to check: rehearsal only follows rules; set COGENCY_MODEL")
+    assert ran.stderr.startswith(
+        "cogency: There is no model to check, because the rehearsal only follows rules. Set COGENCY_MODEL"
+    )
 
 
 def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path) -> None:
@@ -363,11 +365,11 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
     assert "exists: choose another name" in cogency(tmp_path, "backup", "monday").stderr
     assert "already holds 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
     restored = cogency(tmp_path, "restore", "monday", "--replace")
-    assert (restored.returncode, "holds it now" in restored.stdout) == (Exit.OK, True)
+    assert (restored.returncode, "now holds it" in restored.stdout) == (Exit.OK, True)
     mistyped = cogency(tmp_path, "restore", "mnoday", "--replace")
     assert (mistyped.returncode, mistyped.stderr) == (
         Exit.ARGUMENTS,
-        "cogency: There is no file mnoday: correct the name.\n",
+        "cogency: The file mnoday does not exist. Correct the name.\n",
     )
     copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
     assert "was compared and matches" in copied.stdout
@@ -384,7 +386,7 @@ def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: P
 def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is_lost(tmp_path: Path) -> None:
     assert cogency(tmp_path, "ask", "remember that my boat is blue").returncode == Exit.OK
     there = cogency(tmp_path, "migrate", "--back", HEAD)
-    assert (there.returncode, there.stdout) == (Exit.OK, f"{tmp_path}/bot.db: at version {HEAD} already.\n")
+    assert (there.returncode, there.stdout) == (Exit.OK, f"{tmp_path}/bot.db: already at version {HEAD}.\n")
     mistyped = cogency(tmp_path, "migrate", "--back", "r009")
     assert (mistyped.returncode, "r009" in mistyped.stderr) == (Exit.ARGUMENTS, True)
     refused = cogency(tmp_path, "migrate", "--back", "r0009")
@@ -434,7 +436,7 @@ def test_audit_shows_the_operator_each_call_of_a_tool_also_while_the_bot_runs(tm
 def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: Path) -> None:
     ran = cogency(tmp_path, "usage")
     assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
-    assert ran.stderr == f"cogency: There is no database {tmp_path}/bot.db yet: it comes with the first start.\n"
+    assert ran.stderr == f"cogency: The database {tmp_path}/bot.db does not exist yet. The first start creates it.\n"
     (tmp_path / "bot.db").touch()
     ran = cogency(tmp_path, "usage")
     assert "run `cogency migrate` first" in ran.stderr
@@ -459,8 +461,8 @@ def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp
     ran = cogency(tmp_path, "migrate", COGENCY_DATABASE_URL="postgresql://bot:sesame@127.0.0.1:1/bot")
     assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
     assert ran.stderr == (
-        "cogency: The PostgreSQL database bot on 127.0.0.1 cannot be reached: "
-        "check that the server runs, and the address in COGENCY_DATABASE_URL.\n"
+        "cogency: The PostgreSQL database bot on 127.0.0.1 could not be reached. Check that the server is running, "
+        "and the address in COGENCY_DATABASE_URL.\n"
     )
 
 
@@ -483,7 +485,7 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
 
 def test_a_start_and_the_doctor_say_which_name_in_the_file_is_nearly_a_setting(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_KY=sk-1234567890\n")
-    told = ".env sets OPENAI_API_KY, which nothing here reads"
+    told = ".env sets OPENAI_API_KY, which is not a setting"
     ran = cogency(tmp_path, "chat")
     assert ran.stderr.splitlines()[0] == f"cogency: {told}: did you mean OPENAI_API_KEY?"
     assert f"warning  Settings: {told}. Did you mean OPENAI_API_KEY?" in cogency(tmp_path, "doctor").stdout
@@ -554,7 +556,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
-    assert "else .env in the current folder, else .env in your configuration folder" in described
+    assert "or .env in the current folder, or .env in your configuration folder" in described
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Write /help" in cogency(tmp_path, "chat", "--help").stdout
 

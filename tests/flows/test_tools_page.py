@@ -33,7 +33,7 @@ ANSWERS: Final = {
     "cogency ask 'use ferry": "> From Kiel today at 7:15 and 19:15.",
     "cogency plugins check": "acme-office: 1 skill, 0 servers",
     "cogency plugins list": "weekly-report",
-    "cogency plugins remove": "acme-office is not used any more",
+    "cogency plugins remove": "The bot no longer uses acme-office",
 }
 # What the page says that stands in `.env` beside a file that holds this.
 BESIDE: Final = {

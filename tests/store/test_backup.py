@@ -168,7 +168,7 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
     file, other = tmp_path / "backup", tmp_path / "other"
     await backup(url, file, START)
     for refused, sentence in [
-        (backup(url, file, START), "exists: choose another name, or add --replace"),
+        (backup(url, file, START), "already exists. Choose another name, or add --replace"),
         (backup(f"sqlite:///{tmp_path / 'none.db'}", other, START), "There is no database"),
         (restore(other, url, LATER, replace=True), "There is no file"),
         (restore(file, url, LATER), "already holds 12 messages, 2 people"),
@@ -243,7 +243,7 @@ async def test_a_full_disk_ends_a_backup_with_a_sentence_and_leaves_nothing(
     last = await fill(await new_database(path))
     file = tmp_path / "backups" / "monday"
     async with running(_STEPS, "full", str(file), url, "0") as process:
-        assert "check the disk and its free space" in await line(process)
+        assert "Check the disk and its free space" in await line(process)
     assert [*file.parent.iterdir()] == []
     await checked(url, last)
 

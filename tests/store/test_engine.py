@@ -210,7 +210,7 @@ async def test_a_folder_without_the_right_to_write_is_one_sentence(tmp_path: Pat
     locked.mkdir(0o500)
     if os.geteuid() == 0:
         locked = Path("/proc")  # root may write everywhere else
-    with pytest.raises(StoreError, match="check its folder"):
+    with pytest.raises(StoreError, match="Check its folder"):
         await open_store(f"sqlite:///{locked}/store.db")
 
 
@@ -245,7 +245,7 @@ async def test_no_word_reaches_a_log_even_when_everything_is_logged(url: str, ca
 
 def test_a_server_that_cannot_compare_vectors_is_refused_with_the_version_that_can() -> None:
     assert too_old((13, 22), "The database at db.example") == (
-        "The database at db.example is PostgreSQL 13: use version 14 or later."
+        "The database at db.example is PostgreSQL 13. Use version 14 or later."
     )
     assert too_old((14, 0), "The database at db.example") is None
     assert too_old(None, "The database at db.example") is None

@@ -41,20 +41,20 @@ def told(
 @pytest.mark.parametrize(
     ("status", "content", "endpoint", "kind", "sentence"),
     [
-        (401, body("no"), OPENAI, ProviderRefused, "OpenAI refused the key (401); check OPENAI_API_KEY."),
+        (401, body("no"), OPENAI, ProviderRefused, "OpenAI refused the API key (401). Check OPENAI_API_KEY."),
         (
             400,
             json.dumps({"error": "Incorrect API key provided: sk***11."}).encode(),
             XAI,
             ProviderRefused,
-            "xAI refused the key (400); check XAI_API_KEY.",
+            "xAI refused the API key (400). Check XAI_API_KEY.",
         ),
         (
             400,
             body({"message": "This model's maximum prompt length is 131072 but the request contains 140000 tokens."}),
             XAI,
             ContextTooLong,
-            "This conversation is too long for the model “m-1”; begin a new one, or choose a larger model.",
+            "This conversation is too long for the model “m-1”. Start a new one, or choose a larger model.",
         ),
         (
             400,
@@ -63,13 +63,13 @@ def told(
             ProviderRefused,
             "OpenRouter does not know the model “m-1”; set COGENCY_MODEL to another.",
         ),
-        (401, body("no"), GEMINI, ProviderRefused, "Gemini refused the key (401); check GEMINI_API_KEY."),
+        (401, body("no"), GEMINI, ProviderRefused, "Gemini refused the API key (401). Check GEMINI_API_KEY."),
         (
             403,
             body({"message": "country not supported"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI does not allow this (403); check what the key in OPENAI_API_KEY may use.",
+            "OpenAI does not allow this (403). Check the permissions of the key in OPENAI_API_KEY.",
         ),
         (
             404,
@@ -90,35 +90,35 @@ def told(
             b"404 page not found",
             OPENAI,
             ProviderRefused,
-            "No model is served at https://api.openai.com/v1 (404); check OPENAI_BASE_URL.",
+            "There is no model at https://api.openai.com/v1 (404). Check OPENAI_BASE_URL.",
         ),
         (
             308,
             b"",
             OPENAI,
             ProviderRefused,
-            "No model is served at https://api.openai.com/v1 (308); check OPENAI_BASE_URL.",
+            "There is no model at https://api.openai.com/v1 (308). Check OPENAI_BASE_URL.",
         ),
         (
             429,
             body({"message": "You exceeded your current quota", "code": "insufficient_quota"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI reports that the account has no credit left; check its plan and billing.",
+            "OpenAI says that the account has no credit left. Check its plan and billing.",
         ),
         (
             400,
             body({"message": "Your credit balance is too low"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI reports that the account has no credit left; check its plan and billing.",
+            "OpenAI says that the account has no credit left. Check its plan and billing.",
         ),
         (
             400,
             body({"code": "context_length_exceeded", "message": "too many tokens"}),
             OPENAI,
             ContextTooLong,
-            "This conversation is too long for the model “m-1”; begin a new one, or choose a larger model.",
+            "This conversation is too long for the model “m-1”. Start a new one, or choose a larger model.",
         ),
         (
             429,
@@ -146,7 +146,7 @@ def told(
             body({"code": 400, "message": "API key not valid.", "details": [{"reason": "API_KEY_INVALID"}]}),
             GEMINI,
             ProviderRefused,
-            "Gemini refused the key (400); check GEMINI_API_KEY.",
+            "Gemini refused the API key (400). Check GEMINI_API_KEY.",
         ),
         (
             429,
@@ -176,7 +176,7 @@ def told(
             body({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"}),
             OPENAI,
             ContextTooLong,
-            "This conversation is too long for the model “m-1”; begin a new one, or choose a larger model.",
+            "This conversation is too long for the model “m-1”. Start a new one, or choose a larger model.",
         ),
         (
             422,
@@ -204,7 +204,7 @@ def test_each_refusal_says_what_to_do(
 
 
 def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
-    assert str(told(read_fault(401, b"{}"), OPENAI, None)) == "OpenAI asks for a key; set OPENAI_API_KEY."
+    assert str(told(read_fault(401, b"{}"), OPENAI, None)) == "OpenAI requires an API key. Set OPENAI_API_KEY."
 
 
 @pytest.mark.parametrize(
@@ -214,32 +214,32 @@ def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
             Fault(FaultKind.UNREACHABLE),
             OLLAMA,
             (
-                "Ollama does not answer at http://localhost:11434/v1; "
-                "start it with `ollama serve`, or set OLLAMA_BASE_URL."
+                "Ollama does not respond at http://localhost:11434/v1: start it with `ollama serve`, or set "
+                "OLLAMA_BASE_URL."
             ),
         ),
         (
             Fault(FaultKind.UNREACHABLE),
             LLAMACPP,
             (
-                "llama.cpp does not answer at http://localhost:8080/v1; start it with `llama-server`, "
-                "or use OPENAI_BASE_URL for another address."
+                "llama.cpp does not respond at http://localhost:8080/v1: start it with `llama-server`, or use "
+                "OPENAI_BASE_URL for another address."
             ),
         ),
         (
             Fault(FaultKind.UNREACHABLE),
             OPENAI,
-            "OpenAI does not answer at https://api.openai.com/v1; check the network and OPENAI_BASE_URL.",
+            "OpenAI does not respond at https://api.openai.com/v1: check the network and OPENAI_BASE_URL.",
         ),
         (
             Fault(FaultKind.UNREACHABLE),
             OPENROUTER,
-            "OpenRouter does not answer at https://openrouter.ai/api/v1; check the network.",
+            "OpenRouter does not respond at https://openrouter.ai/api/v1: check the network.",
         ),
         (
             Fault(FaultKind.CUT),
             OPENAI,
-            "OpenAI closed the connection without an answer, and may have worked on the question; please ask again.",
+            "OpenAI closed the connection without an answer, and may have processed the question. Please ask again.",
         ),
     ],
 )
@@ -259,7 +259,7 @@ def test_once_the_answer_has_begun_it_is_broken_whatever_the_fault(kind: FaultKi
 def test_a_password_in_an_address_is_never_shown() -> None:
     endpoint = OPENAI.at("http://me:hunter2@gpu.example:8000/v1")
     assert str(told(Fault(FaultKind.UNREACHABLE), endpoint)).startswith(
-        "OpenAI does not answer at http://gpu.example:8000/v1;"
+        "OpenAI does not respond at http://gpu.example:8000/v1:"
     )
 
 

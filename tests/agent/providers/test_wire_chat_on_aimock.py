@@ -49,7 +49,7 @@ async def test_a_connection_lost_before_the_answer_is_told(aimock: AiMock) -> No
 
 async def test_an_answer_that_is_no_stream_is_refused(aimock: AiMock) -> None:
     async with CHAT.talking(aimock, {**ANY, "response": {"content": "Hi"}, "chaos": {"malformedRate": 1}}) as provider:
-        with pytest.raises(ProviderRefused, match="does not stream a model’s answers"):
+        with pytest.raises(ProviderRefused, match="does not stream model answers"):
             await read(provider)
 
 

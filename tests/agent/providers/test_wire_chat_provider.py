@@ -539,14 +539,14 @@ async def test_a_local_server_that_is_not_there_is_named_with_the_remedy_at_once
         await read(provider)
     await provider.aclose()
     assert str(raised.value) == (
-        f"Ollama does not answer at {address}/v1; start it with `ollama serve`, or set OLLAMA_BASE_URL."
+        f"Ollama does not respond at {address}/v1; start it with `ollama serve`, or set OLLAMA_BASE_URL."
     )
     assert clock.monotonic() == 0
 
 
 async def test_a_web_page_is_not_an_answer() -> None:
     async with serving([head(content_type="text/html"), b"<html>Welcome</html>"]) as (provider, _):
-        with pytest.raises(ProviderRefused, match="does not stream a model’s answers; check OPENAI_BASE_URL"):
+        with pytest.raises(ProviderRefused, match=r"does not stream model answers\. Check OPENAI_BASE_URL"):
             await read(provider)
 
 

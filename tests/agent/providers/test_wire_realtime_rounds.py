@@ -186,7 +186,7 @@ async def test_a_question_that_no_connection_carries_is_told() -> None:
         provider = open_realtime(
             REALTIME.at("http://127.0.0.1:9/v1"), "m", "k", ProviderWorld(clock, lambda: 0.0, ModelTimeouts())
         )
-        with pytest.raises(ProviderUnavailable, match=r"OpenAI Realtime does not answer at http://127\.0\.0\.1:9"):
+        with pytest.raises(ProviderUnavailable, match=r"OpenAI Realtime does not respond at http://127\.0\.0\.1:9"):
             await ask(provider.connect(CallOptions()))
 
 

@@ -230,7 +230,7 @@ async def test_where_nobody_listens_the_sentence_is_the_same_as_over_http() -> N
     async with talking() as world:
         port_of_nobody = replace(OPENAI, base_url="http://127.0.0.1:9/v1")
         provider = open_responses(port_of_nobody, "m", None, ProviderWorld(world.clock, lambda: 0.0, PATIENT))
-        with pytest.raises(ProviderUnavailable, match=r"does not answer at http://127\.0\.0\.1:9"):
+        with pytest.raises(ProviderUnavailable, match=r"does not respond at http://127\.0\.0\.1:9"):
             _ = [event async for event in provider.stream(CONTEXT)]
         await provider.aclose()
 

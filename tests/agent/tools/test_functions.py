@@ -394,16 +394,19 @@ def test_what_a_package_offers_is_loaded_only_when_its_name_stands_there(folder:
         (None, "broken_tools is not there"),
         (
             "import nowhere_at_all",
-            "cannot be imported; mend it, or take it out. ModuleNotFoundError: No module named 'nowhere_at_all'",
+            (
+                "cannot be imported. Fix it, or remove it from the setting. ModuleNotFoundError: No module named "
+                "'nowhere_at_all'"
+            ),
         ),
-        ("1 / 0", "cannot be imported; mend it, or take it out. ZeroDivisionError: division by zero"),
-        ("raise SystemExit(3)", "cannot be imported; mend it, or take it out. SystemExit: 3"),
-        ("def f(:", "cannot be imported; mend it, or take it out. SyntaxError"),
+        ("1 / 0", "cannot be imported. Fix it, or remove it from the setting. ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "cannot be imported. Fix it, or remove it from the setting. SystemExit: 3"),
+        ("def f(:", "cannot be imported. Fix it, or remove it from the setting. SyntaxError"),
         ("x = 1", "broken_tools has no tool"),
-        (MINE.format(name="recall"), "'recall', which is the name of a built-in one"),
+        (MINE.format(name="recall"), "'recall'"),
         (
             MINE.format(name="Loud"),
-            "cannot be imported; mend it, or take it out. ToolDefinitionError: Loud() in broken_tools",
+            "cannot be imported. Fix it, or remove it from the setting. ToolDefinitionError: Loud() in broken_tools",
         ),
     ],
 )

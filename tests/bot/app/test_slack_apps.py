@@ -72,11 +72,11 @@ def test_the_one_app_of_the_environment_and_a_file_of_several_are_one_sentence(t
 
 
 WRONG = {
-    "[acme\n": r"apps.toml is no TOML: .*line 1",
+    "[acme\n": r"apps.toml is not valid TOML: .*line 1",
     "": r"apps.toml describes no app",
     "acme = 1": r"apps.toml, app acme: it must be a table",
     "[Acme]": r"apps.toml, app Acme: its name must be at most 32 lowercase letters",
-    "[a]\ntoken = 'x'": r"apps.toml, app a: token is none of its keys, which are bot_token, ",
+    "[a]\ntoken = 'x'": r"apps.toml, app a: token is not one of its keys, which are bot_token, ",
     "[a]\napp_id_file = 'x'": r"app a: app_id_file is none of its keys",
     "[a]\nbot_token = 'xoxp-1'": r'apps.toml, app a: bot_token must start with "xoxb-"',
     "[a]\ndollars_per_day = -1": r"app a: dollars_per_day must be a sum in US dollars",

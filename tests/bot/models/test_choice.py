@@ -106,7 +106,9 @@ def test_rehearsal_can_be_asked_for_even_with_keys() -> None:
 
 @pytest.mark.parametrize("spec", ["terra", "opnai:gpt-6.1-terra", "rehearsal:x", ":x", "sk-secret-4711"])
 def test_an_unknown_provider_is_one_sentence_without_the_value(spec: str) -> None:
-    with pytest.raises(SettingsError, match=r"COGENCY_MODEL takes rehearsal or one of openai:<model>, anth") as raised:
+    with pytest.raises(
+        SettingsError, match=r"COGENCY_MODEL must be rehearsal or one of openai:<model>, anth"
+    ) as raised:
         first_choice(replace(EMPTY, model=spec))
     assert spec not in str(raised.value)
 
@@ -284,7 +286,9 @@ async def test_a_server_of_ones_own_that_does_not_answer_is_away(reply: Sequence
         async def listed(endpoint: Endpoint, key: Secret | None) -> Sequence[str] | None:
             return await models_of(endpoint, key, limit_s=0.2)
 
-        with pytest.raises(ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) does not answer now; check that it runs"):
+        with pytest.raises(
+            ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) does not respond\. Check that it is running"
+        ):
             await choose_model(moved, listed)
 
 

@@ -42,7 +42,7 @@ def test_without_its_extra_one_sentence_says_how_to_install_it() -> None:
 
 
 def test_a_model_that_the_program_does_not_have_is_refused_with_the_one_that_it_has() -> None:
-    with pytest.raises(SettingsError, match="write static:use-multilingual-3"):
+    with pytest.raises(SettingsError, match="Use static:use-multilingual-3"):
         open_embedder("static:glove", ModelSettings())
 
 

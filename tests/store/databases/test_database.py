@@ -133,7 +133,7 @@ async def test_a_failing_statement_becomes_one_sentence_without_anybodys_words(s
         ("SQLITE_NOTADB", "is not a database"),
         ("SQLITE_CORRUPT_VTAB", "is damaged"),
         ("SQLITE_BUSY_SNAPSHOT", "Another program is writing"),
-        ("SQLITE_IOERR_WRITE", "cannot be read or written"),
+        ("SQLITE_IOERR_WRITE", "could not be read or written"),
         ("SQLITE_MISUSE", "refused an operation"),
     ],
 )

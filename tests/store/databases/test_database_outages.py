@@ -93,7 +93,7 @@ async def test_a_full_disk_stores_nothing_and_everything_again_once_there_is_spa
             await store.ledger.accept(said("a question " * 100))
             accepted += 1
 
-    with pytest.raises(StoreUnavailable, match=r"^The disk is full: free some space for .*store\.db\.$"):
+    with pytest.raises(StoreUnavailable, match=r"^The disk is full. Free some space for .*store\.db\.$"):
         await fill()
     await store.database.write(limit, 2**31)
     assert not (await store.ledger.accept(said("a question"))).duplicate
@@ -110,7 +110,7 @@ async def test_a_file_that_was_replaced_takes_nothing_until_it_is_back(tmp_path:
         if replacement is not None:
             path.write_bytes(replacement)
         for work in (store.ledger.accept(said("lost?")), store.conversations.threads("ann", limit=1)):
-            with pytest.raises(StoreUnavailable, match="is no longer the one that was opened"):
+            with pytest.raises(StoreUnavailable, match="was replaced while the bot was running"):
                 await work
         aside.replace(path)
     assert not (await store.ledger.accept(said("found"))).duplicate

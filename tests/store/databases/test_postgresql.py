@@ -79,7 +79,7 @@ async def test_a_read_only_database_is_one_sentence(postgres: PostgresServer) ->
         name = url.partition("@/")[2].partition("?")[0]
         await postgres.execute("DELETE FROM meta", database=name)
         await postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-        with pytest.raises(StoreError, match="takes no writes: name the primary server"):
+        with pytest.raises(StoreError, match=r"is read-only\. Name the primary server"):
             await open_store(url)
 
 
@@ -95,13 +95,13 @@ class ServerError(Exception):
     ("code", "sentence"),
     [
         ("08006", "cannot be reached"),
-        ("25006", "takes no writes"),
+        ("25006", "is read-only"),
         ("25P03", "stood still for too long"),
         ("28P01", "refuses the user name or the password"),
         ("28000", "refuses the user name or the password"),
         ("3D000", "does not exist"),
-        ("42501", "does not let this user do that"),
-        ("53100", "The disk of the database is full: free some space there."),
+        ("42501", "does not allow this user to do that"),
+        ("53100", "The disk of the database is full. Free some space there."),
         ("53200", "is out of memory"),
         ("53300", "has no free connection"),
         ("55P03", "is busy with another operation"),
@@ -149,7 +149,7 @@ async def test_a_read_sees_one_state_and_cannot_write(store: Store) -> None:
     def write(connection: Connection) -> None:
         connection.execute(insert(meta).values(name="x", value=b""))
 
-    with pytest.raises(StoreError, match="takes no writes"):
+    with pytest.raises(StoreError, match="is read-only"):
         await store.database.read(write)
     isolation = await store.database.read(lambda c: c.execute(text("SHOW transaction_isolation")).scalar_one())
     assert isolation == "repeatable read"
