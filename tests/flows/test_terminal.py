@@ -487,7 +487,7 @@ def test_a_start_and_the_doctor_say_which_name_in_the_file_is_nearly_a_setting(t
     (tmp_path / ".env").write_text("OPENAI_API_KY=sk-1234567890\n")
     told = ".env sets OPENAI_API_KY, which is not a setting"
     ran = cogency(tmp_path, "chat")
-    assert ran.stderr.splitlines()[0] == f"cogency: {told}: did you mean OPENAI_API_KEY?"
+    assert ran.stderr.splitlines()[0] == f"cogency: {told}. Did you mean OPENAI_API_KEY?"
     assert f"warning  Settings: {told}. Did you mean OPENAI_API_KEY?" in cogency(tmp_path, "doctor").stdout
 
 

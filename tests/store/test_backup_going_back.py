@@ -259,7 +259,7 @@ async def test_while_a_bot_serves_from_the_database_nothing_goes_back(url: str, 
 
 
 async def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="There is no database"):
+    with pytest.raises(StoreError, match="does not exist yet"):
         await go_back(f"sqlite:///{tmp_path}/none.db", "r0015", tmp_path / "backup", START)
     assert not (tmp_path / "none.db").exists()
 

@@ -85,7 +85,7 @@ async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> No
 
 
 async def test_without_a_database_there_is_a_sentence_and_still_no_file(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="There is no database"):
+    with pytest.raises(StoreError, match="does not exist yet"):
         async with open_spending(f"sqlite:///{tmp_path}/store.db"):
             pass
     assert files_in(tmp_path) == []
