@@ -280,13 +280,13 @@ def plain(city: str) -> str:
     ("arguments", "says"),
     [
         ({"store": "sqlite:///my.db"}, "store must come from `await open_store"),
-        ({"tools": weather}, "tools is a list of tools"),
-        ({"tools": "weather"}, "tools is a list of tools"),
+        ({"tools": weather}, "tools must be a list of tools"),
+        ({"tools": "weather"}, "tools must be a list of tools"),
         ({"tools": [plain]}, "which is not a tool. Decorate the function with @tool"),
         ({"tools": [weather, weather]}, "tools contains two tools named 'weather'"),
-        ({"model": None}, "model is rehearsal, a provider of your own"),
-        ({"model": 3}, "model is rehearsal, a provider of your own"),
-        ({"model": "openai:x", "api_key": "sk-1", "base_url": "localhost:1"}, "base_url must be a whole address"),
+        ({"model": None}, "model must be rehearsal, your own provider"),
+        ({"model": 3}, "model must be rehearsal, your own provider"),
+        ({"model": "openai:x", "api_key": "sk-1", "base_url": "localhost:1"}, "base_url must be a complete address"),
     ],
 )
 def test_what_does_not_belong_there_is_said_when_the_agent_is_made(arguments: dict[str, Any], says: str) -> None:
@@ -326,7 +326,7 @@ async def test_an_agent_with_connections_says_that_it_belongs_to_one_event_loop(
 
         with pytest.raises(ProviderUnavailable):
             await ask()
-        with pytest.raises(RuntimeError, match=r"ask everything within one asyncio.run\(main\(\)\)"):
+        with pytest.raises(RuntimeError, match=r"Ask everything within one asyncio.run\(main\(\)\)"):
             await asyncio.to_thread(lambda: asyncio.run(ask()))
 
 

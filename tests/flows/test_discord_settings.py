@@ -145,7 +145,7 @@ async def test_somebody_says_where_their_clock_stands_and_from_then_on_their_que
         assert "is not set" in seen(panel)
         assert len(next(part for part in parts(panel) if part.get("custom_id", "").endswith(":zone"))["options"]) == 25
         await fake.choose_in(BO, panel, "zone", "other")
-        await fake.until(lambda: "begin to type a city" in seen(panel))
+        await fake.until(lambda: "start typing a city" in seen(panel))
         await fake.choose_in(BO, panel, "zone", "Asia/Tokyo")
         await fake.until(lambda: chosen(panel, "zone") == ["Asia/Tokyo"])
         assert "(Asia/Tokyo)" in seen(panel)

@@ -321,7 +321,7 @@ def test_a_server_that_does_not_answer_is_no_fault_of_a_setting(command: Sequenc
     assert ran.stderr == f"cogency: {models_texts.MODELS_AWAY.format(address=address, setting='OPENAI_BASE_URL')}\n"
     doctor = cogency(tmp_path, "doctor", OPENAI_BASE_URL=address)
     assert (doctor.returncode, doctor.stderr) == (Exit.FAILED, "")
-    assert "does not answer now" in doctor.stdout
+    assert "does not respond" in doctor.stdout
 
 
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
     assert cogency(tmp_path, "backup", "monday").stdout.startswith(
         "monday: 2 messages, 1 person, 1 conversation, 1 fact"
     )
-    assert "exists: choose another name" in cogency(tmp_path, "backup", "monday").stderr
+    assert "exists. Choose another name" in cogency(tmp_path, "backup", "monday").stderr
     assert "already holds 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
     restored = cogency(tmp_path, "restore", "monday", "--replace")
     assert (restored.returncode, "now holds it" in restored.stdout) == (Exit.OK, True)
@@ -402,7 +402,7 @@ def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is
     assert f"back from version {HEAD} to r0009. Start the earlier release now" in done.stdout
     assert "r0009" in cogency(tmp_path, "migrate").stdout
     stray = cogency(tmp_path, "migrate", "--yes")
-    assert (stray.returncode, "are for --back VERSION" in stray.stderr) == (Exit.ARGUMENTS, True)
+    assert (stray.returncode, "only work with --back VERSION" in stray.stderr) == (Exit.ARGUMENTS, True)
 
 
 def test_usage_shows_the_operator_what_was_spent_also_while_the_bot_runs(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: P
     assert ran.stderr == f"cogency: The database {tmp_path}/bot.db does not exist yet. The first start creates it.\n"
     (tmp_path / "bot.db").touch()
     ran = cogency(tmp_path, "usage")
-    assert "run `cogency migrate` first" in ran.stderr
+    assert "Run `cogency migrate` first" in ran.stderr
     assert ran.stderr.count("\n") == 1
 
 
@@ -558,7 +558,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert "check-model" in described
     assert "or .env in the current folder, or .env in your configuration folder" in described
     assert "--config FILE" in described
-    assert "Chat in the terminal, or through pipes. Write /help" in cogency(tmp_path, "chat", "--help").stdout
+    assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout
 
 
 CHAT = "from bot.__main__ import run; raise SystemExit(run(['chat']))"

@@ -125,7 +125,7 @@ async def test_a_backup_is_taken_while_a_bot_serves(url: str, path: Path, tmp_pa
         await answered(store, said("my tent is green", number=50), "Noted.")
         await backup(url, tmp_path / "backup", START)
         await answered(store, said("my hat is grey", number=51), "Noted.")
-        with pytest.raises(StoreLocked, match="Another process has"):
+        with pytest.raises(StoreLocked, match="Another process is"):
             await restore(tmp_path / "backup", url, LATER, replace=True)
     await restore(tmp_path / "backup", url, LATER, replace=True)
     async with opened(url) as store:
@@ -176,7 +176,7 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
         with pytest.raises(StoreError, match=sentence):
             await refused
     other.write_bytes(b"no database")
-    with pytest.raises(StoreMisnamed, match="is no backup"):
+    with pytest.raises(StoreMisnamed, match="is not a backup"):
         await restore(other, url, LATER, replace=True)
     other.write_bytes(file.read_bytes()[:20_000])
     with pytest.raises(StoreError, match=r"is damaged|is no backup"):

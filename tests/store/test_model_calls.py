@@ -94,7 +94,7 @@ async def test_without_a_database_there_is_a_sentence_and_still_no_file(tmp_path
 async def test_a_database_of_an_older_version_is_not_read(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     await (await open_store(url)).close()
-    with pytest.raises(StoreError, match="run `cogency migrate` first"):
+    with pytest.raises(StoreError, match="Run `cogency migrate` first"):
         async with open_spending(url, migrations=with_one_more(tmp_path, ADD_A_COLUMN)):
             pass
 

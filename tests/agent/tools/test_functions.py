@@ -281,7 +281,7 @@ def holds_itself(node: Node) -> None: ...
         (has_keys_of_numbers, "dict[int, str]"),
         (cannot_be_read, "Nowhere"),
         (Loud, "lowercase letters"),
-        (think, "is none of"),
+        (think, "is not one of"),
         (yields, "cannot yield"),
         (yields_async, "cannot yield"),
         (holds_itself, "'child'"),
@@ -391,7 +391,7 @@ def test_what_a_package_offers_is_loaded_only_when_its_name_stands_there(folder:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, "broken_tools is not there"),
+        (None, "broken_tools was not found"),
         (
             "import nowhere_at_all",
             (

@@ -84,9 +84,9 @@ def test_the_operators_page_is_reached_on_this_machine_or_through_tls(page: str,
 @pytest.mark.parametrize(
     ("page", "address", "why"),
     [
-        ("0.0.0.0:8090", "", "put a proxy with TLS in front"),
-        ("192.168.1.2:8090", "", "put a proxy with TLS in front"),
-        ("127.0.0.1:8090", "http://operate.example.com", "must begin with https://"),
+        ("0.0.0.0:8090", "", "put a TLS proxy in front"),
+        ("192.168.1.2:8090", "", "put a TLS proxy in front"),
+        ("127.0.0.1:8090", "http://operate.example.com", "must start with https://"),
         ("127.0.0.1:8090", "https://example.com/operate", "without a path"),
     ],
 )

@@ -119,12 +119,12 @@ def test_an_unknown_provider_is_one_sentence_without_the_value(spec: str) -> Non
 def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: str) -> None:
     with pytest.raises(SettingsError) as raised:
         first_choice(replace(EMPTY, model=spec))
-    assert str(raised.value) == f"COGENCY_MODEL names a model without its provider: write {provider}: before it."
+    assert str(raised.value) == f"COGENCY_MODEL names a model without its provider. Write {provider}: before it."
 
 
 @pytest.mark.parametrize(("spec", "example"), [("ollama", "ollama:llama3.2"), ("openai: ", "openai:gpt-6.1-terra")])
 def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example: str) -> None:
-    with pytest.raises(SettingsError, match=f"COGENCY_MODEL names no model: write it as in {example}"):
+    with pytest.raises(SettingsError, match=f"COGENCY_MODEL names no model. Write it as in {example}"):
         first_choice(replace(EMPTY, model=spec))
 
 
@@ -132,7 +132,7 @@ def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example
 def test_a_missing_key_is_one_sentence_with_its_setting(name: str) -> None:
     with pytest.raises(
         SettingsError,
-        match=f"{ENDPOINTS[name].key_setting} is missing: COGENCY_MODEL names {name}:…, which needs it",
+        match=f"{ENDPOINTS[name].key_setting} is missing. COGENCY_MODEL names {name}:…, which needs it",
     ):
         first_choice(replace(EMPTY, model=f"{name}:m"))
 

@@ -241,7 +241,7 @@ async def test_a_database_that_serves_a_bot_or_cannot_be_saved_stays_at_its_vers
     (tmp_path / "cogency-r0009-20261123-120000.backup").write_text("of somebody else")
     (refused,) = await migrate_after_backup(settings, NOW)
     assert (refused.level, refused.what) == (Level.PROBLEM, "the database was not upgraded to the newest version")
-    assert "exists: choose another name" in refused.remedy
+    assert "exists. Choose another name" in refused.remedy
     holder = database_of(settings.storage.url)
     try:
         (held,) = await migrate_after_backup(settings, NOW + timedelta(hours=1))

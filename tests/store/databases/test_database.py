@@ -128,8 +128,8 @@ async def test_a_failing_statement_becomes_one_sentence_without_anybodys_words(s
     ("name", "sentence"),
     [
         ("SQLITE_FULL", "The disk is full"),
-        ("SQLITE_READONLY_DIRECTORY", "cannot be written"),
-        ("SQLITE_CANTOPEN", "cannot be opened"),
+        ("SQLITE_READONLY_DIRECTORY", "is read-only"),
+        ("SQLITE_CANTOPEN", "could not be opened"),
         ("SQLITE_NOTADB", "is not a database"),
         ("SQLITE_CORRUPT_VTAB", "is damaged"),
         ("SQLITE_BUSY_SNAPSHOT", "Another program is writing"),
@@ -153,6 +153,6 @@ async def test_a_full_disk_is_one_sentence_and_loses_nothing(store: Store) -> No
         connection.execute(text(f"PRAGMA max_page_count = {pages + 3}"))
         connection.execute(insert(meta).values(name="large", value=b"x" * 100_000))
 
-    with pytest.raises(StoreError, match="The disk is full: free some space"):
+    with pytest.raises(StoreError, match="The disk is full. Free some space"):
         await store.database.write(fill)
     assert await store.conversations.questions("ann", limit=9) == ["before"]

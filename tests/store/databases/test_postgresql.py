@@ -40,7 +40,7 @@ async def test_a_wrong_password_is_one_sentence_without_any_password(postgres: P
 
 
 async def test_an_unknown_database_is_one_sentence(postgres: PostgresServer) -> None:
-    with pytest.raises(StoreError, match=r"nowhere on .* does not exist: create the database, or choose another"):
+    with pytest.raises(StoreError, match=r"nowhere on .* does not exist. Create the database, or choose another"):
         await open_store(postgres.url("nowhere"))
 
 
@@ -54,7 +54,7 @@ async def test_an_unknown_database_is_one_sentence(postgres: PostgresServer) -> 
     ],
 )
 async def test_a_server_that_is_not_there_is_one_sentence(url: str) -> None:
-    with pytest.raises(StoreError, match=r"The PostgreSQL database bot on .* cannot be reached") as raised:
+    with pytest.raises(StoreError, match=r"The PostgreSQL database bot on .* could not be reached") as raised:
         await open_store(url)
     assert "secret" not in str(raised.value)
 
@@ -94,9 +94,9 @@ class ServerError(Exception):
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("08006", "cannot be reached"),
+        ("08006", "could not be reached"),
         ("25006", "is read-only"),
-        ("25P03", "stood still for too long"),
+        ("25P03", "was idle for too long"),
         ("28P01", "refuses the user name or the password"),
         ("28000", "refuses the user name or the password"),
         ("3D000", "does not exist"),
@@ -106,10 +106,10 @@ class ServerError(Exception):
         ("53300", "has no free connection"),
         ("55P03", "is busy with another operation"),
         ("57014", "took too long"),
-        ("57P01", "cannot be reached"),
-        ("57P03", "cannot be reached"),
+        ("57P01", "could not be reached"),
+        ("57P03", "could not be reached"),
         ("XX000", "refused an operation (SQLSTATE XX000)"),
-        (None, "cannot be reached"),
+        (None, "could not be reached"),
     ],
 )
 def test_each_error_is_a_sentence_that_says_what_to_do_and_quotes_nobody(code: str | None, sentence: str) -> None:
@@ -205,9 +205,9 @@ async def test_a_server_that_is_killed_and_comes_back_costs_one_sentence_and_no_
             await asyncio.gather(*(store.ledger.accept(said("before", conversation=f"{n}")) for n in range(6)))
             server.kill()
             for _ in range(3):
-                with pytest.raises(StoreError, match="cannot be reached: check that the server runs"):
+                with pytest.raises(StoreError, match="could not be reached. Check that the server is running"):
                     await store.ledger.accept(said("meanwhile"))
-                with pytest.raises(StoreError, match="cannot be reached"):
+                with pytest.raises(StoreError, match="could not be reached"):
                     await store.conversations.threads("ann", limit=9)
             server.start()
             assert len(await store.conversations.threads("ann", limit=9)) == 6
@@ -233,7 +233,7 @@ async def test_a_server_that_dies_in_the_middle_of_a_transaction_leaves_nothing_
                 server.kill()
                 connection.execute(select(meta.c.name))
 
-            with pytest.raises(StoreError, match="cannot be reached"):
+            with pytest.raises(StoreError, match="could not be reached"):
                 await store.database.write(half)
             server.start()
             stored = await store.database.read(lambda c: c.execute(select(meta.c.name)).scalars().all())

@@ -36,7 +36,7 @@ async def test_by_transaction_all_is_kept_and_found_and_the_doctor_says_what_is_
     assert await store.database.read(lambda c: c.execute(text("SELECT count(*) FROM turn")).scalar_one()) == 20
     await store.close()
     (remark,) = (await look_at(pooled)).remarks
-    assert "reached through a pooler that hands out connections by transaction" in remark
+    assert "behind a transaction-level pooler" in remark
 
 
 async def test_by_transaction_statements_are_prepared_if_the_pooler_keeps_them(

@@ -18,7 +18,7 @@ from tests.fakes.postgresql import PostgresServer, running_postgres, streaming_r
 from tests.patience import PATIENCE_S
 
 BOAT = RecallQuery("ann", "blue boat", frozenset({"person:ann"}), "")
-LEVEL, BEHIND, AWAY = "is level with the primary", "is behind the primary", "gives no answer"
+LEVEL, BEHIND, AWAY = "is up to date", "is behind the primary", "does not respond"
 
 
 @pytest.fixture(scope="module")
