@@ -49,7 +49,7 @@ NO_SCHEMA = (
     "{where} is annotated with {shown}, which has no JSON Schema here. Use str, int, float, bool, Literal, an Enum, "
     "list[…], dict[str, …], a dataclass or a TypedDict that does not contain itself, or … | None."
 )
-TOOL_NAME_TAKEN = "{setting}: the tool {name!r} in {source} has the name of a built-in tool. Rename it."
+TOOL_NAME_TAKEN = "{setting}: {source} has a tool {name!r}, which is a built-in name. Rename it."
 TOOL_NAME_TWICE = "{setting}: {first} and {second} both have a tool {name!r}. Remove one of them, or rename a tool."
 NO_TOOL_THERE = "{setting}: {source} has no tool. Decorate a function with @tool (from agent import tool)."
 NO_SUCH_MODULE = "{setting}: {source} was not found. Install it in Cogency's environment, or name a file: my_tools.py."

@@ -102,7 +102,7 @@ class RememberTool:
             return await self._keep_in_working_set(self.working_set, new, context)
         outcome = await self.facts.write(replace(new, said=_message_about(new, own)))
         if isinstance(outcome, WriteRefused):
-            raise ToolError(f"Not kept: {outcome.why}", ours=True)
+            raise ToolError(f"Not stored: {outcome.why}", ours=True)
         facts = (outcome.fact, *outcome.superseded)
         sources = {fact.source_message for fact in facts if fact.source_message is not None}
         superseded_ids = {fact.id for fact in outcome.superseded}

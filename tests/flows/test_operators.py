@@ -60,7 +60,7 @@ def test_two_operators_export_and_erase_at_a_shell(tmp_path: Path) -> None:
     wanted = cogency(tmp_path, "person", "export", ANNA, "--operator", "ann", **both)
     assert "Nothing happened yet" in wanted.stdout
     alone = cogency(tmp_path, "person", "confirm", "2", "out.json", "--operator", "ann", **both)
-    assert (alone.returncode, "ann asked for this" in alone.stderr) == (Exit.FAILED, True)
+    assert (alone.returncode, "ann made this request" in alone.stderr) == (Exit.FAILED, True)
     assert not (tmp_path / "out.json").exists()
     given = cogency(tmp_path, "person", "confirm", "2", "out.json", "--operator", "ben", **both)
     assert given.stdout == f"Wrote everything stored about {ANNA} to out.json. Audit entry: #3.\n"

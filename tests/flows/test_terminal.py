@@ -191,7 +191,7 @@ async def test_a_second_process_is_refused_with_a_sentence(tmp_path: Path) -> No
     ("settings", "named"),
     [
         ({"COGENCY_MODLE": "rehearsal"}, "Did you mean COGENCY_MODE or COGENCY_MODEL?"),
-        ({"COGENCY_MODEL": "nobody:x"}, "COGENCY_MODEL takes"),
+        ({"COGENCY_MODEL": "nobody:x"}, "COGENCY_MODEL must be"),
         ({"COGENCY_MODEL": "openai:gpt-6.1-terra"}, "OPENAI_API_KEY is missing"),
         ({"COGENCY_MAX_ITERATIONS": "many"}, "COGENCY_MAX_ITERATIONS"),
         ({"SLACK_BOT_TOKEN": "xoxp-1234567890"}, "SLACK_BOT_TOKEN"),

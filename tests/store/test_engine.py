@@ -175,7 +175,7 @@ def test_the_file_that_a_url_names(rest: str, path: Path | None) -> None:
 async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     letter = tmp_path / "letter.txt"
     letter.write_text("Dear database, " * 100)
-    with pytest.raises(StoreError, match="is not a database. Move that file away"):
+    with pytest.raises(StoreError, match=r"is not a database\. Move that file away"):
         await open_store(f"sqlite:///{letter}")
     assert letter.read_text() == "Dear database, " * 100
 

@@ -61,7 +61,7 @@ def told(
             body({"message": "m-1 is not a valid model ID", "code": 400}),
             OPENROUTER,
             ProviderRefused,
-            "OpenRouter does not know the model “m-1”; set COGENCY_MODEL to another.",
+            "OpenRouter does not know the model “m-1”: set COGENCY_MODEL to another.",
         ),
         (401, body("no"), GEMINI, ProviderRefused, "Gemini refused the API key (401). Check GEMINI_API_KEY."),
         (
@@ -76,7 +76,7 @@ def told(
             body({"message": "The model `m-1` does not exist", "code": "model_not_found"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI does not know the model “m-1”; set COGENCY_MODEL to another.",
+            "OpenAI does not know the model “m-1”: set COGENCY_MODEL to another.",
         ),
         (
             404,

@@ -67,7 +67,7 @@ def test_a_process_may_name_the_apps_that_it_serves(tmp_path: Path) -> None:
 
 
 def test_the_one_app_of_the_environment_and_a_file_of_several_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^SLACK_BOT_TOKEN.* beside COGENCY_SLACK_APPS: .*remove"):
+    with pytest.raises(SettingsError, match=r"^COGENCY_SLACK_APPS is set together with .*remove"):
         slack_apps(settings_of(written(tmp_path, TWO), SLACK_BOT_TOKEN="xoxb-one"))
 
 
@@ -77,12 +77,12 @@ WRONG = {
     "acme = 1": r"apps.toml, app acme: it must be a table",
     "[Acme]": r"apps.toml, app Acme: its name must be at most 32 lowercase letters",
     "[a]\ntoken = 'x'": r"apps.toml, app a: token is not one of its keys, which are bot_token, ",
-    "[a]\napp_id_file = 'x'": r"app a: app_id_file is none of its keys",
+    "[a]\napp_id_file = 'x'": r"app a: app_id_file is not one of its keys",
     "[a]\nbot_token = 'xoxp-1'": r'apps.toml, app a: bot_token must start with "xoxb-"',
     "[a]\ndollars_per_day = -1": r"app a: dollars_per_day must be a sum in US dollars",
     "[a]\ntokens_per_day = true": r"app a: the value of tokens_per_day must be",
-    "[a]\nbot_token = 1": r"app a: the value of bot_token must be a text in quotes",
-    "[a]\nbot_token = ''": r"app a: the value of bot_token must be a text in quotes",
+    "[a]\nbot_token = 1": r"app a: the value of bot_token must be a quoted string",
+    "[a]\nbot_token = ''": r"app a: the value of bot_token must be a quoted string",
     "[a]\nbot_token = 'xoxb-1'\nbot_token_file = 'acme-token'": r"bot_token and bot_token_file are both set",
     "[a]\nbot_token_file = 'nowhere'": r"bot_token_file of the app a in .*nowhere",
     "[a]\napp_token = 'xapp-1'": r"app a: bot_token or bot_token_file is missing",

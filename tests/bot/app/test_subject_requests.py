@@ -399,7 +399,7 @@ async def test_what_was_asked_for_long_ago_cannot_be_confirmed(tmp_path: Path) -
     settings = await closed(tmp_path, COGENCY_TWO_OPERATORS="erase")
     order = await ask(settings, Order(OperatorAct.ERASE, Kind.PERSON, ANN), ANNA, FakeClock(START))
     late = FakeClock(START + CONFIRM_WITHIN + timedelta(seconds=1))
-    with pytest.raises(Refused, match="more than 24 hours ago. Make a new one"):
+    with pytest.raises(Refused, match=r"more than 24 hours ago\. Make a new one"):
         await open_request(settings, Kind.PERSON, order.number, BERT, late)
 
 

@@ -132,7 +132,7 @@ def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example
 def test_a_missing_key_is_one_sentence_with_its_setting(name: str) -> None:
     with pytest.raises(
         SettingsError,
-        match=f"{ENDPOINTS[name].key_setting} is missing. COGENCY_MODEL names {name}:…, which needs it",
+        match=rf"{ENDPOINTS[name].key_setting} is missing\. COGENCY_MODEL names {name}:…, which needs it",
     ):
         first_choice(replace(EMPTY, model=f"{name}:m"))
 
@@ -222,8 +222,8 @@ async def test_a_server_of_ones_own_without_models_is_an_error(models: list[str]
     with pytest.raises(SettingsError) as raised:
         await choose_model(MOVED, Listing(models))
     assert str(raised.value) == (
-        f"The server at http://gpu.example:8000/v1 (OPENAI_BASE_URL) {problem}; "
-        "check that it runs, or name a model with COGENCY_MODEL=openai:<model>."
+        f"The server at http://gpu.example:8000/v1 (OPENAI_BASE_URL) {problem}. "
+        "Check that it is running, or name a model with COGENCY_MODEL=openai:<model>."
     )
 
 

@@ -34,8 +34,8 @@ async def test_a_wrong_password_is_one_sentence_without_any_password(postgres: P
     with pytest.raises(StoreError) as raised:
         await open_store(postgres.url("postgres", password="wrong sesame"))
     assert str(raised.value) == (
-        f"The PostgreSQL database postgres on {postgres.folder} refuses the user name or the password: "
-        "check COGENCY_DATABASE_URL."
+        f"The PostgreSQL database postgres on {postgres.folder} refuses the user name or the password. "
+        "Check COGENCY_DATABASE_URL."
     )
 
 
@@ -205,7 +205,7 @@ async def test_a_server_that_is_killed_and_comes_back_costs_one_sentence_and_no_
             await asyncio.gather(*(store.ledger.accept(said("before", conversation=f"{n}")) for n in range(6)))
             server.kill()
             for _ in range(3):
-                with pytest.raises(StoreError, match="could not be reached. Check that the server is running"):
+                with pytest.raises(StoreError, match=r"could not be reached\. Check that the server is running"):
                     await store.ledger.accept(said("meanwhile"))
                 with pytest.raises(StoreError, match="could not be reached"):
                     await store.conversations.threads("ann", limit=9)
@@ -261,6 +261,6 @@ async def test_a_transaction_that_stood_still_for_too_long_may_work_when_it_is_t
             connection.execute(text("SELECT"))
 
     async with asyncio.timeout(PATIENCE_S):
-        with pytest.raises(StoreUnavailable, match=r"stood still|cannot be reached"):
+        with pytest.raises(StoreUnavailable, match=r"was idle|could not be reached"):
             await store.database.write(frozen)
     await store.ledger.accept(said("hello"))
