@@ -196,6 +196,8 @@ WRITE_QUESTION = "Write your question after `{word}`."
 WRITE_ALONE = "`{word}` takes nothing after it. Write it alone."
 WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to the second thread on it."
 NO_SUCH_COMMAND = "There is no command {command}. {instead}"
+MEANT = "Did you mean `/{near}`?"
+SEE_HELP = "`/help` lists the commands, and `//` sends text that starts with a slash."
 
 WRITE_FILE = "Write `/file PATH` and your question: `/file ~/report.pdf What changed?`"
 NO_SUCH_FILE = "The file {path} could not be read. Check the path and your permissions."

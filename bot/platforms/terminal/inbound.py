@@ -159,11 +159,7 @@ def _unknown(word: str) -> UnclearLine:
     """Return the sentence that names the nearest command, or else `/help`, and how to send the word as text."""
     near = get_close_matches(word[1:], _NAMES, n=1, cutoff=ALIKE)
     shown = word if len(word) <= 30 else f"{word[:29]}…"
-    remedy = (
-        f"Did you mean `/{near[0]}`?"
-        if near
-        else "`/help` lists the commands, and `//` sends text that starts with a slash."
-    )
+    remedy = platforms_texts.MEANT.format(near=near[0]) if near else platforms_texts.SEE_HELP
     return UnclearLine(platforms_texts.NO_SUCH_COMMAND.format(command=_quoted(shown), instead=remedy))
 
 
