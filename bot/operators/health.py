@@ -1,7 +1,6 @@
 """Health for supervisors: whether the bot is alive and ready, and its metrics."""
 
 import asyncio
-import os
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
@@ -192,10 +191,9 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     thread.start()
     try:
         stop = started.result()
-    except OSError as error:
+    except OSError:
         host, port = address
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        sentence = operator_texts.HEALTH_PORT.format(host=host, port=port, reason=reason)
+        sentence = operator_texts.HEALTH_PORT.format(host=host, port=port)
         raise SettingsError(sentence) from None
 
     def end() -> None:

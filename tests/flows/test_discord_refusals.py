@@ -22,7 +22,7 @@ from tests.fakes.recording_host import RecordingHost, recording_host
 ME = f"<@{BOT}>"
 CLOSED = "You do not have access to me. Ask my operator for access."
 DENIED = AccessRules(deny=parse_entries(f"person:{BO}"))
-MANAGERS_ONLY = "Only a manager or an administrator may set what binds others."
+MANAGERS_ONLY = "Only a manager or an administrator can set rules for others."
 ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 
 

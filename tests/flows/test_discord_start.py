@@ -69,7 +69,7 @@ async def test_a_wrong_token_is_one_sentence_that_names_the_setting() -> None:
     clock = FastClock(speed=1.0)
     async with running_discord(clock) as fake:
         wrong = replace(settings(fake), token=Secret("wrong"))
-        with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted by Discord: copy the token again"):
+        with pytest.raises(SettingsError, match=r"^Discord does not accept DISCORD_TOKEN. Copy it again"):
             await serve(recording_host(), wrong, clock)
 
 

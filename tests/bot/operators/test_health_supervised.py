@@ -188,7 +188,7 @@ async def test_a_port_in_use_is_reported_in_one_sentence() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(
             SettingsError,
-            match=rf"COGENCY_HEALTH: cannot listen on 127.0.0.1:{port} \(Address already in use\)\. Choose",
+            match=rf"COGENCY_HEALTH: cannot listen on 127.0.0.1:{port}\. The port may be in use",
         ):
             async with supervised(FakeClock(auto=False), ("127.0.0.1", port), {}):
                 pass
