@@ -18,6 +18,7 @@ only the subject, or no key is known.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -69,13 +70,13 @@ _NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, c
 
 def is_about_another_time(older: Told, newer: Told) -> bool:
     """Return whether one tells what was so or happened once, or the newer one holds for less, whatever the keys say."""
-    pair = _Pair.of(older, newer)
+    pair = _compared(older, newer)
     return _is_of_the_past(pair) or _holds_at_another_time(pair)
 
 
 def is_one_of_many(older: Told, newer: Told) -> bool:
     """Return whether the older one states one of many values at a time, whatever the keys say."""
-    return _is_one_of_many(_Pair.of(older, newer))
+    return _is_one_of_many(_compared(older, newer))
 
 
 def belongs_to_others(older: str, newer: str) -> bool:
@@ -90,7 +91,7 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
     """Return whether the newer one gives another value to what the older one states. `named`: a model that has read
     both says so, and the keys need not be alike.
     """
-    pair = _Pair.of(older, newer)
+    pair = _compared(older, newer)
     if not (pair.one_key or pair.related_keys or named):
         return False
     return not any(speaks_against(pair) for speaks_against in _SIGNS)
@@ -205,6 +206,11 @@ def _are_hours(older: _Side, newer: _Side) -> bool:
     """Return whether one gives an hour in full, and the other its number: "at six", "at 6:30"."""
     kinds = by_kind(older.words).keys(), by_kind(newer.words).keys()
     return any("clock" in kinds[at] and "number" in kinds[1 - at] and "number" not in kinds[at] for at in (0, 1))
+
+
+@lru_cache(maxsize=64)
+def _compared(older: Told, newer: Told) -> _Pair:
+    return _Pair.of(older, newer)
 
 
 def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Token, ...]:

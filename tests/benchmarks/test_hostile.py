@@ -21,7 +21,7 @@ RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "fin
 SHORT = 12_000  # Enough to detect growth
 # Where an expression can be compiled only when it is needed, and from what.
 AT_RUN_TIME = {
-    "agent.memory.judging": "a name in a statement, escaped",
+    "agent.memory.alignment": "a name in a statement, escaped",
     "agent.patterns": "what stands as a constant with `compile_later`",
     "agent.protocol.foreign_calls": "the name of a marker, escaped",
     "agent.tool_policy": "a value of a call, escaped",
