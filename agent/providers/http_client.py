@@ -11,13 +11,15 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from urllib.request import getproxies
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
 
 from agent.certificates import certificate_problem
 from agent.messages import is_too_deep
+from agent.providers.catalog import is_loopback
 
 # A transport for httpx on connections of aiohttp, which read a token in a fifth of the time of httpx's own.
 #
@@ -146,6 +148,17 @@ class Reply:
             if len(body) > MAX_BODY_BYTES:
                 break
         return bytes(body[:MAX_BODY_BYTES])
+
+
+def proxy_for(address: str) -> str | None:
+    """Return the environment's proxy for an address (https, http, wss or ws); None if it is reached directly."""
+    parts = urlsplit(address)
+    if is_loopback(parts.hostname or "") or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    proxy = getproxies().get({"wss": "https", "ws": "http"}.get(parts.scheme, parts.scheme), "")
+    if not proxy:
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 class Http:

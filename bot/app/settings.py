@@ -15,6 +15,7 @@ from platformdirs import user_data_path
 from agent.errors import SettingsError
 from agent.providers import static_embeddings
 from agent.providers.catalog import is_loopback
+from bot.app.network_settings import NetworkSettings, in_capitals
 from bot.app.storage_settings import DATABASE_URL, REPLICA_URL, StorageSettings, database_hosts, passwords_of
 from bot.budgets.settings import BudgetSettings
 from bot.channels.settings import ChannelSettings
@@ -38,6 +39,7 @@ from bot.settings.reading import (
     read_written,
     refuse_foreign_addresses,
     refuse_foreign_code,
+    refuse_foreign_routes,
     shown_settings,
 )
 from bot.settings.secret import Secret
@@ -75,6 +77,7 @@ class Settings:
     budgets: BudgetSettings = field(default_factory=BudgetSettings)
     web: WebSettings = field(default_factory=WebSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
 
     mcp_variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Variables that the file of COGENCY_MCP may use: the environment and `.env`; without that file, what any program
@@ -113,7 +116,8 @@ class Settings:
         with suppress(SettingsError):  # it is reported where the servers are needed
             others = [secret for server in mcp_file(self.mcp, self.mcp_variables).servers for secret in server.secrets]
         headers = header_values(self.opentelemetry.items())
-        for url in (self.storage.url, self.storage.replica_url):
+        routes = (self.network.https_proxy, self.network.http_proxy)
+        for url in (self.storage.url, self.storage.replica_url, *filter(None, routes)):
             others += passwords_of(url)
         return tuple(filter(None, [*secrets, *others, *headers]))
 
@@ -153,7 +157,7 @@ def load_settings(
     Raises SettingsError with one sentence for the first problem found.
     """
     declared = all_settings()
-    written = read_written(declared, environ, dotenv, keychain)
+    written = read_written(declared, in_capitals(environ), dotenv, keychain)
     values = parse_values(declared, written)
     values.setdefault(DATABASE_URL, _default_database_url(data_folder))
     if has_static_embeddings():
@@ -180,6 +184,7 @@ def load_settings(
         if name not in given and passwords:
             raise SettingsError(exposure_sentence(name, dotenv, passwords))
     refuse_foreign_addresses(declared, values, written, dotenv)
+    refuse_foreign_routes(declared, values, written, dotenv)
     return settings
 
 

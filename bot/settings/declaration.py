@@ -31,6 +31,7 @@ class Section(StrEnum):
     WEB = "The web"
     KEYS = "Keys and addresses of models"
     PLATFORMS = "Platforms"
+    NETWORK = "Proxy and certificates"
 
 
 class Secrecy(StrEnum):
@@ -61,6 +62,7 @@ class Setting:
     secrecy: Secrecy
     runs_code: Callable[[Any], bool]  # Whether a value decides which code runs
     write: Callable[[Any], str]  # Returns a value as an operator would write it
+    is_route: bool  # Whether it decides how every service is reached, and so who could read what is sent there
 
     @property
     def is_address(self) -> bool:
@@ -102,6 +104,7 @@ def setting(
     secrecy: Secrecy = Secrecy.NONE,
     runs_code: Callable[[T], bool] = runs_no_code,
     write: Callable[[T], str] = as_written,
+    is_route: bool = False,
 ) -> T:
     """Declare a field; see `Setting`. Without an `example`, the default is shown."""
     declared = Setting(
@@ -116,6 +119,7 @@ def setting(
         secrecy=secrecy,
         runs_code=runs_code,
         write=write,
+        is_route=is_route,
     )
     shown = secrecy is not Secrecy.PASSWORD
     return field(default_factory=lambda: default, repr=shown, metadata={_SETTING: declared})

@@ -122,8 +122,13 @@ def _shown_value(setting: Setting, value: object, written: Written) -> str | Non
     if isinstance(value, Secret):
         return None
     if setting.secrecy is Secrecy.PASSWORD and value:
-        return place_of(str(value))
+        return _without_user(str(value)) if setting.is_route else place_of(str(value))
     return written.values.get(setting.name, "").strip() or setting.default_text
+
+
+def _without_user(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 def misspelt_names(settings: Iterable[Setting], written: Written) -> Iterator[tuple[str, str]]:
@@ -167,6 +172,20 @@ def refuse_foreign_addresses(
     for setting, address in custom_addresses(settings, values):
         exposed = [name for name in setting.keys if name in elsewhere]
         if setting.name in written.only_in_dotenv and exposed and not is_loopback(urlsplit(address).hostname or ""):
+            raise SettingsError(exposure_sentence(setting.name, dotenv, exposed))
+
+
+def refuse_foreign_routes(
+    settings: Sequence[Setting], values: Mapping[str, Any], written: Written, dotenv: Path | None
+) -> None:
+    """Raise SettingsError if `.env` alone decides how services are reached to which a key goes that was set elsewhere:
+    whoever wrote that file could then read the key on its way.
+    """
+    elsewhere = {*written.environment, *written.in_files, *written.in_keychain}
+    exposed = [name for name, value in values.items() if isinstance(value, Secret) and name in elsewhere]
+    exposed += [one.name for one in settings if one.secrecy is Secrecy.FILE and one.name in written.environment]
+    for setting in settings:
+        if setting.is_route and setting.name in written.only_in_dotenv and setting.name in values and exposed:
             raise SettingsError(exposure_sentence(setting.name, dotenv, exposed))
 
 

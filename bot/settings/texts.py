@@ -27,6 +27,15 @@ NOT_A_SETTING = "{name} is not a setting. {remedy}"
 MEANT = "Did you mean {names}?"
 ALL_LISTED = "`cogency settings` lists all settings."
 SETTING_MISSING = "{name} is missing. Set it in the environment or in .env."
+PROXY_FORM = "must be the address of a proxy, such as http://proxy.example.com:3128"
+PROXY_SCHEME = "must begin with http:// or https://. SOCKS proxies are not supported; use an HTTP proxy"
+CERTIFICATES_MISSING = "SSL_CERT_FILE names {file}, which does not exist. Correct the path."
+CERTIFICATES_UNREADABLE = "SSL_CERT_FILE names {file}, which could not be read. Check the path and its permissions."
+CERTIFICATES_NONE = (
+    "SSL_CERT_FILE names {file}, which has no certificates in PEM form. Each one begins with "
+    "-----BEGIN CERTIFICATE-----."
+)
+CERTIFICATES_UNKNOWN_HOME = "names the home folder of a user who does not exist. Write the whole path"
 
 EXAMPLE_HEAD = (
     "# Copy this file to ~/.config/cogency/.env (on Linux) and uncomment what you need. Nothing is required.\n# "

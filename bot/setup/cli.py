@@ -62,6 +62,8 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         if config is not None and not file.is_read and command is not Subcommand.INIT:
             raise SettingsError(settings_texts.CONFIG_MISSING.format(file=config))
         settings = load_settings(os.environ, file.path, is_own_file=file.is_own)  # noqa: TID251 -- the only place that reads the environment
+        # Before a client is imported: some read the environment then, and programs that the bot starts inherit it.
+        os.environ.update(settings.network.variables())  # noqa: TID251 -- the only place that reads the environment
         level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
         log_to(sys.stderr, settings.chat.log_level or level, settings.secrets(), settings.chat.log_form)
         if command in STARTS:

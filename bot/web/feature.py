@@ -10,6 +10,7 @@ from agent.errors import SettingsError
 from agent.memory.documents import Document
 from agent.ports.clock import Clock
 from agent.ports.tools import Tool
+from agent.providers.http_client import proxy_for
 from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import ReadLink
 from bot.chat.core import Core
@@ -19,6 +20,7 @@ from bot.web import texts as web_texts
 from bot.web.settings import WebSettings
 
 if TYPE_CHECKING:
+    from bot.web.fetching import Route
     from bot.web.search_engines import SearchEngine
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,9 @@ def web_tools(settings: WebSettings, timeout_s: float, clock: Clock) -> tuple[To
         tools.append(WebSearchTool(engine, timeout_s))
     if settings.reads_pages:
         networks, robots = settings.networks, settings.robots
-        tools.append(open_web_fetch(networks, _agent(settings), clock, timeout_s, robots=robots))
+        tools.append(
+            open_web_fetch(networks, _agent(settings), clock, timeout_s, robots=robots, route=_route(settings))
+        )
     log.info("web: %s", ", ".join(tool.name for tool in tools))
     return tuple(tools)
 
@@ -57,7 +61,13 @@ def page_reader(settings: WebSettings, clock: Clock) -> ReadPage | None:
     from bot.web.link_reader import open_link_reader  # noqa: PLC0415 -- only who uses the web loads it
 
     networks, robots = settings.networks, settings.robots
-    return open_link_reader(networks, _agent(settings), clock, robots=robots).read
+    return open_link_reader(networks, _agent(settings), clock, robots=robots, route=_route(settings)).read
+
+
+def _route(settings: WebSettings) -> "Route":
+    from bot.web.fetching import Route  # noqa: PLC0415 -- only who uses the web loads it
+
+    return Route(proxy_for, settings.proxy_resolves)
 
 
 def _agent(settings: WebSettings) -> str:

@@ -20,7 +20,7 @@ from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.tools.skill import split_pages
 from bot.chat.attachments.reader import Reader
-from bot.web.fetching import Fetcher, FetchLimits, SystemResolver
+from bot.web.fetching import DIRECT, Fetcher, FetchLimits, Route, SystemResolver
 from bot.web.guard import Networks, WebGuard, WebRefused
 from bot.web.page_text import PageReader, WebPage
 
@@ -101,10 +101,12 @@ def names_host(words: str, host: str) -> bool:
     return False
 
 
-def open_web_fetch(networks: Networks, agent: str, clock: Clock, timeout_s: float, *, robots: bool) -> WebFetchTool:
+def open_web_fetch(
+    networks: Networks, agent: str, clock: Clock, timeout_s: float, *, robots: bool, route: Route = DIRECT
+) -> WebFetchTool:
     """Return the tool. `timeout_s`: of a call; 60 % of it is for fetching, the rest for extracting the text."""
     limits = FetchLimits(seconds=0.6 * timeout_s)
-    fetcher = Fetcher(WebGuard(networks), agent, clock, SystemResolver(), robots=robots, limits=limits)
+    fetcher = Fetcher(WebGuard(networks), agent, clock, SystemResolver(), robots=robots, route=route, limits=limits)
     return WebFetchTool(fetcher, PageReader(Reader()), page_cache(clock), timeout_s)
 
 

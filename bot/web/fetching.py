@@ -3,8 +3,10 @@
 Rules.
 - A name is resolved here, once; every address that it resolves to is checked (`bot.web.guard`), and the connection goes
   to one of these. TLS is verified against the name. Each redirect repeats all of that.
-- The environment's proxies are not used, because the guard cannot check where they connect to. No cookie is stored or
-  sent, no credential, and no referrer.
+- A proxy is asked to connect to the address that was checked. Only if the operator says that the proxy resolves names
+  and keeps its own network closed (`Route.resolves`), it is asked by name; a name that resolves here is checked all the
+  same. Hosts of the operator's own network are reached directly.
+- No cookie is stored or sent, no credential, and no referrer.
 - Content by others cannot lead the bot into the operator's own network: redirects from the public web into it are
   refused, and its hosts have to be named by the asker.
 - Received bytes are counted as they come, and decompressed bytes as they are produced, so memory stays bounded.
@@ -31,6 +33,7 @@ from agent.ports.clock import Clock
 from bot.chat.attachments.kinds import PICTURES, TELLS_NOTHING, FileKind, announced, is_office, plain_type
 from bot.web.guard import MAX_ADDRESS_CHARS, NO_NAME, TOO_LONG, Guard, Target, WebRefused
 from bot.web.robots_txt import NOTHING_ALLOWED, Robots, parse_robots, product
+from bot.web.tunnel import ProxyRefused, dial_through
 
 # Returns the addresses that a name resolves to. Raises OSError.
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -68,6 +71,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 TOO_LATE: Final = "it did not answer in full within {seconds:g} seconds"
 UNREACHABLE: Final = "it cannot be reached"
+BY_THE_PROXY: Final = "the proxy of this network does not connect to it ({status})"
 NO_HTTP: Final = "what answers there does not speak HTTP as it should"
 NOT_TRUSTED: Final = "its certificate does not prove that it is {host}"
 TOO_MANY_REDIRECTS: Final = "it leads on from address to address, more than {redirects} times"
@@ -128,6 +132,23 @@ class KnownVersion:
     modified: str
 
 
+def _directly(_address: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`proxy`: returns the proxy for an address, None for none. `resolves`: whether proxies resolve names, and refuse
+    to connect to the operator's own network.
+    """
+
+    proxy: Callable[[str], str | None] = _directly
+    resolves: bool = False
+
+
+DIRECT: Final = Route()
+
+
 async def dial(address: str, port: int, tls: ssl.SSLContext | None, name: str | None) -> Streams:
     return await asyncio.open_connection(address, port, ssl=tls, server_hostname=name)
 
@@ -160,7 +181,7 @@ def _is_never_named(_host: str) -> bool:
 
 class Fetcher:
     """Fetches resources. `agent`: its user agent; `resolve` and `dial`: the network; `robots`: whether robots.txt is
-    obeyed; `trust`: creates the TLS context.
+    obeyed; `route`: whether a proxy is between; `trust`: creates the TLS context.
     """
 
     def __init__(
@@ -172,6 +193,7 @@ class Fetcher:
         dial: Dial = dial,
         *,
         robots: bool = True,
+        route: Route = DIRECT,
         limits: FetchLimits = FetchLimits(),
         trust: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
@@ -180,6 +202,7 @@ class Fetcher:
         self._resolve = resolve
         self._dial = dial
         self._limits = limits
+        self._route = route
         self._trust = trust
         self._tls: ssl.SSLContext | None = None
         self._free = asyncio.Semaphore(AT_ONCE)
@@ -208,10 +231,16 @@ class Fetcher:
         was_public = False
         for hop in range(self._limits.redirects + 1):
             target = self._guard.read(address)
-            addresses = await self._resolve_name(target)
+            proxy = self._route.proxy(target.origin)
+            by_name = proxy is not None and self._route.resolves
+            addresses = await self._resolve_name(target, may_fail=by_name)
             # Each hop is checked on the addresses to which it will connect: a name that resolves otherwise a moment
             # later changes nothing.
-            is_own = self._guard.admit(target, [ip_address(ip) for ip in addresses])
+            if addresses or not by_name:
+                is_own = self._guard.admit(target, [ip_address(ip) for ip in addresses])
+            else:
+                self._guard.admit_unresolved(target)
+                is_own = False
             # A public page must not lead the bot into its operator's network.
             if is_own and was_public:
                 raise WebRefused(INTO_OWN)
@@ -222,7 +251,9 @@ class Fetcher:
             if asks_first and was_public and not await self._is_allowed(target):
                 raise WebRefused(ROBOTS)
             conditions = _conditions(known) if known is not None and known.address == target.address else {}
-            async with self._request(target, addresses, conditions, named=not hop) as (response, body):
+            reached = [target.host] if by_name and not is_own else addresses
+            through = None if is_own else proxy
+            async with self._request(target, reached, through, conditions, named=not hop) as (response, body):
                 if conditions and response.status_code == 304:
                     return Fetched(target.address, "", b"", is_own=is_own, is_known=True)
                 location = _header(response, b"location")
@@ -248,25 +279,34 @@ class Fetcher:
             self._robots[target.origin] = robots
         return robots.allows(target.path)
 
-    async def _resolve_name(self, target: Target) -> list[str]:
+    async def _resolve_name(self, target: Target, *, may_fail: bool) -> list[str]:
+        """`may_fail`: return no address for a name that only the proxy can resolve. Raises WebRefused."""
         if target.literal is not None:
             return [target.host]
         try:
             addresses = await self._resolve(target.host, target.port)
             for address in addresses:
                 ip_address(address)
-        except (OSError, UnicodeError, ValueError):  # ValueError: also a link-local address with a scope
+        except (OSError, UnicodeError, ValueError) as error:  # ValueError: also a link-local address with a scope
+            if may_fail and isinstance(error, OSError):
+                return []
             raise WebRefused(NO_NAME) from None
         return list(addresses)
 
     @asynccontextmanager
     async def _request(
-        self, target: Target, addresses: Sequence[str], conditions: Mapping[str, str], *, named: bool
+        self,
+        target: Target,
+        addresses: Sequence[str],
+        proxy: str | None,
+        conditions: Mapping[str, str],
+        *,
+        named: bool,
     ) -> AsyncGenerator[tuple[h11.Response, AsyncGenerator[bytes]]]:
         """Send the request; yield the response's head, and its body as it arrives. `named`: the host may stand in the
         reason of a refusal, because no site has chosen it.
         """
-        reader, writer = await self._connect(target, addresses, named=named)
+        reader, writer = await self._connect(target, addresses, proxy, named=named)
         exchange = _Exchange(reader, h11.Connection(h11.CLIENT, max_incomplete_event_size=self._limits.head_bytes))
         headers = {
             "Host": target.authority,
@@ -285,13 +325,18 @@ class Fetcher:
         finally:
             writer.transport.abort()  # discard any bytes that are still to come
 
-    async def _connect(self, target: Target, addresses: Sequence[str], *, named: bool) -> Streams:
+    async def _connect(self, target: Target, addresses: Sequence[str], proxy: str | None, *, named: bool) -> Streams:
         """Connect to one of these addresses, and to no other."""
         tls, reason = self._context(target), UNREACHABLE
+        name = target.host if tls else None
         for address in addresses[: self._limits.addresses]:
             try:
                 async with asyncio.timeout(self._limits.connect_s):
-                    return await self._dial(address, target.port, tls, target.host if tls else None)
+                    if proxy is not None:
+                        return await dial_through(proxy, address, target.port, tls, name)
+                    return await self._dial(address, target.port, tls, name)
+            except ProxyRefused as refused:
+                reason = BY_THE_PROXY.format(status=refused.status or "no readable answer")
             except ssl.SSLCertVerificationError:
                 reason = NOT_TRUSTED.format(host=target.host) if named else LEADS_TO_UNPROVEN
             except OSError:  # TimeoutError among them

@@ -68,6 +68,11 @@ _NAME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d+|0x[0-9a-f]*")
 _LOCAL_NAME: Final = re.compile(r"(?:.+\.)?(?:localhost|localdomain)")
+# Endings that no public name has (RFC 6761, RFC 8375, ICANN's "internal", and what companies use): a proxy could
+# resolve them within its own network.
+_PRIVATE_NAME: Final = re.compile(
+    r"\.(?:internal|intranet|private|corp|local|lan|home|home\.arpa|localhost|localdomain|invalid|onion)\Z"
+)
 # Characters that stay unencoded in a path or query. Brackets are encoded, as they would end a link in Markdown.
 _UNENCODED: Final = "!$%&'*+,-./:;=?@_~"
 
@@ -277,6 +282,10 @@ class Guard(Protocol):
         """
         ...
 
+    def admit_unresolved(self, target: Target) -> None:
+        """Check a name that only a proxy can resolve. Raises WebRefused."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class WebGuard:
@@ -302,6 +311,12 @@ class WebGuard:
         if target.port not in WEB_PORTS and not self.networks.includes_host(target):
             raise WebRefused(OTHER_PORT)
         return is_own
+
+    def admit_unresolved(self, target: Target) -> None:
+        if self.networks.includes_host(target) or "." not in target.host or _PRIVATE_NAME.search(target.host):
+            raise WebRefused(NO_NAME)
+        if target.port not in WEB_PORTS:
+            raise WebRefused(OTHER_PORT)
 
 
 def parse_networks(value: str) -> Networks:

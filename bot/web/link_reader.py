@@ -7,7 +7,7 @@ from agent.memory.documents import Document
 from agent.ports.clock import Clock
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import ReadDocument, ReadLink
-from bot.web.fetching import Fetcher, FetchLimits, KnownVersion, SystemResolver
+from bot.web.fetching import DIRECT, Fetcher, FetchLimits, KnownVersion, Route, SystemResolver
 from bot.web.guard import Networks, WebGuard, WebRefused, parse_target
 from bot.web.page_text import PageReader
 
@@ -40,6 +40,10 @@ class LinkReader:
         return ReadLink(address, read, fetched.address, fetched.etag, fetched.modified, is_own=fetched.is_own)
 
 
-def open_link_reader(networks: Networks, agent: str, clock: Clock, *, robots: bool) -> LinkReader:
-    fetcher = Fetcher(WebGuard(networks), agent, clock, SystemResolver(), robots=robots, limits=LINK_LIMITS)
+def open_link_reader(
+    networks: Networks, agent: str, clock: Clock, *, robots: bool, route: Route = DIRECT
+) -> LinkReader:
+    fetcher = Fetcher(
+        WebGuard(networks), agent, clock, SystemResolver(), robots=robots, route=route, limits=LINK_LIMITS
+    )
     return LinkReader(fetcher, PageReader(Reader()))

@@ -8,6 +8,7 @@ Rules
 
 import asyncio
 import json
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 from urllib.parse import urlencode
 
 from agent.messages import is_too_deep
-from agent.providers.http_client import Http, TransportError, Untrusted
+from agent.providers.http_client import Http, TransportError, Untrusted, proxy_for
 from bot.web import texts as web_texts
 from bot.web.guard import WebRefused, parse_target
 from bot.web.page_text import plain_text
@@ -109,7 +110,10 @@ class Tavily:
 
 
 def _ddgs() -> Any:  # noqa: ANN401 -- imported where it is used
-    return import_module("ddgs").DDGS(timeout=int(SEARCH_S))
+    paths = ssl.get_default_verify_paths()
+    is_replaced = paths.cafile != paths.openssl_cafile  # by SSL_CERT_FILE; None without any file
+    trusted = (is_replaced and paths.cafile) or True
+    return import_module("ddgs").DDGS(proxy=proxy_for("https://duckduckgo.com"), timeout=int(SEARCH_S), verify=trusted)
 
 
 class Ddgs:

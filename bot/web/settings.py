@@ -71,6 +71,17 @@ class WebSettings:
         section=Section.WEB,
         description="Respect robots.txt: on or off.",
     )
+    proxy_resolves: bool = setting(
+        "COGENCY_WEB_PROXY_RESOLVES",
+        parsers.switch,
+        default=False,
+        section=Section.WEB,
+        description=(
+            "Whether the proxy resolves the names of pages, where this machine's DNS knows none of the public web "
+            "(docs/proxy.md): on or off. The proxy must then refuse addresses of your own network."
+        ),
+    )
+    """Off by default: with it, the bot cannot check where the proxy connects to."""
     search: tuple[str, str] | None = setting(
         "COGENCY_WEB_SEARCH",
         web_search,

@@ -66,6 +66,7 @@ class FakeSlack:
     # Requests that Slack's own SDK could not have made; checked at the end.
     violations: list[str] = field(default_factory=list[str])
     url: str = ""
+    socket_url: str = ""  # Where clients connect their sockets, if something is between
     expiring: bool = False  # Whether each new `response_url` counts as older than half an hour
     installs: Installs | None = None  # The installations of a distributed app
 
@@ -371,7 +372,8 @@ class FakeSlack:
             else:
                 answer = self.state.perform(method, args, self.installs.meant(token))
             if method == "apps.connections.open":
-                answer = {"url": f"ws://{self._host}/link?ticket={next(self._numbers)}&app={self._state(token).who.id}"}
+                link = self.socket_url or f"ws://{self._host}/link"
+                answer = {"url": f"{link}?ticket={next(self._numbers)}&app={self._state(token).who.id}"}
             headers = {"X-OAuth-Scopes": self.scopes} if self.scopes else {}
             return _failed(fault) if fault.lost else web.json_response({"ok": True, **answer}, headers=headers)
         except Refusal as refusal:

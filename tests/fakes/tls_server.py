@@ -17,21 +17,40 @@ SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 A_CENTURY = timedelta(days=36_500)
 
 
-def self_signed(folder: Path, name: str, *, since: datetime = SINCE, lasting: timedelta = A_CENTURY) -> Path:
-    """Create a key and a certificate for this name, in one file. It is an authority, which a client can be told of."""
-    key, who = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    is_address = name.replace(".", "").isdecimal()
-    names = [x509.IPAddress(IPv4Address(name)) if is_address else x509.DNSName(name)]
+_USAGE = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,
+    crl_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
+def self_signed(folder: Path, *names: str, since: datetime = SINCE, lasting: timedelta = A_CENTURY) -> Path:
+    """Create a key and a certificate for these names, in one file. It is an authority for clients."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0])])
+    public = key.public_key()
+    alternatives = [
+        x509.IPAddress(IPv4Address(name)) if name.replace(".", "").isdecimal() else x509.DNSName(name) for name in names
+    ]
     cert = (
         x509.CertificateBuilder()
         .subject_name(who)
         .issuer_name(who)
-        .public_key(key.public_key())
+        .public_key(public)
         .serial_number(1)
         .not_valid_before(since)
         .not_valid_after(since + lasting)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        # Python 3.13 and later want what RFC 5280 asks of an authority.
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .add_extension(_USAGE, critical=True)
         .sign(key, hashes.SHA256())
     )
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

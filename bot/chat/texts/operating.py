@@ -6,8 +6,8 @@ CLOCK_RIGHT = THIS_CLOCK + "is right, by {name}'s"
 CLOCK_OFF = THIS_CLOCK + "is {seconds} seconds off, by {name}'s{matters}"
 SET_CLOCK = "Turn on network time (NTP)."
 CERTIFICATE_NOT_TRUSTED = (
-    "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE in "
-    "the environment to a file with the certificate of its authority"
+    "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE to "
+    "a file with the certificate of its authority"
 )
 CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."
 SEALING_KEY_WRONG = "{where} must contain 32 random bytes as base64. To create them, run `openssl rand -base64 32`."

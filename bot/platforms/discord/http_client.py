@@ -26,6 +26,8 @@ from discord.backoff import ExponentialBackoff
 from discord.http import HTTPClient, Ratelimit, Route
 from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
+from agent.providers.http_client import proxy_for
+
 REQUEST_S: Final = 15.0  # Discord answers within a second, or not at all
 UPLOAD_S: Final = 50.0  # Ten megabytes on a slow line
 
@@ -161,7 +163,7 @@ class BoundedClient(discord.Client):
         self.http = DiscordHttp(
             self.loop,
             None,
-            proxy=library.proxy,
+            proxy=library.proxy or proxy_for(Route.BASE),
             proxy_auth=library.proxy_auth,
             unsync_clock=not library.use_clock,
             http_trace=library.http_trace,

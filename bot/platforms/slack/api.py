@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
-from urllib.request import proxy_bypass
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -29,6 +28,7 @@ from yarl import URL
 from agent.certificates import certificate_problem
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
+from agent.providers.http_client import proxy_for
 from bot.chat.method_queue import MethodQueue
 from bot.chat.rates import MINUTE, MethodRate
 from bot.chat.replicas import Replicas
@@ -251,7 +251,6 @@ class SlackApi:
         self.known_as = known_as
         self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
         self._session = session
-        self._proxy = client.proxy
         self._base_url = client.base_url
         self._signed_in = False
         self.granted: frozenset[str] = frozenset()  # The scopes of the bot token; empty if Slack did not say
@@ -310,7 +309,7 @@ class SlackApi:
         content = bytearray()
         try:
             async with self._session.get(
-                address, headers=headers, allow_redirects=False, proxy=self._proxy, timeout=FILE_TIMEOUT
+                address, headers=headers, allow_redirects=False, proxy=proxy_for(url), timeout=FILE_TIMEOUT
             ) as response:
                 if response.status != 200:
                     raise SlackRefused("a file", f"status {response.status}")
@@ -325,7 +324,7 @@ class SlackApi:
     async def upload(self, url: str, content: bytes) -> None:
         """Upload a file to the URL that Slack gave. Raises SlackError."""
         try:
-            async with self._session.post(url, data=content, proxy=self._proxy, timeout=FILE_TIMEOUT) as response:
+            async with self._session.post(url, data=content, proxy=proxy_for(url), timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
             raise SlackDown(platforms_texts.SLACK_UNREACHABLE.format(method="a file", why=_reason(error))) from error
@@ -365,7 +364,7 @@ class SlackApi:
         sent_fields = {name: value for name, value in message.items() if value is not None}
         payload = {**NO_UNFURL, **harmless_fields(sent_fields)}
         try:
-            async with self._session.post(url, json=payload, proxy=self._proxy) as response:
+            async with self._session.post(url, json=payload, proxy=proxy_for(url)) as response:
                 status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
             raise SlackDown(
@@ -440,15 +439,10 @@ def _refusal(body: str) -> str:
     return text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""
 
 
-LOCAL: Final = ("localhost", "127.0.0.1", "::1")
-
-
 def web_client(base_url: str, session: ClientSession, token: str | None = None) -> AsyncWebClient:
     """Return a client without retries: a repeated post would be a second message, and replies retry by themselves."""
     client = AsyncWebClient(token=token, base_url=base_url, session=session, retry_handlers=[])
-    host = urlsplit(base_url).hostname or ""
-    if host in LOCAL or proxy_bypass(host):
-        client.proxy = None  # slack-sdk takes the environment's proxy for every host
+    client.proxy = proxy_for(base_url)  # slack-sdk would take the environment's for every host
     return client
 
 

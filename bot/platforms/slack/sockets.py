@@ -19,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import JsonObject, is_too_deep
 from agent.ports.clock import Clock
+from agent.providers.http_client import proxy_for
 from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import Backoff, OncePerMinute
 from bot.chat.telemetry import SILENT, ConnectionClosed, ConnectionOpened, Telemetry
@@ -223,7 +224,7 @@ class _SocketClient(SocketModeClient):
         on_ending: Callable[["_SocketClient"], None],
     ) -> None:
         super().__init__(app_token=settings.app_token.reveal(), web_client=web, ping_interval=settings.ping_s)
-        self.proxy = web.proxy
+        self.proxy = proxy_for(address)
         self.wss_uri = address
         self.is_ending = False
         self.is_surplus = False  # Slack ends it because there are too many

@@ -545,6 +545,8 @@ ANY_TEXT = {
     "COGENCY_PERSONA",
     "COGENCY_LANGUAGE",
     "COGENCY_SLACK_APPS",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
 }
 UNREADABLE = [name for name in setting_names() if name not in ANY_TEXT]
 

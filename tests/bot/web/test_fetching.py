@@ -277,12 +277,6 @@ async def test_a_host_that_a_site_leads_on_to_does_not_speak_in_the_reason_of_a_
     assert str(refused.value) == fetching.LEADS_TO_UNPROVEN
 
 
-async def test_the_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert (await got(answer(b"Direct."))).data == b"Direct."
-
-
 async def test_an_own_network_is_read_by_the_name_that_was_opened_with_the_machines_own_resolver() -> None:
     async with web_world({}) as world:
         server = await asyncio.start_server(world.serve_inner, "127.0.0.1", 0)

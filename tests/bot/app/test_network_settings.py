@@ -1,0 +1,108 @@
+"""The proxy and the certificate authorities: read like any other setting, and written where libraries look for them."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SettingsError
+from bot.app.network_settings import NetworkSettings, proxy
+from bot.app.settings import load_settings
+from tests.fakes.tls_server import self_signed
+
+PROXY = "http://proxy.example:3128"
+
+
+def dotenv_with(folder: Path, **values: str) -> Path:
+    file = folder / ".env"
+    file.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+    file.chmod(0o600)
+    return file
+
+
+def test_what_env_sets_is_written_under_both_spellings_and_this_machine_is_left_out(tmp_path: Path) -> None:
+    authority = self_signed(tmp_path, "proxy.example")
+    file = dotenv_with(
+        tmp_path, HTTPS_PROXY="proxy.example:3128", NO_PROXY="a.example, .b.example", SSL_CERT_FILE=str(authority)
+    )
+    assert load_settings({}, file).network.variables() == {
+        "HTTPS_PROXY": PROXY,
+        "https_proxy": PROXY,
+        "NO_PROXY": "a.example,.b.example,localhost,127.0.0.1,::1",
+        "no_proxy": "a.example,.b.example,localhost,127.0.0.1,::1",
+        "SSL_CERT_FILE": str(authority),
+    }
+
+
+def test_without_a_proxy_nothing_is_written() -> None:
+    assert load_settings({}).network.variables() == {}
+    assert load_settings({"NO_PROXY": "a.example"}).network.variables() == {}
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy"])
+def test_the_environment_overrides_the_file_in_small_letters_too(tmp_path: Path, name: str) -> None:
+    file = dotenv_with(tmp_path, HTTPS_PROXY="http://other.example:1")
+    assert load_settings({name: PROXY}, file).network.https_proxy == PROXY
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["socks5://127.0.0.1:1080", "http:///x", "http://host:port", "http://a.example/path?x", "http://[::1", "a b"],
+)
+def test_what_is_no_proxy_is_one_sentence_without_the_value(wrong: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings({"HTTPS_PROXY": wrong})
+    assert str(refused.value).startswith("HTTPS_PROXY must ")
+    assert wrong not in str(refused.value)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_proxy_with_a_scheme_or_a_sentence(text: str) -> None:
+    try:
+        address = proxy(text)
+    except ValueError:
+        return
+    assert address.lower().startswith(("http://", "https://"))
+    assert proxy(address) == address
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "which does not exist"), (b"no certificate", "which has no certificates in PEM form")],
+)
+def test_a_file_that_holds_no_authorities_is_one_sentence(tmp_path: Path, content: bytes | None, sentence: str) -> None:
+    file = tmp_path / "authorities.pem"
+    if content is not None:
+        file.write_bytes(content)
+    for named, said in ((file, sentence), (tmp_path, "which could not be read")):
+        network = load_settings({"SSL_CERT_FILE": str(named)}).network
+        with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE names {named}, {said}"):
+            network.variables()
+
+
+def test_env_of_a_folder_cannot_lead_a_key_of_the_environment_through_a_strangers_proxy(tmp_path: Path) -> None:
+    authority = self_signed(tmp_path, "proxy.example")
+    for name, value in {"HTTPS_PROXY": PROXY, "SSL_CERT_FILE": str(authority), "NO_PROXY": "a.example"}.items():
+        file = dotenv_with(tmp_path, **{name: value})
+        with pytest.raises(SettingsError, match=f"^{name} comes from .*but OPENAI_API_KEY from the environment"):
+            load_settings({"OPENAI_API_KEY": "sk-1"}, file)
+        load_settings({"OPENAI_API_KEY": "sk-1"}, file, is_own_file=True)
+        load_settings({}, dotenv_with(tmp_path, OPENAI_API_KEY="sk-1", **{name: value}))
+        load_settings({"OPENAI_API_KEY": "sk-1", name: value}, file)
+
+
+def test_a_proxys_password_is_a_secret_that_can_be_in_a_file(tmp_path: Path) -> None:
+    named = tmp_path / "proxy"
+    named.write_text("http://ann:p%40ss@proxy.example:3128\n")
+    named.chmod(0o600)
+    settings = load_settings({"HTTPS_PROXY_FILE": str(named)})
+    assert settings.network.https_proxy == "http://ann:p%40ss@proxy.example:3128"
+    assert "p@ss" in settings.secrets()
+    assert "p%40ss" not in repr(settings)
+    [shown] = [one for one in settings.shown if one.name == "HTTPS_PROXY"]
+    assert shown.value == PROXY
+
+
+def test_nothing_set_is_nothing_changed() -> None:
+    assert NetworkSettings() == load_settings({}).network
