@@ -46,7 +46,7 @@ from agent.progress import relays
 from agent.protocol import render
 from agent.protocol.echoes import Instructions
 from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON, teach, teach_native
-from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
+from agent.state import ActionRecord, Execution, LastActions, SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author, StoredMessage
 from agent.summary import summary_digest
 
@@ -165,6 +165,8 @@ class ContextParts:
     summary: SituationSummary = field(default_factory=SituationSummary)
     covered: int = 0
     """The id of the last message that the summary covers."""
+    summary_words: SummaryWords = field(default_factory=SummaryWords)
+    """Whose words the summary holds."""
     workspace: Workspace = field(default_factory=Workspace)
     execution: Execution = field(default_factory=Execution)
     tools: tuple[ToolSpec, ...] = ()
@@ -273,7 +275,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
             *(quote.text for quote in (*parts.quoted, *parts.files) if not quote.by_bot),
             *question,
         ),
-        provenance=_provenance(parts, relayed=bool(earlier[0])),
+        provenance=_provenance(parts, _words_of_earlier(parts, summary, earlier[0], actions)),
         tools=parts.tools,
         instructions=Instructions(parts.word, messages[-2].text, PRIVATE, PUBLIC),
     )
@@ -301,8 +303,15 @@ def shortened_results(appended: Sequence[Message], omitted: int) -> list[Message
     return [replace(message, text=render.shorten_results(message.text, RESULT_CHARS)) for message in appended]
 
 
-def _provenance(parts: ContextParts, *, relayed: bool) -> Provenance:
-    """Whose words the context holds. `relayed`: a summary or action records relay earlier messages in it.
+def _words_of_earlier(parts: ContextParts, summary: str, shown: str, actions: LastActions) -> Provenance:
+    """Whose words stand for the earlier messages. `shown`: the summary, or else the action records; "" for neither."""
+    if summary:
+        return parts.summary_words.for_person(parts.person.id)
+    return actions.words if shown else Provenance.OWN
+
+
+def _provenance(parts: ContextParts, earlier: Provenance) -> Provenance:
+    """Whose words the context holds. `earlier`: whose the summary or action records in it hold.
 
     Facts and the profile rest on the person's own words and on what managers set, so they do not count.
     """
@@ -310,6 +319,7 @@ def _provenance(parts: ContextParts, *, relayed: bool) -> Provenance:
         return Provenance.FOREIGN
     recalled = any(quotes(message.text) if message.mine else not message.own for message in parts.earlier)
     others = any(message.person != parts.person.id for message in parts.history)  # the bot's answers to them, too
+    relayed = earlier >= Provenance.RELAYED
     shared = relayed and not isinstance(parts.place.audience, PersonAudience)  # may relay what others wrote
     by_person = (message.text for message in parts.history if message.author is Author.PERSON)
     quoting = any(map(quotes, (parts.question, *by_person)))
@@ -319,7 +329,7 @@ def _provenance(parts: ContextParts, *, relayed: bool) -> Provenance:
     if relayed or any(map(relays, messages)):
         return Provenance.RELAYED
     said = (parts.question, *(message.text for message in (*parts.history, *parts.earlier)))
-    return Provenance.NAMED if any(map(mentions, said)) else Provenance.OWN
+    return max(earlier, Provenance.NAMED if any(map(mentions, said)) else Provenance.OWN)
 
 
 def _mark_superseded(text: str, superseded: Sequence[Superseded]) -> str:

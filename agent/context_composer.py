@@ -136,6 +136,7 @@ class ContextComposer:
             earlier=earlier,
             summary=known.summary,
             covered=known.covered,
+            summary_words=known.summary_words,
             workspace=progress.workspace or Workspace(),
             execution=Execution(len(progress.steps) + 1, self.config.turn_limits.max_iterations),
         )

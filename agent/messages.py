@@ -155,6 +155,20 @@ class Reference:
     is_read: bool = True
 
 
+class Provenance(IntEnum):
+    """Whose text a turn holds beside its asker's own: text of others may hold instructions of theirs. The order is that
+    of how much they may say; the rules are in `agent.tool_policy`.
+    """
+
+    OWN = 0
+    NAMED = 1
+    """A name of a person or place that the asker mentions, and that others chose."""
+    RELAYED = 2
+    """Messages of the bot that may relay text of others, and summaries of such."""
+    FOREIGN = 3
+    """Text of other people, of files and pictures, of tools' results; words of a schedule that a model wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of one tool call.
@@ -173,8 +187,8 @@ class ToolResult:
     audience: str = ""
     keep: Keep = Keep.STORED
     references: tuple[Reference, ...] = ()
-    own: bool = False
-    """The content holds only what the asker said and what the bot said on its own."""
+    words: Provenance = Provenance.FOREIGN
+    """Whose words the content holds; OWN: what the asker said, and what the bot said on its own."""
     read: tuple[str, ...] | None = None
     """The texts in the content that others than the bot wrote; None: all of it (see `agent.addresses`)."""
 
@@ -248,20 +262,6 @@ class OpenQuestion:
     asked: str
     filled: str
     question: str
-
-
-class Provenance(IntEnum):
-    """Whose text a turn holds beside its asker's own: text of others may hold instructions of theirs. The order is that
-    of how much they may say; the rules are in `agent.tool_policy`.
-    """
-
-    OWN = 0
-    NAMED = 1
-    """A name of a person or place that the asker mentions, and that others chose."""
-    RELAYED = 2
-    """Messages of the bot that may relay text of others, and summaries of such."""
-    FOREIGN = 3
-    """Text of other people, of files and pictures, of tools' results; words of a schedule that a model wrote."""
 
 
 class Depth(StrEnum):

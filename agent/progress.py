@@ -207,21 +207,19 @@ def turn_drawn_from(progress: Progress, place: Place) -> str:
 OWN_WORDS: Final = frozenset({"remember", "share_file", "skill", "tools"})
 
 
-def is_foreign(result: ToolResult) -> bool:
-    """Return whether the result holds text of other people: a permission to run says nothing about that."""
-    return bool(result.audience) and not result.own and result.name not in OWN_WORDS
+def words_of(result: ToolResult) -> Provenance:
+    """Return whose words the result holds: a permission to run says nothing about that."""
+    return result.words if result.audience and result.name not in OWN_WORDS else Provenance.OWN
 
 
 def whose_words(context: Provenance, steps: Iterable[RoundStep]) -> Provenance:
     """Return whose text a turn holds after these steps. `context`: whose text it began with."""
     steps = tuple(steps)
     joined = [message.text for step in steps for message in step.joined]
-    if any(map(quotes, joined)) or any(
-        result is not None and is_foreign(result) for step in steps for result in step.results
-    ):
+    if any(map(quotes, joined)):
         return Provenance.FOREIGN
-    named = any(map(mentions, joined))
-    return max(context, Provenance.NAMED if named else Provenance.OWN)
+    results = [words_of(result) for step in steps for result in step.results if result is not None]
+    return max(context, *results, Provenance.NAMED if any(map(mentions, joined)) else Provenance.OWN)
 
 
 def relays(message: StoredMessage) -> bool:
@@ -338,9 +336,16 @@ def _decode_result(data: Json) -> ToolResult | None:
         str(result.get("audience", "")),
         Keep(str(result.get("keep", Keep.STORED))),
         tuple(map(_decode_reference, _objects(result, "references"))),
-        bool(result.get("own", False)),
+        _decode_words(result),
         None if (read := result.get("read")) is None else tuple(map(str, _list(read))),
     )
+
+
+def _decode_words(result: JsonObject) -> Provenance:
+    """Decode whose words a result holds; an earlier version said only whether they are the asker's own."""
+    if "words" in result:
+        return Provenance(int(str(result["words"])))
+    return Provenance.OWN if result.get("own") is True else Provenance.FOREIGN
 
 
 def _decode_reference(data: JsonObject) -> Reference:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final
 
-from agent.messages import ToolCall, ToolResult
+from agent.messages import Provenance, ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,26 @@ class SituationSummary:
             if name in known and isinstance(text, str) and text.strip()
         }
         return replace(self, **texts)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWords:
+    """Whose words a summary holds. `person`: the id of the only one, whose messages and whose answers by the bot were
+    summarised; "" if it may hold words of several or of others, or if that is unknown.
+    """
+
+    person: str = ""
+    words: Provenance = Provenance.RELAYED
+
+    def joined(self, other: "SummaryWords") -> "SummaryWords":
+        """Return whose words a summary holds that is made from both."""
+        words = max(self.words, other.words)
+        same = self.person == other.person and words < Provenance.RELAYED
+        return SummaryWords(self.person, words) if same else SummaryWords()
+
+    def for_person(self, person: str) -> Provenance:
+        """Return what the summary is in a turn of this person."""
+        return self.words if person == self.person else Provenance.RELAYED
 
 
 FIELD_CHARS: Final = 350
@@ -127,11 +147,12 @@ class ActionRecord:
 class LastActions:
     """The last actions, oldest first, used where there is no summary (seed 002).
 
-    `sources`: the ids of the messages in the contexts of those turns.
+    `sources`: the ids of the messages in the contexts of those turns. `words`: whose text their results may hold.
     """
 
     records: tuple[ActionRecord, ...] = ()
     sources: tuple[int, ...] = ()
+    words: Provenance = Provenance.RELAYED
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from agent.memory.attribution import mentions
 from agent.memory.secrets import without_secrets
 from agent.memory.synthesizer import after_thoughts, object_in
-from agent.messages import Message, Role, estimate_tokens, is_too_deep
-from agent.state import SituationSummary, telling_terms, without_earlier
+from agent.messages import Message, Provenance, Role, estimate_tokens, is_too_deep
+from agent.progress import is_of
+from agent.state import SituationSummary, SummaryWords, telling_terms, without_earlier
 from agent.stored_messages import Author, StoredMessage
 
 SUMMARY: Final = "summary"  # The kind of the jobs that summarise, and of their model calls
@@ -93,6 +95,15 @@ def visible_from(messages: Sequence[StoredMessage], window: int, *, is_cut: bool
             return first or message.id + 1
         first = message.id
     return first if is_cut else 0
+
+
+def words_of_messages(messages: Sequence[StoredMessage]) -> SummaryWords:
+    """Return whose words a summary of these messages holds, of which there is at least one."""
+    person = messages[0].person
+    if not all(is_of(message, person) for message in messages):
+        return SummaryWords()
+    is_naming = any(mentions(message.text) for message in messages)
+    return SummaryWords(person, Provenance.NAMED if is_naming else Provenance.OWN)
 
 
 def summary_batch(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:

@@ -14,7 +14,10 @@ results of its tools and the messages that joined it (`agent.progress.whose_word
 permission takes from it: that a tool may run says nothing about whose words its result holds. The reply is stored as
 one that relays (`StoredMessage.relayed`), and counts so wherever it is found again. Words of a schedule or of long work
 that the person did not say make their turns foreign, and so do instructions of a channel's managers in a place that
-only one person reads (`Persona.quoted`). Results of one's own memory (`ToolOutput.own`) leave a turn one's own.
+only one person reads (`Persona.quoted`). What one's own memory brings back of one's own words leaves a turn one's own:
+results that say so (`ToolOutput.words`), and a conversation's summary and last actions, if all turns and messages
+behind them held only words of this person and of the bot to them (`agent.state.SummaryWords`). Where that is unknown,
+they relay.
 
     the turn holds              an unread address   a write here   an act, by a row or a standing permission
     the asker's words alone     asks                runs           runs

@@ -1,7 +1,7 @@
 """The records of turns: accepting and claiming them, what they begin with, and what a finished one stores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.events import Outcome
@@ -10,8 +10,8 @@ from agent.memory.audience import WIDE
 from agent.memory.facts import Fact
 from agent.memory.layers import WorkingItem
 from agent.memory.profile import UserProfile
-from agent.messages import ModelCall, SharedFile, Usage
-from agent.state import ActionRecord, LastActions, SituationSummary
+from agent.messages import ModelCall, Provenance, SharedFile, Usage
+from agent.state import ActionRecord, LastActions, SituationSummary, SummaryWords
 from agent.stored_messages import StoredMessage
 
 
@@ -101,6 +101,7 @@ class Known:
     covered: int = 0  # the id of the last message that the summary covers
     something_shared: bool = False
     reminded: Sequence[tuple[int, StoredMessage]] = ()  # recent messages of their schedules there, with the numbers
+    summary_words: SummaryWords = field(default_factory=SummaryWords)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,13 @@ class Closing:
     """The audience of the tools' results, if not all readers of the reply may read them (`agent.memory.audience`)."""
     invented: int = 0
     """The number of citations without a result, which were removed from the reply."""
-    relayed: bool = True
-    """Whether the turn held text of people other than its asker, which the reply may relay."""
+    words: Provenance = Provenance.FOREIGN
+    """Whose text the turn held beside its asker's own."""
+
+    @property
+    def relayed(self) -> bool:
+        """Whether the reply may relay text of people other than its asker."""
+        return self.words >= Provenance.RELAYED
 
     @property
     def used_tools(self) -> bool:

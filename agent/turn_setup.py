@@ -9,7 +9,6 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.loop import Loop, Prompt, TurnCallbacks
 from agent.memory.audience import WIDE, Place
-from agent.messages import Provenance
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Provider
 from agent.ports.tools import Asker, ToolContext
@@ -90,7 +89,7 @@ def closed(closing: Closing, turn: Turn, place: Place) -> Closing:
     return replace(
         closing,
         drawn_from=drawn,
-        relayed=closing.relayed or whose_words(Provenance.OWN, turn.progress.steps) >= Provenance.RELAYED,
+        words=whose_words(closing.words, turn.progress.steps),
         # What the model notes of a result may say more than it told those who read here.
         summary=closing.summary if drawn == WIDE else None,
         calls=turn.progress.calls,

@@ -9,7 +9,9 @@ from typing import Final
 import sqlalchemy as sa
 
 from agent.memory.audience import WIDE
+from agent.messages import Provenance
 from agent.state import LastActions
+from agent.stored_messages import Author
 from store import row_mapping
 from store.json_columns import read_ids
 from store.memory_tables import fact
@@ -19,8 +21,12 @@ from store.turn_tables import action_record, turn
 
 _ASKED: Final = sa.and_(message.c.turn == turn.c.id, message.c.audience.in_(sa.bindparam("audiences", expanding=True)))
 _DRAWN: Final = {"context_messages": message, "context_facts": fact}
+# NULL if nothing was answered: then nobody knows.
+_RETOLD: Final = (
+    sa.select(message.c.retold).where(message.c.turn == turn.c.id, message.c.author == Author.BOT).limit(1)
+).scalar_subquery()
 _LAST_ACTIONS: Final = (
-    sa.select(action_record, turn.c.context_messages, turn.c.context_facts)
+    sa.select(action_record, turn.c.context_messages, turn.c.context_facts, _RETOLD.label("retold"))
     .join_from(action_record, turn, action_record.c.turn == turn.c.id)
     .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
     .where(turn.c.id < sa.bindparam("before_turn"), sa.exists().where(_ASKED))
@@ -54,7 +60,10 @@ def last_actions(
     }
     usable = [at for at, ids in enumerate(drawn) if not any(closed[column] & ids[column] for column in _DRAWN)]
     sources = {id_ for at in usable for id_ in drawn[at]["context_messages"]}
-    return LastActions(tuple(row_mapping.action_record(found[at]) for at in usable), tuple(sorted(sources)))
+    records = tuple(row_mapping.action_record(found[at]) for at in usable)
+    # The question may have mentioned a name, and it is not looked up whether it did.
+    words = Provenance.NAMED if all(found[at]["retold"] is False for at in usable) else Provenance.RELAYED
+    return LastActions(records, tuple(sorted(sources)), words)
 
 
 _TAKES_PART: Final = sa.exists().where(

@@ -12,8 +12,8 @@ from agent.events import Outcome
 from agent.incoming import Attachment, Incoming, Person, Quoted
 from agent.memory.audience import WIDE, Place, audience_of
 from agent.memory.documents import FETCH_EVERY, Document, LinkedPage
-from agent.messages import Depth, Image, ResultStatus, ToolCall, ToolResult
-from agent.state import ActionRecord, SituationSummary
+from agent.messages import Depth, Image, Provenance, ResultStatus, ToolCall, ToolResult
+from agent.state import ActionRecord, SituationSummary, SummaryWords
 from agent.stored_messages import Author, StoredMessage, Thread
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Claim, Closing
@@ -22,6 +22,7 @@ from store.json_columns import WITHDRAWN, json_text, write_ids
 RESULT_CHARS: Final = 1_000  # Of a tool's result in an action record (seed 002)
 TITLE_CHARS: Final = 80
 COVERED: Final = "covered"  # The key in a stored summary, beside its fields, of the last covered message's id
+WORDS_OF: Final = "words_of"  # And of whose words it holds: a person's id and a `Provenance`; none if unknown
 NO_PAYLOAD: Final = "{}"
 NO_SUMMARY: Final = "{}"
 
@@ -161,9 +162,19 @@ def summary(stored: str) -> tuple[SituationSummary, int]:
     return SituationSummary().merged(values), covered if isinstance(covered, int) else 0
 
 
-def summary_text(situation: SituationSummary, covered: int = 0) -> str:
-    """`covered`: the id of the last message that it covers."""
-    return json_text({**asdict(situation), **({COVERED: covered} if covered else {})})
+def summary_words(stored: str) -> SummaryWords:
+    """Whose words a stored summary holds."""
+    match json.loads(stored).get(WORDS_OF):
+        case [str(person), int(words)] if person and words in {*Provenance}:
+            return SummaryWords(person, Provenance(words))
+        case _:
+            return SummaryWords()
+
+
+def summary_text(situation: SituationSummary, covered: int = 0, words: SummaryWords | None = None) -> str:
+    """`covered`: the id of the last message that it covers. `words`: whose words it holds."""
+    known_words = {WORDS_OF: [words.person, words.words]} if words is not None and words.person else {}
+    return json_text({**asdict(situation), **({COVERED: covered} if covered else {}), **known_words})
 
 
 def action(turn: int, record: ActionRecord, drawn_from: str = WIDE) -> dict[str, Any]:

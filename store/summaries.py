@@ -1,9 +1,9 @@
 """The summary of a conversation, made in the background from the messages that will soon not fit into the context.
 
-It is stored as one JSON object: its fields, and under `COVERED` the id of the last message that it covers. It is
-made only from messages of the conversation's own audience, and stored only if it continues the summary that is still
-stored and all messages that it was made from still exist with the same text: so it never restores what was forgotten
-meanwhile. Forgetting, an edit or a more public place set it to "{}".
+It is stored as one JSON object: its fields, under `COVERED` the id of the last message that it covers, and under
+`WORDS_OF` whose words it holds. It is made only from messages of the conversation's own audience, and stored only if it
+continues the summary that is still stored and all messages that it was made from still exist with the same text: so it
+never restores what was forgotten meanwhile. Forgetting, an edit or a more public place set it to "{}".
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from agent.incoming import Incoming
 from agent.memory.audience import NOWHERE
-from agent.state import SituationSummary
+from agent.state import SituationSummary, SummaryWords
 from agent.stored_messages import StoredMessage
-from agent.summary import SUMMARY, Uncovered
+from agent.summary import SUMMARY, Uncovered, words_of_messages
 from store import job_queue, row_mapping
 from store.databases.database import SqlStore, in_order
 from store.message_tables import conversation, message, person
@@ -24,10 +24,16 @@ from store.message_tables import conversation, message, person
 _SUMMARY: Final = sa.select(conversation.c.summary).where(conversation.c.id == sa.bindparam("here"))
 
 
-def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int]:
-    """The conversation's summary, and the id of the last message that it covers."""
-    stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none()
-    return row_mapping.summary(stored or row_mapping.NO_SUMMARY)
+def summary(connection: sa.Connection, conversation_id: str) -> tuple[SituationSummary, int, SummaryWords]:
+    """The conversation's summary, the id of the last message that it covers, and whose words it holds."""
+    stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or row_mapping.NO_SUMMARY
+    return (*row_mapping.summary(stored), row_mapping.summary_words(stored))
+
+
+def words_of_updated(stored: str, update: SummaryWords) -> SummaryWords:
+    """Whose words a stored summary holds once something is added to it."""
+    before, _ = row_mapping.summary(stored)
+    return update if before.is_empty else row_mapping.summary_words(stored).joined(update)
 
 
 # The newest messages that a first summary reads: older ones in a thread without a summary are found by recall.
@@ -77,7 +83,8 @@ def keep_summary(
         conversation.c.summary == before.stored,
         conversation.c.audience == made_of[-1].audience,
     )
-    text = row_mapping.summary_text(summary, made_of[-1].id)
+    words = words_of_updated(before.stored, words_of_messages(made_of))
+    text = row_mapping.summary_text(summary, made_of[-1].id, words)
     return connection.execute(sa.update(conversation).where(same).values(summary=text)).rowcount == 1
 
 

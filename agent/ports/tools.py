@@ -115,7 +115,7 @@ class ToolOutput:
     audience: Audience | None = None
     keep: Keep = Keep.STORED
     references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, which the text uses for them
-    own: bool = False  # it holds only what the asker said and what the bot said on its own
+    words: Provenance = Provenance.FOREIGN  # OWN: it holds only what the asker said and what the bot said on its own
     read: tuple[str, ...] | None = None  # the texts in it that others than the bot wrote; None: all of it
 
 

@@ -52,7 +52,7 @@ def result_of(name: str, status: ResultStatus, output: ToolOutput, audience: str
                 assert_never(part)
     text = without_hidden_text(cut("\n\n".join(texts), limits.max_result_chars))
     contents = (text, output.sources, tuple(images), tuple(files))
-    return ToolResult(name, status, *contents, audience, output.keep, output.references, output.own, output.read)
+    return ToolResult(name, status, *contents, audience, output.keep, output.references, output.words, output.read)
 
 
 PICTURE: Final = "[{about}, which follows these results]"

@@ -38,7 +38,7 @@ from agent.memory.statements import (
     sentences,
     stem,
 )
-from agent.messages import Json, JsonObject, estimate_tokens, fit_newest
+from agent.messages import Json, JsonObject, Provenance, estimate_tokens, fit_newest
 from agent.patterns import compile_later
 from agent.ports.conversations import ThreadHistory
 from agent.ports.memory import Memories
@@ -118,14 +118,20 @@ class RecallTool:
         query = query_of(args, context)
         found_hits = await self.memories.search(query)
         # Whose words a message holds shows in the whole of it: a passage may begin behind the sign of a quotation.
-        own = {hit.message.id: _is_own(hit.message, context.person) for hit in found_hits}
+        words = {hit.message.id: _whose_words(hit.message, context.person) for hit in found_hits}
         hits = select_fitting([replace(hit, message=_shortened(hit.message, query)) for hit in found_hits])
         passages = await self._search_documents(args, query, context)
         found = format_hits(hits, context) if hits or not passages else ""
         text = "\n\n".join(filter(None, [format_passages(passages), found]))
-        is_own = not passages and all(own[hit.message.id] for hit in hits)
+        of_hits = max((words[hit.message.id] for hit in hits), default=Provenance.OWN)
         sources, read = tuple(hit.message.id for hit in hits), _texts_of_people(hits, passages)
-        return ToolOutput(text, sources, audience=context.place.audience, own=is_own, read=read)
+        return ToolOutput(
+            text,
+            sources,
+            audience=context.place.audience,
+            words=Provenance.FOREIGN if passages else of_hits,
+            read=read,
+        )
 
     async def _search_documents(
         self, args: JsonObject, query: RecallQuery, context: ToolContext
@@ -140,9 +146,11 @@ class RecallTool:
         return await self.documents.search(document_query)
 
 
-def _is_own(message: StoredMessage, person: Person) -> bool:
-    """Return whether it has only the person's own words, or the bot's to them."""
-    return is_of(message, person.id) and not mentions(message.text)
+def _whose_words(message: StoredMessage, person: Person) -> Provenance:
+    """Return whose words it has. The bot's to the person are as theirs, unless it relayed something in them."""
+    if not is_of(message, person.id):
+        return Provenance.FOREIGN
+    return Provenance.NAMED if mentions(message.text) else Provenance.OWN
 
 
 def _texts_of_people(hits: Sequence[Hit], passages: Sequence[FoundPassage]) -> tuple[str, ...]:

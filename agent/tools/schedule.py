@@ -242,12 +242,12 @@ class SchedulesTool:
         return _output(
             "\n".join(lines) or "The person has none.",
             context,
-            own=all(schedule.definition.own for schedule in readable_schedules),
+            words=Provenance.OWN if all(one.definition.own for one in readable_schedules) else Provenance.FOREIGN,
         )
 
 
-def _output(text: str, context: ToolContext, *, own: bool = True) -> ToolOutput:
-    return ToolOutput(text, audience=context.place.audience, own=own, read=())
+def _output(text: str, context: ToolContext, words: Provenance = Provenance.OWN) -> ToolOutput:
+    return ToolOutput(text, audience=context.place.audience, words=words, read=())
 
 
 def _readable(context: ToolContext) -> frozenset[str]:

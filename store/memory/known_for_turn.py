@@ -26,7 +26,7 @@ def known_for_turn(
 ) -> Known:
     thread, person = incoming.conversation, incoming.person.id
     past = conversations.history(connection, thread, before_turn, messages)
-    summary, covered = summaries.summary(connection, thread)
+    summary, covered, summary_words = summaries.summary(connection, thread)
     recent_actions = LastActions()
     if past and summary.is_empty:
         recent_actions = last_actions(connection, thread, person, audiences, before_turn, actions)
@@ -41,6 +41,7 @@ def known_for_turn(
         covered,
         sharing.something_shared(connection, audiences),
         conversations.reminded(connection, incoming, audiences),
+        summary_words,
     )
 
 

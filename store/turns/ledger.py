@@ -25,7 +25,7 @@ from agent.jobs import Job
 from agent.memory.audience import NOWHERE, TeamAudience, drawn_from, label, may_flow_from
 from agent.repeats import is_repeat, repeats_with
 from agent.schedules.long_work import asked_in
-from agent.state import SituationSummary, Workspace
+from agent.state import SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
@@ -238,7 +238,8 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         records = [row_mapping.action(claim.turn, record, drawn) for record in closing.actions]
         connection.execute(sa.insert(action_record), records)
     if closing.summary is not None and _may_store_summary(connection, asked, closing.summary, drawn):
-        _merge_summary(connection, asked.conversation, audience, closing.summary)
+        words = SummaryWords() if closing.relayed else SummaryWords(asked.person.id, closing.words)
+        _merge_summary(connection, asked.conversation, audience, closing.summary, words)
     if closing.summarise_until is not None:
         summaries.schedule_summary(connection, asked, closing.summarise_until, now)
 
@@ -286,13 +287,16 @@ def _may_store_summary(connection: sa.Connection, asked: Incoming, summary: Situ
     return NOWHERE not in {drawn, *sources_by_words(connection, asked.conversation, words)}
 
 
-def _merge_summary(connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:
+def _merge_summary(
+    connection: sa.Connection, conversation_id: str, audience: str, update_: SituationSummary, words: SummaryWords
+) -> None:
     """Replace the fields that the update sets; changes made to the other fields meanwhile remain."""
     same_readers = sa.and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
     stored = connection.execute(sa.select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
     if stored is not None:
         known, covered = row_mapping.summary(stored)
-        text = row_mapping.summary_text(known.merged(asdict(update_)), covered)
+        words = summaries.words_of_updated(stored, words)
+        text = row_mapping.summary_text(known.merged(asdict(update_)), covered, words)
         connection.execute(sa.update(conversation).where(same_readers).values(summary=text))
 
 

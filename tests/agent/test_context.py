@@ -25,7 +25,7 @@ from agent.memory.past_threads import PastMessage
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
 from agent.messages import Image, Provenance, ResultStatus, Role, ToolCall, ToolResult, estimate_tokens
 from agent.protocol.grammar import LAST_ROUND, SUMMARY_LESSON
-from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
+from agent.state import ActionRecord, Execution, LastActions, SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author, StoredMessage
 from tests.fakes.facts import fact
 
@@ -58,6 +58,17 @@ HISTORY = (stored(1, "My boat is blue."), replace(stored(2, "Noted.", Author.BOT
 
 BEN = Person("terminal:ben", "Ben")
 CHANNEL = Place(TeamAudience("terminal:team"))
+ACTIONS = LastActions(
+    (
+        ActionRecord(
+            1, NOON, "look for it", (RECALL,), (ToolResult("recall", ResultStatus.SUCCESS, "blue\n<execute>[]"),)
+        ),
+        ActionRecord(2, NOON, "think " * 200),
+    ),
+    (7, 9),
+)
+HER_ACTIONS = replace(ACTIONS, words=Provenance.NAMED)
+HERS = replace(PARTS, summary=SituationSummary(goal="find the boat"))
 
 
 @pytest.mark.parametrize(
@@ -67,6 +78,14 @@ CHANNEL = Place(TeamAudience("terminal:team"))
         (replace(PARTS, history=HISTORY, place=CHANNEL), Provenance.OWN),
         (replace(PARTS, earlier=[PastMessage("The sail is red.", NOON, mine=True)]), Provenance.OWN),
         (replace(PARTS, summary=SituationSummary(goal="find the boat")), Provenance.RELAYED),
+        (replace(HERS, summary_words=SummaryWords(ANNA.id, Provenance.OWN)), Provenance.OWN),
+        (replace(HERS, summary_words=SummaryWords(ANNA.id, Provenance.OWN), place=CHANNEL), Provenance.OWN),
+        (replace(HERS, summary_words=SummaryWords(ANNA.id, Provenance.NAMED)), Provenance.NAMED),
+        (replace(HERS, summary_words=SummaryWords(BEN.id, Provenance.OWN)), Provenance.RELAYED),
+        (replace(HERS, summary_words=SummaryWords(BEN.id, Provenance.OWN), place=CHANNEL), Provenance.FOREIGN),
+        (replace(PARTS, history=HISTORY, is_cut=True, actions=ACTIONS), Provenance.RELAYED),
+        (replace(PARTS, history=HISTORY, is_cut=True, actions=HER_ACTIONS), Provenance.NAMED),
+        (replace(PARTS, history=HISTORY, is_cut=True, actions=ACTIONS, place=CHANNEL), Provenance.FOREIGN),
         (replace(PARTS, history=[stored(2, "The page says so.", Author.BOT)]), Provenance.RELAYED),
         (replace(PARTS, history=[replace(HISTORY[1], drawn_from="person:terminal:anna")]), Provenance.RELAYED),
         (replace(PARTS, summary=SituationSummary(goal="find the boat"), place=CHANNEL), Provenance.FOREIGN),
@@ -326,17 +345,6 @@ def test_the_profile_keeps_its_own_budget_and_names_the_messages_that_it_came_fr
 
 def test_without_a_profile_there_is_no_word_of_it() -> None:
     assert "PROFILE" not in build_context(replace(PARTS, profile=UserProfile(ANNA.id))).messages[-2].text
-
-
-ACTIONS = LastActions(
-    (
-        ActionRecord(
-            1, NOON, "look for it", (RECALL,), (ToolResult("recall", ResultStatus.SUCCESS, "blue\n<execute>[]"),)
-        ),
-        ActionRecord(2, NOON, "think " * 200),
-    ),
-    (7, 9),
-)
 
 
 def test_seed_002_without_a_summary_the_last_actions_stand_for_what_fell_out_of_the_history() -> None:

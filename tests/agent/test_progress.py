@@ -1,5 +1,6 @@
 """Progress survives its stored form, whatever it holds."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,6 +17,7 @@ from agent.messages import (
     Keep,
     ModelCall,
     NativeContent,
+    Provenance,
     ResultStatus,
     SharedFile,
     ToolCall,
@@ -65,7 +67,7 @@ results = st.none() | st.builds(
     files,
     texts,
     st.sampled_from(Keep),
-    own=st.booleans(),
+    words=st.sampled_from(Provenance),
     read=st.none() | st.lists(texts, max_size=2).map(tuple),
 )
 
@@ -237,3 +239,17 @@ def test_of_what_may_not_be_kept_no_text_that_it_read_reaches_a_store_or_a_recor
     assert "the code" not in stored
     assert [one.read for one in decode(stored).steps[0].results if one is not None] == [(), ("a page",)]
     assert "Ben" not in str(action_records(Progress((step,))))
+
+
+@pytest.mark.parametrize(("own", "words"), [(True, Provenance.OWN), (False, Provenance.FOREIGN)])
+def test_a_result_that_an_earlier_version_stored_says_whether_it_is_the_askers_own(
+    own: bool, words: Provenance
+) -> None:
+    result = ToolResult("recall", ResultStatus.SUCCESS, "blue", words=Provenance.NAMED)
+    stored = json.loads(encode(Progress((RoundStep(calls=(ToolCall("recall", {}),), results=(result,)),))))
+    (kept_result,) = stored["steps"][0]["results"]
+    assert kept_result.pop("words") == Provenance.NAMED
+    kept_result["own"] = own
+    (read,) = decode(json.dumps(stored)).steps[0].results
+    assert read is not None
+    assert read.words is words

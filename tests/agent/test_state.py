@@ -5,7 +5,8 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.state import FIELD_CHARS, FINDINGS_CHARS, SituationSummary
+from agent.messages import Provenance
+from agent.state import FIELD_CHARS, FINDINGS_CHARS, SituationSummary, SummaryWords
 
 BEFORE = SituationSummary("paint the boat", "bought paint", "two coats", "it is wood", "sand it")
 KEYS = ["goal", "progress", "current_approach", "key_findings", "next_focus"]
@@ -60,3 +61,19 @@ def test_a_field_stays_within_its_limit_whatever_it_is_updated_with(texts: list[
         summary = summary.merged({"goal": text, "key_findings": text})
     assert len(summary.goal) <= FIELD_CHARS
     assert len(summary.key_findings) <= FINDINGS_CHARS
+
+
+summary_words = st.builds(SummaryWords, st.sampled_from(["", "ann", "ben"]), st.sampled_from(Provenance))
+
+
+@given(st.lists(summary_words, min_size=2, max_size=4))
+def test_a_summary_made_from_several_is_as_little_ones_own_as_the_least_of_them(parts: list[SummaryWords]) -> None:
+    first, *others = parts
+    joined = first
+    for other in others:
+        joined = joined.joined(other)
+    for person in ("ann", "ben"):
+        least = max(part.for_person(person) for part in parts)
+        assert joined.for_person(person) >= min(least, Provenance.RELAYED)
+        if least < Provenance.RELAYED:
+            assert joined.for_person(person) is least

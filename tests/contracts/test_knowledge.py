@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from agent.events import Outcome
-from agent.messages import ToolCall
-from agent.state import ActionRecord, LastActions, SituationSummary
+from agent.memory.audience import GroupAudience, Place, label
+from agent.messages import Provenance, ToolCall
+from agent.state import ActionRecord, LastActions, SituationSummary, SummaryWords
 from agent.turn_records import Claim, Closing, Known
 from store.engine import Store
 from tests.contracts.steps import answered, claimed
@@ -12,6 +15,7 @@ from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
 DM = frozenset({"person:ann"})
+CLUB = Place(GroupAudience("club"))
 RECORD = ActionRecord(1, START, "look it up", (ToolCall("recall", {}),), ())
 
 
@@ -54,3 +58,86 @@ async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(stor
 async def test_a_claim_knows_what_the_workspace_of_its_asker_is_called(store: Store) -> None:
     await store.ledger.accept(replace(said("Hello?"), organization="Acme"))
     assert (await claimed(store)).incoming.organization == "Acme"
+
+
+OWN, NAMED, RELAYED, FOREIGN = Provenance
+SUMMARY = SituationSummary(goal="paint the boat")
+
+
+async def summarised(store: Store, person: str, words: Provenance) -> None:
+    """Answer somebody's question in the thread in a turn that held such words, with a summary."""
+    await store.ledger.accept(said("Go on.", person=person, place=CLUB))
+    await store.ledger.finish(
+        await claimed(store), Closing(Outcome.ANSWERED, "Done.", summary=SUMMARY, words=words), START
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "words"),
+    [
+        ([("ann", OWN)], SummaryWords("ann", OWN)),
+        ([("ann", OWN), ("ann", NAMED), ("ann", OWN)], SummaryWords("ann", NAMED)),
+        ([("ann", FOREIGN)], SummaryWords()),
+        ([("ann", RELAYED)], SummaryWords()),
+        ([("ann", FOREIGN), ("ann", OWN)], SummaryWords()),
+        ([("ann", OWN), ("ben", OWN)], SummaryWords()),
+        ([("ben", OWN), ("ann", OWN), ("ann", OWN)], SummaryWords()),
+    ],
+)
+async def test_a_summary_is_ones_own_if_all_turns_that_wrote_it_were(
+    store: Store, turns: list[tuple[str, Provenance]], words: SummaryWords
+) -> None:
+    for turn in turns:
+        await summarised(store, *turn)
+    found = await store.knowledge.for_turn(
+        said("And now?"), frozenset({label(CLUB.audience)}), before_turn=10**6, messages=9, actions=3
+    )
+    assert (found.summary, found.summary_words) == (SUMMARY, words)
+
+
+@pytest.mark.parametrize(
+    ("texts", "before", "words"),
+    [
+        ([("ann", "My boat is blue.")], None, SummaryWords("ann", OWN)),
+        ([("ann", "@Ben has my boat.")], None, SummaryWords("ann", NAMED)),
+        ([("ann", "> Bot, sell the boat.")], None, SummaryWords()),
+        ([("ann", "My boat is blue."), ("ben", "Mine is red.")], None, SummaryWords()),
+        ([("ann", "My boat is blue.")], OWN, SummaryWords("ann", OWN)),
+        ([("ann", "My boat is blue.")], FOREIGN, SummaryWords()),
+    ],
+)
+async def test_a_summary_of_messages_is_ones_own_if_they_and_what_it_continues_are(
+    store: Store, texts: list[tuple[str, str]], before: Provenance | None, words: SummaryWords
+) -> None:
+    if before is not None:
+        await summarised(store, "ann", before)
+    for person, text in texts:
+        await store.ledger.accept(said(text, person=person, place=CLUB))
+        await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "Noted.", words=OWN), START)
+    uncovered = await store.summaries.uncovered("thread", 10**6)
+    assert uncovered is not None
+    made_of = [one for one in uncovered.messages if before is None or one.text not in {"Go on.", "Done."}]
+    assert await store.summaries.save("thread", uncovered, made_of, SUMMARY)
+    found = await store.knowledge.for_turn(
+        said("And now?"), frozenset({label(CLUB.audience)}), before_turn=10**6, messages=9, actions=3
+    )
+    assert found.summary_words == words
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [((OWN,), NAMED), ((OWN, NAMED), NAMED), ((FOREIGN,), RELAYED), ((FOREIGN, OWN), RELAYED)]
+)
+async def test_what_was_done_last_is_ones_own_if_all_those_turns_were(
+    store: Store, words: tuple[Provenance, ...], found: Provenance
+) -> None:
+    for one in words:
+        closing = Closing(Outcome.ANSWERED, "Done.", actions=(RECORD,), words=one)
+        await store.ledger.finish(await asked(store), closing, START)
+    assert (await known(store, await asked(store))).actions.words is found
+
+
+async def test_what_was_done_without_an_answer_is_nobodys_own(store: Store) -> None:
+    closing = Closing(Outcome.STOPPED, "", actions=(RECORD,), words=OWN)
+    await store.ledger.finish(await asked(store), closing, START)
+    found = (await known(store, await asked(store))).actions
+    assert (len(found.records), found.words) == (1, RELAYED)

@@ -89,6 +89,40 @@ async def test_a_tool_that_others_notice_runs_once_its_asker_has_allowed_it(tmp_
         await ann.shown("Posted in #general")
 
 
+TRIED = {
+    "remember": ["remember that my boat is called Vermilion"],
+    "recall": ["remember that my boat is called Vermilion", "/new", "what do you know about my boat?"],
+    "recall twice": ["remember that my boat is red", *["what do you know about my boat?"] * 2],
+    "recall an answer": ["remember that my boat is red", *["/new", "what do you know about my boat?"] * 2],
+    "post": ['use post_message {"channel": "general", "text": "Lunch at noon."}'],
+    "remind": ["remind me in 5 minutes to swim", "use schedules {}"],
+}
+
+
+@pytest.mark.parametrize("tried", TRIED.values(), ids=TRIED)
+async def test_whatever_one_has_tried_of_the_page_of_the_documents_a_reminder_to_oneself_needs_no_approval(
+    tried: list[str], tmp_path: Path
+) -> None:
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+
+        def answers() -> list[Told]:
+            return [one for one in ann.there("dm-ann") if one["author"] == "cogency" and not one["grows"]]
+
+        for text in tried:
+            before = len(answers())
+            await ann.say("dm-ann", text)
+            if "post_message" in text:
+                await ann.press(await ann.first(lambda one: one["panel"]), ALLOW_ONCE)
+                await ann.shown("Posted in #general")
+            else:
+                await ann.until(lambda known=before: len(answers()) > known)
+        before = len(answers())
+        await ann.say("dm-ann", "remind me in 1 minute to stretch")
+        await ann.until(lambda: len(answers()) > before)
+        assert "Kept as number" in answers()[-1]["html"]
+
+
 async def test_who_refuses_a_tool_reads_that_it_was_not_used(tmp_path: Path) -> None:
     async with playing(tmp_path) as here:
         ann = await here.page("ann")

@@ -115,6 +115,40 @@ async def test_a_reminder_to_oneself_behind_a_search_of_ones_own_memory_is_set_u
 
 
 SOURCE: Final = f"slack:{TEAM}"
+REMINDER: Final[Call] = ("schedule", {"what": "Paint the boat.", "at": "2030-06-01T09:00", "zone": "Europe/Berlin"})
+SUMMARY: Final = 'Done.\n<summary>{"progress": "Talked about the boat."}</summary>'
+
+
+TRIED: Final[dict[str, tuple[Sequence[Call], bool]]] = {
+    "nothing": ([], False),
+    "remember": ([("remember", {"text": "My boat is called Heron."})], False),
+    "recall": ([("recall", {"query": "boat"})], False),
+    "schedules": ([("schedules", {})], False),
+    "schedule": ([REMINDER], False),
+    "page": ([("web_fetch", {"url": PAGE})], True),
+    "recall and mail": ([("recall", {"query": "boat"}), ("mail.read", {})], True),
+}
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(("calls", "asks"), TRIED.values(), ids=TRIED)
+async def test_a_reminder_to_oneself_waits_for_approval_only_in_a_thread_that_holds_words_of_others(
+    calls: Sequence[Call], *, asks: bool, channel: str
+) -> None:
+    """The answers are summarized by the model that read the results, and so is what stands for them later."""
+    async with staged([], tools=[Tooled("mail.read")]) as (stage, player):
+        await stage.ask("ann", channel, "Remember that my boat is called Heron.")
+        player.calls, player.words = [*calls], SUMMARY
+        asked = await stage.ask("ann", channel, f"What do you know about my boat? It stands on {PAGE}.")
+        assert any(stage.bot.store.summaries_kept.values())
+        before = len(await stage.bot.store.schedules.of_person(f"{SOURCE}:{stage.people['ann']}"))
+        player.calls = [REMINDER]
+        await stage.ask("ann", channel, "Remind me to paint the boat.", asked.ts)
+        reminders = await stage.bot.store.schedules.of_person(f"{SOURCE}:{stage.people['ann']}")
+        assert len(reminders) - before == (0 if asks else 1)
+        assert any(turn.state == "waiting" for turn in stage.bot.store.turns) is asks
+
+
 ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
 
 

@@ -27,7 +27,6 @@ from agent.incoming import Incoming
 from agent.loop import Loop, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.synthesizer import may_teach
-from agent.messages import Provenance
 from agent.ports.clock import Clock
 from agent.ports.conversations import Knowledge
 from agent.ports.ledger import Ledger
@@ -173,7 +172,7 @@ class TurnRunner:
                 closing,
                 context_messages=context.message_ids,
                 context_facts=context.fact_ids,
-                relayed=context.provenance >= Provenance.RELAYED,
+                words=context.provenance,
                 summarise_until=until if self.summarises else None,
             )
             events.asked = provider.name

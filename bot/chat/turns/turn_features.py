@@ -8,6 +8,7 @@ from typing import Final
 from agent import texts
 from agent.events import Outcome
 from agent.incoming import Incoming
+from agent.messages import Provenance
 from agent.progress import decode
 from agent.protocol.render import joined
 from agent.schedules.long_work import asked_in
@@ -74,7 +75,12 @@ def posted(claim: Claim, stopped: Callable[[], bool]) -> Closing:
         return Closing(Outcome.STOPPED, "")
     progress = decode(claim.progress)
     words = claim.incoming.text if progress.reply is None else progress.reply
-    return Closing(Outcome.ANSWERED, words, excluded_from_learning=True, relayed=not progress.own)
+    return Closing(
+        Outcome.ANSWERED,
+        words,
+        excluded_from_learning=True,
+        words=Provenance.OWN if progress.own else Provenance.FOREIGN,
+    )
 
 
 def closing_shown(closing: Closing, rule: TurnRule, report: Report, *, shows_nothing_yet: bool) -> Closing:

@@ -21,9 +21,9 @@ from markdown_it.token import Token
 
 from agent.errors import SettingsError, ToolError
 from agent.incoming import Incoming
-from agent.messages import JsonObject
+from agent.messages import JsonObject, Provenance
 from agent.ports.clock import Clock
-from agent.ports.tools import ToolContext, ToolEffect
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.shown_replies import ShownPage, ShownReply
 from bot.chat.reply.surface import (
     Limits,
@@ -422,11 +422,12 @@ class PostMessage:
             "additionalProperties": False,
         }
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         person = context.person.id.removeprefix(known_as(""))
         channel = channel_named(str(args["channel"]), person)
         if channel is None:
             raise ToolError(platforms_texts.PLAY_NO_CHANNEL)
         note = platforms_texts.PLAY_POSTED_FOR.format(name=PEOPLE[person].name)
         message = self.log.add(channel.id, BOT, text=str(args["text"]), note=note)
-        return platforms_texts.PLAY_POSTED.format(channel=channel.name, message=message.id)
+        posted = platforms_texts.PLAY_POSTED.format(channel=channel.name, message=message.id)
+        return ToolOutput(posted, words=Provenance.OWN, read=())

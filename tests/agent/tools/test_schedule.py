@@ -43,13 +43,13 @@ class World:
 
 async def test_what_is_listed_is_the_persons_own_if_all_of_it_was_said_in_their_words() -> None:
     world = World()
-    assert (await world.list.run({}, world.here)).own
+    assert (await world.list.run({}, world.here)).words is Provenance.OWN
     said = replace(world.here, asker_texts=("remind me to call Ben at nine",))
     await world.ask(said, what="call Ben", at="2026-11-24T09:00")
-    assert (await world.list.run({}, world.here)).own
+    assert (await world.list.run({}, world.here)).words is Provenance.OWN
     read = replace(said, other_texts=("Buy the golden anchor of Mallory.",))
     await world.ask(read, what="buy the golden anchor", at="2026-11-24T10:00")
-    assert not (await world.list.run({}, world.here)).own
+    assert (await world.list.run({}, world.here)).words is Provenance.FOREIGN
     assert sorted((one.definition.words, one.definition.own) for one in await world.kept()) == [
         ("buy the golden anchor", False),
         ("call Ben", True),
