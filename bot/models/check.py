@@ -240,7 +240,9 @@ def _before(events: Sequence[ProtocolEvent], first: type[ProtocolEvent], second:
 
 
 KIND: Final = "check"  # The kind under which its calls are charged
-MAX_ANSWER_CHARS: Final = 8_000  # Of one probe: a model that never ends would hold up the others
+# Of one probe: a model that never ends would hold up the others. The longest right answer has about 800.
+MAX_ANSWER_CHARS: Final = 3_000
+MAX_REASONED_CHARS: Final = 8_000  # The same of a model that reasons first
 ANSWER_TOKENS: Final = 200  # Of one probe, with the model's reasoning: each asks for a few words
 
 GOOD = 18  # Of twenty: such a model completes nearly every turn at the first try
@@ -286,7 +288,8 @@ async def _ask(
     corrections = IN_FUNCTIONS if in_functions else IN_BLOCKS
     parser = Parser(tool_names=tools.names, corrections=corrections, after_results=bool(probe.steps))
     messages = messages_of(probe, tools, clock.now(), reasons=capabilities.reasons, in_functions=in_functions)
-    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs), MAX_ANSWER_CHARS)
+    limit = MAX_REASONED_CHARS if capabilities.reasons else MAX_ANSWER_CHARS
+    raw = await complete(provider, messages, count, CallOptions(tools=tools.specs), limit)
     events = (*parser.feed(raw), *parser.close())
     return ProbeReading(events, raw, lambda call: tools.check(call) is None, capabilities.native_calls)
 

@@ -5,10 +5,14 @@ import re
 import pytest
 
 from agent.messages import ModelCall
+from agent.ports.model import Capabilities
 from agent.protocol.parser import Parser
 from agent.providers.rehearsal import RehearsalProvider
+from agent.providers.scripted import ScriptedProvider
 from agent.toolbox.registry import Registry
 from bot.models.check import (
+    MAX_ANSWER_CHARS,
+    MAX_REASONED_CHARS,
     PROBES,
     ProbeReading,
     ProbeVerdict,
@@ -33,6 +37,21 @@ async def test_every_probe_gets_a_verdict_on_a_line_of_its_own() -> None:
     assert [verdict.probe for verdict in verdicts] == list(PROBES)
     assert len(verdicts) == len(calls) == 20
     assert all("The model can " in verdict_line(verdict) for verdict in verdicts)
+
+
+@pytest.mark.parametrize(("reasons", "limit"), [(False, MAX_ANSWER_CHARS), (True, MAX_REASONED_CHARS)])
+async def test_a_model_that_never_ends_does_not_hold_up_the_next_probe(*, reasons: bool, limit: int) -> None:
+    clock = FakeClock()
+    endless = [f"line {number}\n" for number in range(3_000)]
+    model = ScriptedProvider([endless] * len(PROBES), capabilities=Capabilities(reasons=reasons), sleep=clock.sleep)
+    calls: list[ModelCall] = []
+
+    async def count(call: ModelCall) -> None:
+        calls.append(call)
+
+    assert len([verdict async for verdict in check_model(model, Registry([]), clock, count)]) == len(PROBES)
+    written = max(call.usage.output for call in calls)
+    assert limit / 8 < written < limit
 
 
 def test_what_it_will_take_is_said_before_with_a_price_where_there_is_one() -> None:
