@@ -12,14 +12,14 @@ _CACHED: Final = 2_000
 _OUTPUT: Final = 400
 _MODELS: Final = ("openai:gpt-6-luna", "anthropic:claude-sonnet-4-6")
 _SAYS: Final = {
-    "10/1x16/2": "One process is idle nearly all the time. Add nothing; SQLite is enough.",
+    "10/1x16/2": "One process with SQLite is enough, and idle nearly all the time.",
     "100/1x16/2": "About twenty answers run at once, and one process has {places} slots: the queue grows.",
     "100/2x16/2": "A second process, or `COGENCY_MAX_RUNNING=32`: nobody waits. **Add slots first.**",
     "1000/2x16/2": "All slots are taken; the processors are not busy yet.",
     "1000/8x48/2": "Slots first, then PostgreSQL on a machine of its own. **A pooler** from about here on.",
     "100000/8x48/16": "Everything is too small.",
     "100000/500x64/16": "More slots do not help: the processors are the limit, and the database needs many of them.",
-    "100000/500x64/192": "Slots and processors would suffice. See below what breaks then.",
+    "100000/500x64/192": "Slots and processors would suffice, but see below.",
 }
 
 
@@ -82,10 +82,9 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## What would break at 100,000 a minute",
         "",
-        "In this order, as the simulation and the measured parts say:",
+        "In this order:",
         "",
-        "1. **Connections.** Hundreds of processes with their pools are more than one PostgreSQL serves: a pooler in",
-        "   transaction mode comes first.",
+        "1. **Connections.** One PostgreSQL does not serve hundreds of processes: add a pooler in transaction mode.",
         f"2. **The one server that writes.** {database_ms:.0f} ms of processor time for each question are",
         f"   {database_ms * 100_000 / 60 / 1000:.0f} cores of PostgreSQL. Replicas take the searches, not the writes;",
         "   beyond one machine you need several installations, each with its own teams.",

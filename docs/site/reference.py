@@ -113,15 +113,14 @@ def _linked(says: str) -> str:
 # Rights on the platforms.
 
 _RIGHTS: Final = f"""\
-# Permissions, and why each
+# Permissions
 
-What the bot asks of Slack and Discord, and nothing else. {_MADE} `cogency doctor` says which of them an app that is
-installed lacks.
+What the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` says which of them your app lacks.
 
 ## Slack: scopes of the bot's token
 
-They come with the manifest that `cogency slack manifest` prints; `--features` leaves out features with their scopes. *Always*:
-the bot needs the scope for every feature. *Optional*: an admin can untick it during the installation.
+The manifest that `cogency slack manifest` prints contains them; `--features` leaves out features with their scopes. *Always*: every
+feature needs the scope. *Optional*: an admin can untick it during the installation.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
@@ -156,8 +155,7 @@ has `app_configurations:read`; only `cogency doctor` uses it, to compare the app
 _DISCORD: Final = """\
 ## Discord: intents
 
-What Discord sends the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*;
-the intents *Server Members* and *Presence* are not used, and stay off.
+What Discord sends the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*.
 """
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "Direct messages, with their edits and deletions.",
@@ -165,10 +163,10 @@ _INTENTS_WHY: Final[Mapping[str, str]] = {
     "guild_messages": "Mentions in channels and messages in its threads, with their edits and deletions: a question that "
     "waits follows them, and so does what was remembered.",
     "guild_reactions": "👍, 👎 or 🗑 on one of its answers: feedback, or a request to delete it.",
-    "guilds": "Channels, threads and roles: who can read a place decides what may be said there. With a deleted channel goes "
-    "what was said in it, and some time after the bot was removed from a server what was said in that.",
+    "guilds": "Channels, threads and roles: who can read a place decides what can be said there. The bot erases the messages "
+    "of a deleted channel, and those of a server some time after it was removed from it.",
     "message_content": "The text of messages in its threads that do not mention it, and of open questions where "
-    "`/channel ambient on` was chosen. Without it the bot works by mentions, direct messages and commands.",
+    "`/channel ambient on` was chosen. Without it the bot works with mentions, direct messages and commands.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see where it is mentioned.",
@@ -182,7 +180,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     ),
 }
 _NEVER: Final = """\
-The bot needs no permission to delete its own answers. It never mentions anybody: every message says so to Discord.
+The bot needs no permission to delete its own answers. Its messages mention nobody, except the person of a reminder.
 """
 
 
@@ -199,13 +197,11 @@ def permissions_page() -> str:
     for scope in sorted(wanted):
         calls = [f"`{method}`" for method in slack.Method if scope in method.scopes]
         calls += [f"`{event}`" for event, needed in slack.EVENT_SCOPES.items() if needed == scope]
-        lines.append(f"| `{scope}` | {', '.join(calls) or 'none: what stands in Slack itself'} |")
+        lines.append(f"| `{scope}` | {', '.join(calls) or 'none: slash commands and shortcuts'} |")
     lines += ["", _DISCORD, "| Intent | Why |", "|---|---|"]
     asked = {name for name, is_wanted in intents(message_content=True) if is_wanted}
     lines += [f"| `{name}` | {_INTENTS_WHY[name]} |" for name in each_once(asked, _INTENTS_WHY)]
-    scopes = (
-        "`bot` (to join a server) and `applications.commands` (the commands, and what stands in the menus of messages)"
-    )
+    scopes = "`bot` (to join a server) and `applications.commands` (commands, and entries in the menus of messages)"
     lines += ["", "## Discord: scopes and permissions", ""]
     lines += [
         f"The link that `cogency discord invite` prints asks for the scopes {scopes}, and for these permissions:",
@@ -282,13 +278,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "preference": Stored(
             "what people chose with `/settings`, `/model`, `/memory` and `/knowledge`, and what managers chose for a channel "
             "with `/channel`: instructions, who can ask, the last 30 changes without their authors",
-            "until it is changed; what was chosen for a channel until the channel or the bot in it goes",
-            but="a pause of learning, and what was taken out of sharing, stay; so does what was chosen for a channel",
+            "until it is changed; what was chosen for a channel until the channel is deleted or the bot leaves it",
+            but="a pause of learning, an opt-out from sharing, and what was chosen for a channel stay",
         ),
     },
     "Questions and answers": {
         "turn": Stored(
-            "each question's way: taken in, answered, by which process. What only the running answer needs goes at its end",
+            "each question's state, and which process answers it. What only the running answer needs is deleted at its end",
             _WITH_TURN,
         ),
         "page": Stored("the platform's ids of the messages that an answer consists of", _WITH_TURN),
@@ -307,11 +303,14 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Documents": {
         "place": Stored(
-            "a channel or a person that has documents or shares: its id and a number", "always", Fate.STAYS, "no words"
+            "the id and a number of a channel or a person that has documents or shares messages",
+            "always",
+            Fate.STAYS,
+            "no words",
         ),
         "document": Stored(
             "a file or a page that somebody added with `/learn`: its name, link, who added it, when",
-            "until it is removed, or its place is gone",
+            "until it is removed, or its place is deleted",
             but="documents of a channel stay, without the name of the person who added them",
         ),
         "passage": Stored("its text, in pieces", "as long as the document"),
@@ -320,14 +319,14 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
         "sign_in": Stored("a sign-in that is under way, encrypted", "ten minutes"),
         "operator_session": Stored(
-            "a hash of what a browser has that is signed in on the operators' page, and when; of a link, too",
+            "hashes of the sessions and links of the operators' page, and their times",
             "twelve hours; a link ten minutes",
             Fate.STAYS,
             "nobody's name or words",
         ),
         "installation": Stored(
-            "an app that a workspace was given by its install page: ids, rights, its tokens, encrypted; who installed it",
-            "until the workspace has taken it away, and what was said there is forgotten",
+            "an app that a workspace installed from the bot's page: ids, scopes, encrypted tokens, who installed it",
+            "until the workspace has removed it, and its messages are erased",
             but="it stays, without who installed it",
         ),
         "shard_lease": Stored(
@@ -337,9 +336,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "nobody's words",
         ),
         "shard_process": Stored("the processes among which they are divided", "seconds", Fate.STAYS, "nobody's words"),
-        "shard_identify": Stored("when sessions with Discord were begun last", "always", Fate.STAYS, "nobody's words"),
+        "shard_identify": Stored("when sessions with Discord last began", "always", Fate.STAYS, "nobody's words"),
         "shared_rate": Stored(
-            "how often somebody did something of late, and calls of platforms, where processes share a database; a hash",
+            "recent counts of people's messages and of calls to platforms, under a hash, if processes share a database",
             "hours",
             Fate.STAYS,
             "nobody's name or words",
@@ -347,17 +346,17 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Counts and proofs": {
         "model_call": Stored(
-            "what a call of a model took: tokens, cost, model, person, day",
+            "a call of a model: tokens, cost, model, person, day",
             "always",
             Fate.STAYS,
             "without its question, and after its day without its place; it still counts towards budgets",
         ),
         "tool_call": Stored(
-            "the audit: each call of a tool, with arguments, effect, decision, time and outcome; exports and erasings by "
+            "the audit: each call of a tool, with arguments, effect, decision, time and outcome; exports and erasures by "
             "operators",
             f"{KEPT.days} days",
             Fate.STAYS,
-            "without person, place and arguments; in what operators did about them, a keyed hash in place of their id",
+            "without person, place and arguments; in what operators did about a person, with a keyed hash instead of their id",
         ),
         "erased": Stored(
             "keyed hashes of the ids of forgotten messages, so that none is stored again, and of forgotten people",
@@ -371,7 +370,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
 _STORED: Final = f"""\
 # What is stored
 
-Every table of the database: what it holds, how long, and what `/forget` does to it. {_MADE}
+Every table of the database: what it contains, for how long, and what `/forget` does to it. {_MADE}
 [Where the database is](operating.md#where-data-is-stored-and-sent); [how forgetting works](memory.md#forgetting).
 
 *Erased* means that the row is deleted (with SQLite, also its bytes in the file) and that a search for it found nothing. With PostgreSQL, the
@@ -385,20 +384,20 @@ def stored_page() -> str:
     words = {table: one for tables in STORED.values() for table, one in tables.items()}
     each_once(metadata.tables, words)
     for title, tables in STORED.items():
-        lines += [f"## {title}", "", "| Table | Holds | Kept | When it is forgotten |", "|---|---|---|---|"]
+        lines += [f"## {title}", "", "| Table | Contents | Stored | When it is forgotten |", "|---|---|---|---|"]
         for table, one in tables.items():
             fate = f"{one.fate}; {one.but}" if one.but else str(one.fate)
             lines.append(f"| `{table}` | {one.holds} | {one.kept} | {fate} |")
         lines.append("")
     indexes = " and ".join(f"`{name}`" for name in INDEXES)
     lines += [
-        f"Besides there are the full-text indexes {indexes}: the words of messages and of documents, erased with them.",
+        f"The full-text indexes {indexes} contain the words of messages and documents, and are erased with them.",
         "",
     ]
     lines += [
         "## Columns",
         "",
-        "For queries of your own; the tables have no others.",
+        "All columns, for your own queries.",
         "",
         "| Table | Columns |",
         "|---|---|",
@@ -413,7 +412,7 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-The bot reads the text of everything that a person sees in a message. This page lists what it reads of each part, and what not. {_MADE}
+The bot reads the text of everything that a person sees in a message: what it reads of each part, and what not. {_MADE}
 
 ## Where messages are read
 
@@ -490,7 +489,7 @@ _FORMATS: Final = f"""\
 
 def _files_read() -> Iterator[str]:
     """Yield the section on files."""
-    yield from ("## Files", "", "What a file is follows from its first bytes, whatever it is called.", "")
+    yield from ("## Files", "", "The bot recognizes a file by its first bytes, not by its name.", "")
     yield from ("| Files | Bytes at most | What the bot reads |", "|---|---|---|")
     each_once(FileKind, _FILE_KINDS)
     for kind, (files, reads) in _FILE_KINDS.items():
@@ -499,9 +498,10 @@ def _files_read() -> Iterator[str]:
     yield from ("", _FORMATS)
     names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
     yield (
-        "An odd or damaged part that is not needed refuses no file. Text is read as its byte order mark says, as UTF-8, or as "
+        "The bot reads a file without an odd or damaged part that it does not need, and the beginning of a damaged sheet, with a line "
+        "that says so. Text is read as its byte order mark says, as UTF-8, or as "
         "its platform or page announces it. Otherwise the encoding is recognized by the text, and the model gets its name; where "
-        f"it is not certain, the model is told to ask for the person's help. It is one of {names}."
+        f"it is not certain, the model is told to ask the person. The encodings: {names}."
     )
     yield ""
 
