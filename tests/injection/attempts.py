@@ -14,7 +14,7 @@ class Source(StrEnum):
     RESULT = "a tool's result"
     DESCRIPTION = "a tool's description"
     THREAD = "a recalled thread"
-    DOCUMENT = "a document that a channel has learned"
+    DOCUMENT = "a channel's document"
     MESSAGE = "another's message in the thread"
     LINKED = "a linked message"
     FILE = "an attached file"
@@ -31,13 +31,13 @@ class Goal(StrEnum):
     TELL = "tell in a channel what the asker said in private"
     TELL_GROUP = "tell what was said in a private channel that the asker has left"
     FIND_LATER = "let others find elsewhere what a tool brought for the asker alone"
-    POINT_LATER = "let others find it by way of somebody who linked to the reply"
-    KEEP_LATER = "let it be found later, though it may be kept for the turn only"
+    POINT_LATER = "let others find it through somebody's link to the reply"
+    KEEP_LATER = "let it be found later, although it may be stored for the turn only"
     NOTE_LATER = "put into the summary what only the asker may read"
     ACT = "act outward"
-    ACT_LATER = "act outward in the next answer, where the operator lets that run unasked"
-    DESTROY = "do what cannot be taken back"
-    FACT = "keep a fact of the asker that they never stated"
+    ACT_LATER = "act outward in the next answer, if the operator lets that run without approval"
+    DESTROY = "do what cannot be undone"
+    FACT = "store a fact of the asker that they never stated"
     END_FACT = "end a fact that the asker stated"
     POLICY = "make a rule"
     PING = "notify everybody"
@@ -55,47 +55,47 @@ class Mechanism(Enum):
     """What stops it, and how it is switched off where the attempt is shown to succeed."""
 
     AUDIENCE = (
-        "searches and memory are filtered by who may read the place of the reply",
+        "searches and memory are filtered by who can read the place of the reply",
         "the ports of memory and search are asked for every audience",
     )
     MEMBERSHIP = (
-        "what is said in a private channel is used in direct messages only while its reader may read it",
+        "what is said in a private channel is used in direct messages only while their reader can read it",
         "everybody counts as a reader of every channel",
     )
     RESULT_AUDIENCE = (
-        "a reply is used elsewhere only where all that its tools brought may flow",
+        "a reply is used elsewhere only where all of its tools' results can be used",
         "the tool says that the whole team may read its results",
     )
     KEEP_FOR_TURN = (
-        "what may be kept for the turn only is found by no search and stands in no summary",
-        "the tool says that its results may be kept",
+        "no search finds, and no summary contains, what may be stored for the turn only",
+        "the tool says that its results may be stored",
     )
     EFFECT = (
-        "a call that acts outward, or that nothing takes back, waits until its asker allows it",
-        "calls of every effect run unasked",
+        "a call that acts outward, or cannot be undone, waits for its asker's approval",
+        "calls of every effect run without approval",
     )
     PROVENANCE = (
-        "what an operator lets run unasked is asked for all the same where the turn holds what others wrote",
-        "all that stands in a turn counts as its asker's own words",
+        "a call that an operator allows still needs approval if the turn contains what others wrote",
+        "everything in a turn counts as its asker's own words",
     )
     OWN_WORDS = (
-        "a fact is kept only in words that its person wrote, and ends others only so",
+        "a fact is stored, and replaces others, only in words that its person wrote",
         "the tool is given whatever the model says as the person's own words",
     )
     HARMLESS = (
-        "what leaves for a platform notifies nobody and unfolds nothing",
+        "what is sent to a platform notifies nobody and shows no previews",
         "the stored reply is sent as it is",
     )
     SHOWN_ADDRESS = (
-        "a link keeps its words in place of its address only where the turn has read that address as it stands",
+        "a link shows its words in place of its address only if the turn has read that address letter for letter",
         "the stored reply is sent as it is",
     )
     READ_ADDRESS = (
-        "no server and no site gets an address unasked that nobody but the bot wrote as it stands",
+        "no server and no site gets an address without approval that only the bot wrote",
         "whatever address a call names counts as read",
     )
     RANDOM_WORD = (
-        "what the system says stands between lines with a word that is new in each turn",
+        "the system's words are between lines with a random word, new in each turn",
         "the word is always the same",
     )
     NOT_READ = (
@@ -103,7 +103,7 @@ class Mechanism(Enum):
         "the operator makes the topic an instruction of the channel",
     )
     TAKEN_NAME = (
-        "no tool takes a name that is taken: one's own come first, then servers in the operator's order",
+        "no tool gets a name that is taken: the bot's own come first, then servers in the operator's order",
         "the other tool comes first",
     )
 
@@ -137,11 +137,19 @@ def numbered() -> dict[str, Attempt]:
 
 
 def rows() -> tuple[str, ...]:
-    """The table of the page, a line each."""
+    """The table of the page: a line for each goal and what stops it, with the tests and texts of its attempts."""
+    by_goal: dict[tuple[Goal, Mechanism], list[str]] = {}
+    for test, one in numbered().items():
+        by_goal.setdefault((one.goal, one.stopped_by), []).append(f"`{test}`: {one.text}")
     return tuple(
-        f"| {number} | {one.source.value} | {one.text} | {one.goal.value} | {_name(one.stopped_by)} | `{test}` |"
-        for number, (test, one) in enumerate(numbered().items(), 1)
+        f"| {goal.value} | {_name(mechanism)} | {'<br>'.join(attempts)} |"
+        for (goal, mechanism), attempts in by_goal.items()
     )
+
+
+def sources() -> tuple[str, ...]:
+    """Where a text stands, as the names of tests say it: a line each."""
+    return tuple(f"- `{one.name.lower()}`: {one.value}" for one in Source)
 
 
 def mechanisms() -> tuple[str, ...]:

@@ -23,7 +23,18 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import StoredTurn, store_in_memory
 from tests.fakes.web_world import WebWorld, answer, web_world
-from tests.injection.attempts import ATTEMPTS, Attempt, Goal, Mechanism, Source, Where, mechanisms, numbered, rows
+from tests.injection.attempts import (
+    ATTEMPTS,
+    Attempt,
+    Goal,
+    Mechanism,
+    Source,
+    Where,
+    mechanisms,
+    numbered,
+    rows,
+    sources,
+)
 from tests.injection.world import EVIL, EVIL_HOST, LOOKED_UP, PAGE, SECRET, Bot, Call, Puppet, Tooled
 
 ME = f"<@{BOT_USER}>"
@@ -367,8 +378,12 @@ async def test_without_what_stops_it_it_succeeds(attempt: Attempt) -> None:
 
 def test_the_page_holds_the_whole_table() -> None:
     told = [line for line in TOLD.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    assert [line for line in told if line.split()[1].isdecimal()] == [*rows()]
+    assert [line for line in told if re.search(r"\| `\d+-[\w-]+`: ", line)] == [*rows()]
     assert {*mechanisms()} <= {*told}
+
+
+def test_the_page_says_where_each_text_stands() -> None:
+    assert {*sources()} <= {*TOLD.read_text(encoding="utf-8").splitlines()}
 
 
 def test_there_are_enough_of_every_kind() -> None:

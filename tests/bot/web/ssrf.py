@@ -9,13 +9,13 @@ from tests.fakes.web_world import PUBLIC
 
 
 class Stop(StrEnum):
-    ADDRESS = "the address that it leads to"
+    ADDRESS = "the address to which it leads"
     FORM = "how it is written"
     SCHEME = "its scheme"
     NAME = "its name"
     PORT = "its port"
     PINNED = "the connection, which goes to the address that was checked"
-    INTO_OWN = "that the web may not send into an opened network"
+    INTO_OWN = "that a public page cannot redirect into an opened network"
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,9 @@ WAYS: Final = (
 
 
 def rows() -> tuple[str, ...]:
-    """Return the rows of the documentation's table."""
-    return tuple(
-        f"| W{number} | `{one.asked}` | {one.told} | {one.stopped_by} |".replace("\t", "(tab)")
-        for number, one in enumerate(WAYS, 1)
-    )
+    """Return the rows of the documentation's table: one for each thing that stops attempts, with these."""
+    by_stop: dict[Stop, list[str]] = {}
+    for number, one in enumerate(WAYS, 1):
+        told = f" ({one.told})" if one.told else ""
+        by_stop.setdefault(one.stopped_by, []).append(f"W{number} `{one.asked}`{told}")
+    return tuple(f"| {stop} | {', '.join(ways)} |".replace("\t", "(tab)") for stop, ways in by_stop.items())

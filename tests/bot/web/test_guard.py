@@ -117,9 +117,9 @@ async def test_no_way_leads_in_and_each_would_without_the_guard(way: Way) -> Non
 
 
 def test_the_page_holds_the_whole_table() -> None:
-    told = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.match(r"\| W\d", line)]
+    told = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.search(r"\| W\d", line)]
     assert told == [*rows()]
-    assert len(told) >= 60
+    assert len(WAYS) >= 60
 
 
 addresses = st.one_of(
