@@ -163,6 +163,7 @@ SQLITE_NOT_OPENED = "The database {path} could not be opened ({reason}). Check i
 BACKUP_EXISTS = "{file} already exists. Choose another name, or add --replace."
 BACKUP_MISSING = "The file {file} does not exist. Correct the name."
 NO_BACKUP = "{file} is not a backup, or it is damaged. Choose another one."
+BACKUP_IN_NO_FILE = "{file} is not a file. Name the file for the backup."
 BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check its folder."
 NOT_EMPTY = "{where} already holds {held}. Add --replace to overwrite it, or choose another database."
 BOTS_ARE_CONNECTED = "A bot is connected to {where}. Stop it first."

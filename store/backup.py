@@ -18,11 +18,11 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
 from filelock import FileLock, Timeout
@@ -125,7 +125,7 @@ async def backup(
     url: str, file: Path, now: datetime, *, replace: bool = False, tell: ReportProgress = silent
 ) -> Holding:
     """Write a backup to `file`, also while a bot serves from the database. Raises StoreError, and leaves no file."""
-    part = file.with_name(f"{file.name}.part")
+    part = file.parent / f"{file.name}.part"
     try:
         _make_room(file, part, replace=replace)
         await _copy_to_file(url, part, tell)
@@ -135,13 +135,17 @@ async def backup(
     except (OSError, sqlite3.Error) as error:
         raise _translate(error, file) from error
     finally:
-        _remove(part)
+        _discard(part)
     return holding
 
 
 def look_into(file: Path) -> Holding:
     """The contents of a backup. Raises StoreError for a file that is no backup, or that is of a newer version."""
-    if not file.is_file():
+    try:
+        is_file = file.is_file()
+    except OSError:  # such as a name that is too long
+        is_file = False
+    if not is_file:
         raise StoreMisnamed(texts.BACKUP_MISSING.format(file=file))
     with suppress(OSError), file.open("rb") as opened:  # an unreadable file raises when it is connected to
         if opened.read(len(_SQLITE)) != _SQLITE:
@@ -298,24 +302,23 @@ async def _target(url: str, *, replace: bool) -> AsyncGenerator[_Target]:
     """Lock and inspect the target. Raises StoreError if it is locked, or not empty and `replace` is not set."""
     scheme, _, rest = url.partition("://")
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
-    folder = Path(mkdtemp(prefix="cogency-")) if path is None else path.parent
-    target = _Target(url, path, folder / (f".{path.name}.part" if path is not None else "copy.db"))
-    lock = FileLock(f"{path}.lock") if path is not None else None
-    try:
-        if lock is not None:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock.acquire(timeout=0)
+    with ExitStack() as stack:
+        try:
+            if path is None:
+                part = Path(stack.enter_context(TemporaryDirectory(prefix="cogency-")), "copy.db")
+            else:
+                part = path.with_name(f".{path.name}.part")
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                stack.enter_context(FileLock(f"{path}.lock").acquire(timeout=0))
+        except Timeout:
+            raise StoreLocked(texts.SQLITE_LOCKED.format(path=path)) from None
+        except OSError as error:
+            raise _translate(error, path or Path("copy.db")) from error
+        stack.callback(_discard, part)
+        target = _Target(url, path, part)
         if path is None or path.exists():
             await _look_at(target, replace=replace)
         yield target
-    except Timeout:
-        raise StoreLocked(texts.SQLITE_LOCKED.format(path=path)) from None
-    finally:
-        _remove(target.part)
-        if path is None:
-            folder.rmdir()
-        if lock is not None:
-            lock.release()
 
 
 async def _look_at(target: _Target, *, replace: bool) -> None:
@@ -530,6 +533,8 @@ def _connect(file: Path, *, writes: bool = False) -> Generator[Connection]:
 
 
 def _make_room(file: Path, part: Path, *, replace: bool) -> None:
+    if file.exists() and not file.is_file():  # it would be replaced, even if it is a device
+        raise StoreMisnamed(texts.BACKUP_IN_NO_FILE.format(file=file))
     if file.exists() and not replace:
         raise StoreError(texts.BACKUP_EXISTS.format(file=file))
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -539,6 +544,12 @@ def _make_room(file: Path, part: Path, *, replace: bool) -> None:
 def _remove(part: Path) -> None:
     for suffix in ("", "-wal", "-shm", "-journal", ".lock"):
         Path(f"{part}{suffix}").unlink(missing_ok=True)
+
+
+def _discard(part: Path) -> None:
+    """Remove what an attempt has left. Where nothing can be removed, nothing could be written, which is reported."""
+    with suppress(OSError):
+        _remove(part)
 
 
 def _size(file: Path) -> int:

@@ -1,5 +1,6 @@
 """Backups, restoring them, and moving to another engine: nothing lost, nothing doubled, nothing half."""
 
+import os
 import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -189,6 +190,37 @@ async def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(url: str,
         await restore(other, url, LATER, replace=True)
     await checked(url, last)
     assert {entry.name for entry in path.parent.iterdir()} <= {path.name, f"{path.name}.lock"}
+
+
+async def test_where_no_backup_can_be_written_is_one_sentence_and_stays_as_it_is(
+    url: str, path: Path, tmp_path: Path
+) -> None:
+    last, (plain, folder, pipe) = await fill(await new_database(path)), (tmp_path / name for name in "abc")
+    plain.write_text("no folder")
+    folder.mkdir()
+    os.mkfifo(pipe)
+    for file, sentence in [
+        (plain / "backup", "could not be written"),
+        (tmp_path / ("x" * 300), "could not be written"),
+        (folder, "is not a file"),
+        (Path("/"), "is not a file"),
+        (Path(), "is not a file"),
+        (pipe, "is not a file"),
+    ]:
+        with pytest.raises(StoreError, match=sentence):
+            await backup(url, file, START, replace=True)
+    file = tmp_path / "backup"
+    await backup(url, file, START)
+    for target in (plain / "db", Path("/proc/self/fdinfo/none/db")):
+        with pytest.raises(StoreError, match="could not be written"):
+            await restore(file, f"sqlite:///{target}", LATER)
+        with pytest.raises(StoreError, match="could not be written"):
+            await copy(url, f"sqlite:///{target}", LATER)
+    with pytest.raises(StoreMisnamed, match="does not exist"):
+        await restore(tmp_path / ("x" * 300), url, LATER)
+    assert pipe.is_fifo()
+    assert plain.read_text() == "no folder"
+    await checked(url, last)
 
 
 _STEPS = """
