@@ -48,6 +48,7 @@ from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
 from bot.chat.feedback import ReplyFeedback
 from bot.chat.host import Host
+from bot.chat.listen_errors import cannot_listen
 from bot.chat.messages import ReceivedMessages
 from bot.chat.replicas import Replicas
 from bot.chat.telemetry import SILENT, SilenceSeen, StoreSeen, Telemetry, to_all
@@ -176,7 +177,7 @@ async def _operator_page(
     served: Sequence[str],
     replicas: Replicas | None,
 ) -> AsyncGenerator[None]:
-    """Serve the operators' page, unless it is off, until the block ends. Raises SettingsError."""
+    """Serve the operators' page, unless it is off, until the block ends. Raises SettingsError and PortInUse."""
     if settings.operators.page is None or recent is None:
         yield
         return
@@ -223,7 +224,7 @@ async def _operator_page(
         try:
             await stack.enter_async_context(serving(site, host, port))
         except OSError as error:
-            raise SettingsError(app_texts.OPERATOR_PAGE_PORT.format(host=host, port=port)) from error
+            raise cannot_listen("COGENCY_OPERATOR_PAGE", host, port, error) from error
         log.info("%s", app_texts.PAGE_LISTENS.format(address=operator_address(settings)))
         yield
 

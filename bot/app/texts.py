@@ -67,9 +67,6 @@ NO_SERVERS_TO_STAY_IN = (
 )
 NOTHING_TO_RUN = "There is nothing to run. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."
 PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` prints a sign-in link"
-OPERATOR_PAGE_PORT = (
-    "COGENCY_OPERATOR_PAGE: cannot listen on {host}:{port}. The port may be in use; choose another one."
-)
 OPERATOR_PAGE_OPEN = (
     "COGENCY_OPERATOR_PAGE names {host}, which other machines can reach without encryption. Use 127.0.0.1 with `ssh "
     "-L`, or put a TLS proxy in front and set COGENCY_OPERATOR_ADDRESS to its https:// address."

@@ -15,6 +15,7 @@ from agent.tools.read_channel import ChannelReader, LeftOut, ReadChannelTool, ex
 from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
+from bot.chat.listen_errors import PortInUse
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Delete, PageUnsent, Surface
@@ -187,7 +188,7 @@ async def serve_all(
     grace_s: float,
 ) -> None:
     """Serve every platform until cancelled; one that fails does not affect the others. Temporary failures
-    (PlatformUnavailable, StoreUnavailable) are retried without limit.
+    (PlatformUnavailable, PortInUse, StoreUnavailable) are retried without limit.
 
     At the end, open replies get `grace_s` seconds. Raises the first other failure (CogencyError) once no platform is
     left.
@@ -225,11 +226,10 @@ async def _serve_with_retries(
         started = clock.monotonic()
         try:
             await serve()
-        except (PlatformUnavailable, StoreUnavailable) as error:
+        except (PlatformUnavailable, PortInUse, StoreUnavailable) as error:
             if clock.monotonic() - started > MAX_RETRY_S:
                 backoff.worked()  # it was served well for a while
-            asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
-            pause = max(backoff.failed(), asked_s)
+            pause = max(backoff.failed(), error.retry_after_s)
             log.warning("%s: %s It is tried again in %.0f s.", name, error, pause)
             connections.connected(name, str(error))
             await clock.sleep(pause)

@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked, StoreMisnamed
+from bot.chat.listen_errors import PortInUse
 from bot.chat.platform_errors import PlatformUnavailable
 
 
@@ -17,7 +18,7 @@ class Exit(IntEnum):
     UNAVAILABLE = 69
     """The model or a platform cannot be reached, or the database cannot be used (EX_UNAVAILABLE)."""
     BUSY = 75
-    """Another process holds the database: the same command may succeed later (EX_TEMPFAIL)."""
+    """Another process holds the database or a port: the same command may succeed later (EX_TEMPFAIL)."""
     SETTINGS = 78
     """A setting is unknown, missing or malformed (EX_CONFIG)."""
     TERMINATED = 143
@@ -31,7 +32,7 @@ def exit_code(error: CogencyError) -> Exit:
     match error:
         case SettingsError():
             return Exit.SETTINGS
-        case StoreLocked():
+        case StoreLocked() | PortInUse():
             return Exit.BUSY
         case StoreMisnamed():
             return Exit.ARGUMENTS

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from agent.errors import SettingsError, StoreError
+from agent.errors import StoreError
 from agent.ports.clock import Clock
+from bot.chat.listen_errors import cannot_listen
 from bot.chat.telemetry import SILENT, LoopWoke, Telemetry
-from bot.operators import texts as operator_texts
 
 # What supervisors ask of a running bot, and systemd's watchdog.
 #
@@ -115,7 +115,7 @@ async def supervised(
     metrics: Callable[[], bytes] | None = None,
 ) -> AsyncGenerator[Liveness]:
     """Answer requests at this address, if any, and notify systemd, if it started us, until the block ends. Raises
-    SettingsError.
+    SettingsError or PortInUse.
 
     `metrics`: returns the page for Prometheus; None for no page.
     """
@@ -147,7 +147,7 @@ def notifier(supervisor: Mapping[str, str]) -> Callable[[str], None]:
 
 
 def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], bytes] | None) -> Callable[[], None]:
-    """Answer at this address in a thread; return a function that ends it. Raises SettingsError if it cannot listen."""
+    """Answer at this address in a thread; return a function that ends it. Raises SettingsError or PortInUse."""
     started: Future[Callable[[], object]] = Future()
 
     async def serve() -> None:
@@ -191,10 +191,8 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     thread.start()
     try:
         stop = started.result()
-    except OSError:
-        host, port = address
-        sentence = operator_texts.HEALTH_PORT.format(host=host, port=port)
-        raise SettingsError(sentence) from None
+    except OSError as error:
+        raise cannot_listen("COGENCY_HEALTH", *address, error) from error
 
     def end() -> None:
         stop()

@@ -202,6 +202,5 @@ OPERATOR_PAGE = (
 )
 
 
-HEALTH_PORT = "COGENCY_HEALTH: cannot listen on {host}:{port}. The port may be in use; choose another one."
 HOME_OPERATORS = "For operators"
 OPEN_OPERATOR_PAGE = "Open the operators' page"

@@ -9,7 +9,10 @@ CERTIFICATE_NOT_TRUSTED = (
     "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE to "
     "a file with the certificate of its authority"
 )
-CHOOSE_ADDRESS = "{problem}: choose an address of this machine, and a free port."
+PORT_IN_USE = (
+    "{setting}: port {port} on {host} is already in use. Stop the program that uses it, or choose another port."
+)
+CANNOT_LISTEN = "{setting}: cannot listen on {host}:{port} ({reason}). Choose another address or port."
 SEALING_KEY_WRONG = "{where} must contain 32 random bytes as base64. To create them, run `openssl rand -base64 32`."
 SEALING_KEY_OPEN = "{name} names {file}, which other users can read. Run `chmod 600 {file}`."
 SEALING_KEY_UNREADABLE = "{name} names {file}, which cannot be read. It must be a text file that you can read."

@@ -11,6 +11,7 @@ from agent.errors import CogencyError, StoreUnavailable
 from agent.ports.clock import Clock
 from bot.chat.backoff import Backoff
 from bot.chat.host import Host
+from bot.chat.listen_errors import PortInUse
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.telemetry import SILENT, Telemetry
 from bot.platforms import texts as platforms_texts
@@ -102,7 +103,7 @@ class SlackApps:
             began = self.clock.monotonic()
             try:
                 await serve(self.host, app, self.settings, self.clock, self.telemetry, self.listener)
-            except (PlatformUnavailable, StoreUnavailable) as error:
+            except (PlatformUnavailable, PortInUse, StoreUnavailable) as error:
                 if self.clock.monotonic() - began > MAX_RETRY_S:
                     backoff.worked()  # it was served for a while
                 pause = max(backoff.failed(), error.retry_after_s)

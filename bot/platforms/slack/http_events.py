@@ -22,12 +22,12 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.signature import Clock as VerifiersClock
 from slack_sdk.signature import SignatureVerifier
 
-from agent.errors import CogencyError, SettingsError
+from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports.clock import Clock
 from bot.chat.backoff import OncePerMinute
 from bot.chat.http_listener import closing, listen
-from bot.chat.texts import operating as operating_texts
+from bot.chat.listen_errors import cannot_listen
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
 from bot.platforms.slack.markup import mentioned_users
@@ -125,7 +125,7 @@ class EventsEndpoint:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
-        """Start to receive requests. Raises SettingsError when the address is not available."""
+        """Start to receive requests. Raises SettingsError or PortInUse when the address is not available."""
         await self._listener.admit(self)
         self._connection.connected()
 
@@ -210,7 +210,7 @@ class EventsListener:
             await self._close()
 
     async def admit(self, app: EventsEndpoint) -> None:
-        """Route an app's requests to it. Raises SettingsError when the address is not available."""
+        """Route an app's requests to it. Raises SettingsError or PortInUse when the address is not available."""
         async with self._lock:
             if self._listening is None:
                 await self._open(app.settings)
@@ -248,8 +248,7 @@ class EventsListener:
             )
         except OSError as error:
             await self._close()
-            wrong = f"COGENCY_SLACK_HTTP: cannot listen on {settings.host}:{settings.port} ({error.strerror})"
-            raise SettingsError(operating_texts.CHOOSE_ADDRESS.format(problem=wrong)) from error
+            raise cannot_listen("COGENCY_SLACK_HTTP", settings.host, settings.port, error) from error
 
     @property
     def port(self) -> int:

@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 
 from aiohttp import web
 
-from agent.errors import CogencyError, SettingsError
+from agent.errors import CogencyError
 from bot.chat.http_listener import closing, listen
-from bot.chat.texts import operating as operating_texts
+from bot.chat.listen_errors import cannot_listen
 from bot.chat.web_page import LATER, PageAnswer
 from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
 from bot.tools.mcp.source import SignInBrowsing
@@ -79,7 +79,7 @@ class SignInPages:
 
 @asynccontextmanager
 async def listening(pages: SignInPages, host: str, port: int, setting: str) -> AsyncGenerator[int, None]:
-    """Serve the pages until the block ends, and yield the port. Raises SettingsError if the address cannot be used."""
+    """Serve the pages until the block ends, and yield the port. Raises SettingsError or PortInUse."""
     application = web.Application(client_max_size=BODY_BYTES)
     pages.add_to(application)
     runner = web.AppRunner(
@@ -90,8 +90,7 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
         server = await listen(runner, host, port, CONNECTIONS)
     except OSError as error:
         await runner.cleanup()
-        problem = f"{setting}: cannot listen on {host}:{port} ({error.strerror})"
-        raise SettingsError(operating_texts.CHOOSE_ADDRESS.format(problem=problem)) from error
+        raise cannot_listen(setting, host, port, error) from error
     try:
         log.info("sign-ins are served at port %d, %s", server.sockets[0].getsockname()[1], PATH)
         yield server.sockets[0].getsockname()[1]

@@ -20,6 +20,7 @@ from bot.budgets.report import account_text
 from bot.chat.commands.declaration import CommandCall
 from bot.chat.connections import serve_all
 from bot.chat.host import Host
+from bot.chat.listen_errors import PortInUse
 from bot.chat.panels import Panel
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import Surface
@@ -114,7 +115,7 @@ async def test_a_failing_platform_does_not_affect_the_other() -> None:
 async def test_an_unreachable_platform_is_retried_without_limit_while_the_other_serves() -> None:
     service = Service()
     down = [PlatformUnavailable("Slack does not answer.", retry_after_s=s) for s in (0.0, 30.0, *[0.0] * 20)]
-    bad = Platform(service, passing=[*down, StoreUnavailable("The database is away.")])
+    bad = Platform(service, passing=[*down, PortInUse("Port 3000 is in use."), StoreUnavailable("It is away.")])
     good = Platform(service, (said("Hello?"),))
     serving = asyncio.create_task(
         serve_all({"Slack": bad, "Test": good}, service.host.platforms, service.host.turns, service.clock, grace_s=0.0)

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from agent.errors import SettingsError, StoreUnavailable
+from bot.chat.listen_errors import PortInUse
 from bot.chat.telemetry import LoopWoke, TelemetryEvent
 from bot.operators import health
 from bot.operators.health import METRICS_TYPE, Liveness, Vitals, supervised
@@ -187,11 +188,18 @@ async def test_a_port_in_use_is_reported_in_one_sentence() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(
-            SettingsError,
-            match=rf"COGENCY_HEALTH: cannot listen on 127.0.0.1:{port}\. The port may be in use",
+            PortInUse,
+            match=rf"^COGENCY_HEALTH: port {port} on 127.0.0.1 is already in use",
         ):
             async with supervised(FakeClock(auto=False), ("127.0.0.1", port), {}):
                 pass
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+async def test_an_address_of_no_machine_of_ours_is_a_wrong_setting(host: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^COGENCY_HEALTH: cannot listen on {host}:8081 \("):
+        async with supervised(FakeClock(auto=False), (host, 8081), {}):
+            pass
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import ClientConnectionError, ClientSession
 from slack_bolt.app.async_app import AsyncApp
 
-from agent.errors import SettingsError
 from agent.messages import JsonObject
+from bot.chat.listen_errors import PortInUse
 from bot.platforms.slack.api import SlackDown
 from bot.platforms.slack.http_events import (
     BODY_BYTES,
@@ -230,7 +230,7 @@ async def test_two_processes_behind_a_balancer_take_turns_and_know_the_same(slac
 async def test_an_address_that_is_taken_is_one_sentence_that_names_the_setting(slack: FakeSlack) -> None:
     first = http_events()
     async with serving(slack, recording_host(), delivery=first):
-        with pytest.raises(SettingsError, match=rf"^COGENCY_SLACK_HTTP: cannot listen on 127.0.0.1:{first.port} \("):
+        with pytest.raises(PortInUse, match=rf"^COGENCY_SLACK_HTTP: port {first.port} on 127.0.0.1 is already in use"):
             await serve(recording_host(), app_of(slack, delivery=first), settings(slack), slack.clock)
 
 

@@ -9,8 +9,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import pytest
 
-from agent.errors import SettingsError, ToolError
+from agent.errors import ToolError
 from agent.memory.forgetting_plans import Everything
+from bot.chat.listen_errors import PortInUse
 from bot.tools.accounts.pages import CONNECTIONS, SignInPages, listening
 from bot.tools.accounts.sign_in import OAuthSignInService
 from bot.tools.mcp.source import NO_MCP_SERVERS
@@ -435,7 +436,7 @@ async def test_until_sign_ins_can_be_served_browsers_are_asked_to_wait() -> None
 
     async with listening(SignInPages(never, ""), "127.0.0.1", 0, "X") as port:
         assert (await Browser("").open(f"http://127.0.0.1:{port}/sign-in/anything")).status_code == 503
-        with pytest.raises(SettingsError, match=f"SOME_SETTING: cannot listen on 127.0.0.1:{port}"):
+        with pytest.raises(PortInUse, match=f"^SOME_SETTING: port {port} on 127.0.0.1 is already in use"):
             async with listening(SignInPages(never, ""), "127.0.0.1", port, "SOME_SETTING"):
                 pass
 
