@@ -11,6 +11,8 @@ second to each start. Each message is followed by the ids that are `bound` where
 import json
 import logging
 import re
+import sys
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +23,8 @@ from typing import Final, TextIO, TypeAlias
 from urllib.parse import quote
 
 from agent.errors import CogencyError, StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 # Shorter values are placeholders ("none", "ollama"): replacing them would make ordinary lines unreadable.
 MIN_SECRET_CHARS = 8
@@ -153,3 +157,26 @@ def log_to(stream: TextIO, level: str, secrets: Iterable[str], form: LogForm = L
     for package in ("agent", "store", "bot"):
         logging.getLogger(package).setLevel(level)
     return handler
+
+
+def logs_json() -> bool:
+    """Whether what is logged is for programs."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+
+
+def log_uncaught() -> None:
+    """Also log warnings of libraries, and exceptions that end the program or a thread, which Python itself would print
+    as several lines of text, with the secrets in them.
+    """
+    logging.captureWarnings(True)  # noqa: FBT003 -- as the library has it
+
+    def log_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            log.critical("stopped because of a bug", exc_info=(kind, error, trace))
+
+    def log_of_thread(of: threading.ExceptHookArgs) -> None:
+        if of.exc_value is not None:
+            log.critical("a thread stopped because of a bug", exc_info=(of.exc_type, of.exc_value, of.exc_traceback))
+
+    sys.excepthook = log_exception
+    threading.excepthook = log_of_thread

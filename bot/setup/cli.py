@@ -26,7 +26,7 @@ from agent.spending import By
 from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, setting_names
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
-from bot.chat.logs import LogLevel, log_to
+from bot.chat.logs import LogForm, LogLevel, log_to, log_uncaught, logs_json
 from bot.chat.output import OutputError, complain, printable_json, write_out
 from bot.operators.settings import OperatorAct
 from bot.platforms.discord import options as discord
@@ -57,6 +57,8 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         if command is Subcommand.COMPLETION:
             write_out(sys.stdout, _completion(str(options["shell"])))
             return Exit.OK
+        if command is Subcommand.RUN:  # also the sentence about a setting that cannot be read is a line of the log
+            log_to(sys.stderr, LogLevel.INFO, (), _log_form(os.environ))  # noqa: TID251 -- the only place that reads the environment
         config = cast("Path | None", options["config"])
         file = find_settings_file(config, Path(".env"), settings_home(), setting_names())
         if config is not None and not file.is_read and command is not Subcommand.INIT:
@@ -68,9 +70,9 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         log_to(sys.stderr, settings.chat.log_level or level, settings.secrets(), settings.chat.log_form)
         if command in STARTS:
             for sentence in moved_addresses(settings):
-                complain(f"cogency: {sentence}")
+                _warn(command, sentence)
             for name, meant in settings.misspelt:
-                complain(f"cogency: {file.path} sets {name}, which is not a setting. Did you mean {meant}?")
+                _warn(command, setup_texts.SETTING_MISSPELT.format(file=file.path, name=name, meant=meant))
         if command in SAYS_FILE and file.is_read and not options.get("as_json") and sys.stderr.isatty():
             complain(f"cogency: {setup_texts.SETTINGS_READ.format(file=file.path)}")
         rest = {name: value for name, value in options.items() if name != "config"}
@@ -80,12 +82,29 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
         message = error.reason.to_operator if isinstance(error, ProviderError) else error
-        complain(f"cogency: {message}")
+        if command is Subcommand.RUN and logs_json():  # programs read each line of the log, and this is the last one
+            log.error("%s", message)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
+        else:
+            complain(f"cogency: {message}")
         return Exit.FAILED if isinstance(error, OutputError) else exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe
         return Exit.OK
+
+
+def _log_form(environ: Mapping[str, str]) -> LogForm:
+    """Return the form of the log before the settings are read."""
+    chosen = environ.get("COGENCY_LOG_FORMAT", "")
+    return LogForm(chosen) if chosen in frozenset(LogForm) else LogForm.AUTO
+
+
+def _warn(command: Subcommand, sentence: str) -> None:
+    """Say it as the command says all else: the log of a service has one form in all of its lines."""
+    if command is Subcommand.RUN:
+        log.warning("%s", sentence)
+    else:
+        complain(f"cogency: {sentence}")
 
 
 def _completion(shell: str) -> str:
@@ -220,10 +239,11 @@ async def _run(settings: Settings, file: SettingsFile) -> Exit:
     from bot.app.platforms import serve_platforms  # noqa: PLC0415 -- a settings error is reported before it loads
 
     log_to(sys.stderr, settings.chat.log_level or LogLevel.INFO, settings.secrets(), settings.chat.log_form)
+    log_uncaught()
     if file.is_read:  # the log has it as every other line of it, JSON or text
         log.info(setup_texts.SETTINGS_READ.format(file=file.path.absolute()))
     if warning := shared_modules(sys.path):
-        complain(f"cogency: Warning: {warning}. {setup_texts.MODULES_APART}")
+        log.warning("%s. %s", warning, setup_texts.MODULES_APART)
     await _until_ended(serve_platforms(settings))
     return Exit.OK
 

@@ -54,6 +54,7 @@ COMPLETION_SAYS = (
     "_cogency in a folder of $fpath. For fish, write it to ~/.config/fish/completions/cogency.fish."
 )
 CONFIG_SAYS = "the settings file to use instead of .env"
+SETTING_MISSPELT = "{file} sets {name}, which is not a setting. Did you mean {meant}?"
 SETTINGS_READ = "Settings: {file}"
 ASK_WITHOUT_MODEL = (
     "No model is configured. Set COGENCY_MODEL or a vendor's API key, or run `{init}`. COGENCY_MODEL=rehearsal "

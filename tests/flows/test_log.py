@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ async def test_a_log_has_the_ids_of_what_was_done_and_no_words_of_it(tmp_path: P
                     log += await process.stderr.readline()
             process.send_signal(signal.SIGTERM)
             log += (await process.communicate())[1]
-    lines = [line for line in log.decode().splitlines() if not line.startswith("cogency: ")]
+    lines = log.decode().splitlines()
     assert not [word for word in WORDS if word in log.decode()]
     if form == "text":
         (ended,) = [line for line in lines if "turn 1: answered" in line]
@@ -54,3 +55,27 @@ async def test_a_log_has_the_ids_of_what_was_done_and_no_words_of_it(tmp_path: P
     assert (turn["turn"], turn["level"]) == (1, "info")
     assert (turn["conversation"], turn["person"]) == (f"slack:T0TEAM:{general}:{asked.ts}", f"slack:T0TEAM:{ann}")
     assert [line for line in told if "turn" not in line], "what is no turn's bears no turn"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"COGENCY_MODLE": "rehearsal"}, 78),
+        ({}, 78),
+        ({"DISCORD_TOKEN": "none", "COGENCY_HEALTH": "127.0.0.1:{port}"}, 75),
+        ({"DISCORD_TOKEN": "none", "COGENCY_HEALTH": "192.0.2.1:{port}"}, 78),
+    ],
+)
+async def test_what_ends_a_start_is_a_line_of_the_log_too(tmp_path: Path, wrong: dict[str, str], code: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = {name: value.format(port=port) for name, value in wrong.items()}
+        (tmp_path / ".env").write_text("OPENAI_API_KY=misspelt\n")
+        (tmp_path / ".env").chmod(0o600)
+        async with service(tmp_path, **settings) as process:
+            async with asyncio.timeout(PATIENCE_S):
+                _, log = await process.communicate()
+            assert process.returncode == code
+    told = [json.loads(line) for line in log.decode().splitlines()]
+    assert told[-1]["level"] == "error"
+    assert code == 78 or "already in use" in told[-1]["event"]
