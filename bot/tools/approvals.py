@@ -147,7 +147,11 @@ class PolicyTable:
             try:
                 await self.read()
             except StoreError as error:
-                log.log(severity(error), "the table of tools stays as it was read before: %s", error)
+                log.log(
+                    severity(error),
+                    "the table of tools could not be read, so the last version still applies: %s",
+                    error,
+                )
 
     async def read(self) -> None:
         """Raises StoreError."""
@@ -228,7 +232,7 @@ class PolicyTable:
                 entry = policy_change(self.clock.now(), describe(before), asker.person.id, asker.channel)
                 if await self.audit.keep_change(entry, OWNER, NAME, stored.get(NAME), str(after)):
                     self._apply(after)
-                    log.info("the table of tools was changed by %s: %s", asker.person.id, entry.arguments)
+                    log.info("%s changed the table of tools: %s", asker.person.id, entry.arguments)
                     return before
         raise Refused(tool_texts.POLICY_BUSY)
 
@@ -390,7 +394,7 @@ class ApprovalService:
         first, *others = waiting
         first = replace(first, call=self.toolbox.registry(asker).as_run(first.call))
         effect = next((tool.effect for tool in self.toolbox.all(asker) if tool.name == first.call.name), None)
-        more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call waits", "more calls wait"))
+        more = tool_texts.MORE_WAIT.format(calls=counted(len(others), "more call is waiting", "more calls are waiting"))
         text = joined([intro, question_text(first, effect), more if others else ""])
         may_stand = effect not in (None, ToolEffect.IRREVERSIBLE) and not _is_asked_for_its_address(first.call, effect)
         return Panel(text, decision_buttons(f"{first.turn}.{first.key}", may_stand=may_stand))

@@ -177,7 +177,7 @@ ANSWER_FORM = PanelForm(
 
 COMMAND = declaration.Command(
     name="tools",
-    summary="Show what I can use for you here, allow or refuse what waits; sign in and out",
+    summary="See the tools I can use for you here, approve or deny calls, and sign in to servers",
     run=show,
     suggests={"words": _words_offered},
     prefills={ANSWER_FORM.name: _values_now},
@@ -186,7 +186,7 @@ COMMAND = declaration.Command(
     arguments=(
         declaration.Argument(
             "words",
-            "sign in or sign out, and the server; operators also: policy",
+            "sign in or sign out with a server's name; for operators: policy",
             hint="[sign in|out SERVER]",
         ),
     ),
@@ -194,10 +194,10 @@ COMMAND = declaration.Command(
     phrases=("my tools", "show tools"),
     means=lambda words, _: _is_order(words),
     examples={
-        "sign in wiki": "get a link, and use a server with your own account",
-        "sign out wiki": "end that, here and at the server",
-        "policy": "operators: see the table of who may use what, and where",
-        "policy set github.* manager team ask": "operators: set a row, before the others",
-        "policy remove 3": "operators: take one away",
+        "sign in wiki": "get a link to sign in with your own account",
+        "sign out wiki": "sign out, here and at the server",
+        "policy": "operators: see who can use which tools where",
+        "policy set github.* manager team ask": "operators: add a row before the others",
+        "policy remove 3": "operators: remove a row",
     },
 )

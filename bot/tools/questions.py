@@ -71,7 +71,9 @@ class QuestionService:
         """
         key, now = f"{claim.epoch}-{next(self._numbers)}", self.clock.now()
         if len(self._answered) >= self.max_waiting:
-            log.warning("turn %d: nobody is asked what call %s asks: too many questions wait", claim.turn, call)
+            log.warning(
+                "turn %d: the question of call %s was canceled because too many questions are waiting", claim.turn, call
+            )
             return Elicited(ElicitAction.CANCEL)
         name, until = (claim.turn, key), now + self.answer_time
         self._answered[name] = asyncio.Event()
@@ -79,7 +81,7 @@ class QuestionService:
         try:
             if not await self.questions.open(claim, key, _encode(question), now, until, MAX_OF_PERSON):
                 return Elicited(ElicitAction.CANCEL)
-            log.info("turn %d: call %s asks its asker", claim.turn, call)
+            log.info("turn %d: call %s asks the person a question", claim.turn, call)
             await shown()
             while (answer := await self._read_answer(*name)) is None and self.clock.now() < until:
                 await self._listen(self._answered[name])

@@ -35,7 +35,7 @@ ADDRESS_LEAVES = "The site's owner can see everything in this address, and I may
 MAY_RUN = "Approve `{tool}`? {about} It would receive exactly this:"
 NO_ARGUMENTS = "(nothing)"
 WAITS_BELOW = "You asked: “{question}”"
-MORE_WAIT = "{calls} for you behind this one."
+MORE_WAIT = "{calls} for your approval."
 NOTHING_WAITS = "Nothing here needs your approval. Only the person who asked can approve a call, once, within 24 hours."
 ALLOW_ONCE = "Approve"
 ALLOW_HERE = "Approve in this thread"
@@ -326,4 +326,7 @@ MCP_TOO_MANY = "{file} names {named} servers; the limit is {most}."
 MCP_SERVER = "{file}, server {name}: {problem}."
 MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; these tools are offered: {offered}"
 SHARED_ACCOUNT = " with your account"
-CHECK_MCP_ENTRY = "Check its entry in that file, and that it runs by itself; the bot starts without it."
+CHECK_MCP_ENTRY = (
+    "Check its entry in that file, and check that the server starts when you run it yourself. The bot starts "
+    "without it."
+)

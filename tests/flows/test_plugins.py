@@ -56,7 +56,7 @@ async def test_the_pages_skill_is_added_and_read_when_a_question_is_about_it(tmp
     assert "Three headings" not in first
     assert "Three headings: Done, Next, Blocked." in last
     assert "Round to thousands." in last
-    assert "there is no such file" in last
+    assert "the file does not exist" in last
     assert SECRET not in last
 
 
@@ -118,7 +118,7 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
         assert ran.returncode == Exit.OK, ran.stdout
         says = ran.stdout.splitlines()[1]
         assert says.startswith(
-            f"ok       Tools: office-raw runs `{root}/run`, as plug-in office ({root}/mcp.json) says; "
+            f"ok       Tools: office-raw runs `{root}/run`, as defined in plug-in office ({root}/mcp.json); "
         )
         assert "these tools are offered: office-raw.echo (reads), " in says
         assert "office-raw.die (irreversible)" in says
@@ -126,13 +126,13 @@ def test_check_connects_to_what_is_in_use_and_starts_nothing_else_unasked(tmp_pa
     (root / "run").write_text("#!/bin/sh\necho no key >&2; exit 1\n")
     failed = cogency(tmp_path, "plugins", "check", "office", "--connect")
     assert failed.returncode == Exit.FAILED
-    assert "and is not connected: its process ended; it said: no key." in failed.stdout
+    assert "not connected: its process ended; its error output: no key." in failed.stdout
 
 
 def test_what_is_wrong_is_said_with_its_line_by_check_doctor_and_the_log(tmp_path: Path) -> None:
     files = {"skills/good/SKILL.md": skill("good"), "skills/bad/SKILL.md": skill("other")}
     write(tmp_path / "office", files | {"plugin.json": manifest()})
-    fault = "the name is 'other', and must be that of its folder, 'bad'"
+    fault = "the name is 'other' but must match its folder, 'bad'"
     check = cogency(tmp_path, "plugins", "check", "office")
     assert check.returncode == Exit.FAILED
     assert check.stdout == f"office: skills/bad/SKILL.md:2: {fault}\noffice: 1 skill, 0 servers\n"
@@ -157,7 +157,7 @@ def test_what_cannot_be_added_or_removed_says_why(tmp_path: Path) -> None:
     again = cogency(tmp_path, "plugins", "add", "one", **named)
     assert (again.returncode, "is already in use as office" in again.stdout) == (Exit.OK, True)
     empty = cogency(tmp_path, "plugins", "add", "empty")
-    assert (empty.returncode, "is no plug-in" in empty.stdout) == (Exit.FAILED, True)
+    assert (empty.returncode, "is not a plug-in" in empty.stdout) == (Exit.FAILED, True)
     setting = cogency(tmp_path, "plugins", "remove", "office", **named)
     assert (setting.returncode, "comes from COGENCY_PLUGINS" in setting.stderr) == (Exit.ARGUMENTS, True)
     unknown = cogency(tmp_path, "plugins", "remove", "nobody")

@@ -480,7 +480,7 @@ def missing_scope(answer: httpx2.Response) -> str:
 
 async def _bounded(answer: httpx2.Response) -> bytes:
     if answer.headers.get("content-encoding", "identity") != "identity":
-        raise ValueError("compressed, which was not asked for")
+        raise ValueError("compressed, which was not requested")
     body = bytearray()
     async for piece in answer.aiter_bytes():
         body += piece

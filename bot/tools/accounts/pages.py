@@ -72,7 +72,7 @@ class SignInPages:
             service = await self._service()
             answer = LATER if service is None else await ask(service)
         except CogencyError as error:
-            log.warning("a page of a sign-in could not be shown: %s", error)
+            log.warning("a sign-in page could not be shown: %s", error)
             answer = LATER
         return to_response(answer, self._cookie, COOKIE_S, secure=self._secure)
 
@@ -92,7 +92,7 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
         await runner.cleanup()
         raise cannot_listen(setting, host, port, error) from error
     try:
-        log.info("sign-ins are served at port %d, %s", server.sockets[0].getsockname()[1], PATH)
+        log.info("serving sign-in pages on port %d at %s", server.sockets[0].getsockname()[1], PATH)
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()

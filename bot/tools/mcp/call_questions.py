@@ -36,7 +36,7 @@ GIVEN_UP_S: Final = 300.0
 MAX_GIVEN_UP: Final = 100  # Pairs of person and conversation that are told apart; with more, questions are cancelled
 ROUND_PAUSE_S: Final = 0.2
 NEEDS_INPUT: Final = "the server asks the person for something again and again: tell them, and go on without it"
-ASKS_OTHERWISE: Final = "the server asks for something that cannot be given here (sampling, or a list of folders)"
+ASKS_OTHERWISE: Final = "the server asks for something that is not supported here (sampling or a list of folders)"
 NOT_OPENED: Final = (
     "the server needs a page to be opened first, and the person did not: tell them, and go on without it"
 )
@@ -77,7 +77,7 @@ class CallQuestions:
                 case types.ElicitRequestFormParams(message=message, requested_schema=schema):
                     question = checked_question(self.source, message, schema)
         except QuestionRefused as why:
-            log.info("MCP server %s: what it asks is shown to nobody: %s", self.source, why)
+            log.info("MCP server %s: its question was declined without being shown: %s", self.source, why)
             return types.ElicitResult(action="decline")
         task = asyncio.ensure_future(self._ask_in_order(question))
         self._tasks.add(task)
@@ -100,7 +100,7 @@ class CallQuestions:
             try:
                 answer = await self.ask(question)
             except StoreError as error:
-                log.warning("MCP server %s: its question could not be kept: %s", self.source, error)
+                log.warning("MCP server %s: its question could not be stored: %s", self.source, error)
                 answer = Elicited(ElicitAction.CANCEL)
             finally:
                 self.waiting -= 1

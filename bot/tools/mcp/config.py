@@ -113,7 +113,7 @@ class McpServerConfig:
     def sentence(self) -> str:
         """What is started or connected, and which file names it."""
         verb = "runs" if isinstance(self.reach, StdioReach) else "is at"
-        return f"{self.name} {verb} {self.runs}, as {self.origin} says"
+        return f"{self.name} {verb} {self.runs}, as defined in {self.origin}"
 
     def effect_of(self, tool: str) -> ToolEffect:
         """Return the configured effect of a tool: of the matching pattern with the most literal characters, then of the
@@ -173,26 +173,26 @@ def json_fault(error: json.JSONDecodeError) -> str:
     line = text.count("\n", 0, len(before)) + 1 if follows_comma and rest[:1] in ("}", "]") else error.lineno
     match error.msg.casefold().partition(" delimiter")[0].partition(" enclosed")[0]:
         case _ if rest.startswith(("//", "/*", "#")):
-            what = "is a comment, which JSON does not know: take it away"
+            what = "is a comment, which JSON does not allow: remove it"
         case _ if follows_comma and rest[:1] in ("}", "]"):
-            what = f"ends with a comma before {rest[0]}, and nothing follows it: take that comma away"
+            what = f"ends with a comma before {rest[0]}: remove that comma"
         case _ if not rest:
-            what = "is the end, and something is still open: a bracket } or ] is missing, or a value"
+            what = "is the end of the file, but a closing bracket } or ] or a value is missing"
         case "expecting ','":
             line = text.count("\n", 0, len(before)) + 1
-            what = "lacks a comma at its end, or a closing bracket or quotation mark before that"
+            what = "needs a comma at its end, or a closing bracket or quotation mark before that"
         case "expecting property name":
-            what = 'holds a name without double quotes: write it as in "name": …'
+            what = 'has a name without double quotes: write it as "name": …'
         case "expecting ':'":
-            what = 'holds a name without a colon and a value behind it: write them as in "name": …'
+            what = 'has a name without a colon and a value after it: write it as "name": …'
         case "extra data":
-            what = "begins something behind the end of the whole: take one of the closing brackets before it away"
+            what = "has text after the end of the JSON: remove that text, or a closing bracket before it"
         case message if message.startswith(("unterminated", "invalid control")):
-            what = "holds a text that does not end there: close it with a double quotation mark"
+            what = "has a string without an end: close it with a double quotation mark"
         case message if message.startswith("invalid \\"):
-            what = "holds a single \\ in a text: write \\\\"
+            what = "has a single \\ in a string: write \\\\"
         case _:
-            what = "holds a value that is none: a text stands in double quotes"
+            what = "has an invalid value: put strings in double quotes"
     return f"line {line} {what}"
 
 
@@ -210,7 +210,7 @@ def _from_environment(variables: Mapping[str, str], secrets: list[str]) -> Expan
             secrets.append(variables[name])
             return variables[name]
         if default is None:
-            raise ValueError(f"names ${{{name}}}, which is set neither in the environment nor in .env")
+            raise ValueError(f"uses ${{{name}}}, which is not set in the environment or in .env")
         return default
 
     return lambda text: _VARIABLE.sub(value_of, text)
@@ -224,7 +224,7 @@ def from_folders(folders: Mapping[str, Path]) -> Expansion:
         if name in folders:
             return str(folders[name])
         if default is None:
-            raise ValueError(f"names ${{{name}}}, and a plug-in is given no values of the environment")
+            raise ValueError(f"uses ${{{name}}}, but environment variables are not expanded for plug-ins")
         return default
 
     return lambda text: _VARIABLE.sub(value_of, text)
@@ -238,13 +238,15 @@ class ServerEntry:
         self._name = name
         self._expand = expand
         if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
-            self._fail(f"its name must be letters, digits and single - or _ between them, {MAX_NAME} at most")
+            self._fail(
+                f"its name can have only letters and digits, with single - or _ between them; at most {MAX_NAME}"
+            )
         if not isinstance(entry, dict):
             self._fail("it must be an object")
         self._entry = _object(cast("object", entry))
         for key in self._entry.keys() - set(_KEYS):
             if near := get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.75):
-                self._fail(f'"{key}" is not known: write "{near[0]}" if you mean that')
+                self._fail(f'"{key}" is not a valid field; the closest one is "{near[0]}"')
 
     @property
     def is_disabled(self) -> bool:
@@ -253,22 +255,22 @@ class ServerEntry:
     def check_settings(self) -> None:
         """Check an entry with settings alone, for a server that is defined elsewhere."""
         for key in self._entry.keys() - set(OURS):
-            self._fail(f'"{key}" is not known here: of a plug-in\'s server the file says {", ".join(OURS)}')
+            self._fail(f'"{key}" is not valid here: for a plug-in\'s server, set only {", ".join(OURS)}')
         self._settings()
 
     def read(self, folder: Path, environment: Mapping[str, str]) -> McpServerConfig:
         """Parse the entry. `folder`: the base of its `cwd`. `environment`: what its process gets besides `env`."""
         command, url = self._entry.get("command"), self._entry.get("url")
         if (command is None) == (url is None):
-            self._fail('it needs either "command", for a process on this machine, or "url"')
+            self._fail('it needs either "command" (for a process on this machine) or "url"')
         if self._entry.get("type") == "sse":
-            self._fail('"type": "sse" is no longer spoken: give the address of its streamable HTTP')
+            self._fail('"type": "sse" is no longer supported: use its streamable HTTP address')
         reach = self._http() if command is None else self._stdio(folder, environment)
         effects, for_team, timeout_s = self._settings()
         runs = _format_command(self._entry) if command is not None else _host(cast("HttpReach", reach).url)
         account = self._account(reach)
         if account is AccountKind.PERSON and for_team:
-            self._fail('what it brings belongs to the person who is signed in, so "audience" cannot be "team"')
+            self._fail('its results belong to the person who signed in, so "audience" cannot be "team"')
         return McpServerConfig(
             self._name,
             reach,
@@ -284,16 +286,16 @@ class ServerEntry:
     def _settings(self) -> tuple[dict[str, ToolEffect], bool, float | None]:
         audience, timeout = self._entry.get("audience", "asker"), self._entry.get("timeout_s")
         if audience not in ("asker", "team"):
-            self._fail('"audience" is "asker" or "team"')
+            self._fail('"audience" must be "asker" or "team"')
         seconds = float(timeout) if isinstance(timeout, int | float) and not isinstance(timeout, bool) else 0.0
         if timeout is not None and not 0 < seconds <= MAX_TIMEOUT_S:
-            self._fail(f'"timeout_s" is a number of seconds, {MAX_TIMEOUT_S:g} at most')
+            self._fail(f'"timeout_s" must be a number of seconds, at most {MAX_TIMEOUT_S:g}')
         return self._effects(), audience == "team", seconds or None
 
     def _stdio(self, folder: Path, environment: Mapping[str, str]) -> StdioReach:
         args = self._entry.get("args", [])
         if not isinstance(args, list):
-            self._fail('"args" must be a list of texts')
+            self._fail('"args" must be a list of strings')
         cwd = self._entry.get("cwd")
         return StdioReach(
             self._text("command", self._entry.get("command")),
@@ -313,7 +315,7 @@ class ServerEntry:
             self._fail('"url" must be an address that begins with https:// or http://')
         headers = self._texts("headers")
         if any(not text.isascii() or not text.isprintable() for header in headers.items() for text in header):
-            self._fail('"headers" may hold printable ASCII only')
+            self._fail('"headers" can contain only printable ASCII')
         return HttpReach(url, headers)
 
     def _account(self, reach: Reach) -> AccountKind:
@@ -322,28 +324,30 @@ class ServerEntry:
         if configured is None:
             return AccountKind.SHARED if credentials else AccountKind.NONE
         if configured not in {*AccountKind}:
-            self._fail(f'"account" is one of {", ".join(AccountKind)}')
+            self._fail(f'"account" must be one of {", ".join(AccountKind)}')
         account = AccountKind(str(configured))
         if account is AccountKind.PERSON:
             if isinstance(reach, StdioReach) or not (reach.url.startswith("https://") or is_plain_loopback(reach.url)):
-                self._fail('people sign in by HTTP alone, so "account": "person" needs a "url" with https://')
+                self._fail('"account": "person" needs a "url" with https://, because people sign in over HTTP')
             if "authorization" in {name.lower() for name in reach.headers}:
-                self._fail('"account": "person" cannot stand beside a header "Authorization", which is everybody\'s')
+                self._fail('"account": "person" cannot be combined with a shared "Authorization" header')
         return account
 
     def _oauth(self, account: AccountKind) -> OAuthClientConfig:
         given = self._object("oauth")
         if given and account is not AccountKind.PERSON:
-            self._fail('"oauth" is for "account": "person"')
+            self._fail('"oauth" can be used only with "account": "person"')
         known = {known_field.name for known_field in fields(OAuthClientConfig)}
         if unknown := given.keys() - known:
-            self._fail(f'"oauth" holds {", ".join(sorted(known))}, and no "{min(unknown)}"')
+            self._fail(f'"oauth" has no field "{min(unknown)}"; its fields are {", ".join(sorted(known))}')
         return OAuthClientConfig(**{name: self._text(f"oauth.{name}", value) for name, value in given.items()})
 
     def _effects(self) -> dict[str, ToolEffect]:
         effects = {name: _EFFECTS.get(str(value)) for name, value in self._object("effects").items()}
         if None in effects.values():
-            self._fail(f'"effects" says of a pattern of names one of {", ".join(_EFFECTS)}, as in {{"get_*": "reads"}}')
+            self._fail(
+                f'"effects" must map each name pattern to one of {", ".join(_EFFECTS)}, as in {{"get_*": "reads"}}'
+            )
         return {name: effect for name, effect in effects.items() if effect is not None}
 
     def _texts(self, key: str) -> dict[str, str]:
@@ -357,7 +361,7 @@ class ServerEntry:
     def _text(self, key: str, value: object) -> str:
         """Check that `value` is a text, and expand its variables."""
         if not isinstance(value, str) or "\0" in value:
-            self._fail(f'"{key}" may hold texts only')
+            self._fail(f'"{key}" can contain only strings')
         try:
             return self._expand(value)
         except ValueError as error:

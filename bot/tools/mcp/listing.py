@@ -86,9 +86,9 @@ class ToolListing:
 
 
 TOO_MANY: Final = f"the server has more than {MAX_TOOLS} tools"
-NO_NAME: Final = "its name cannot be called"
-TAKEN: Final = "another tool of the server has this name already"
-NO_SCHEMA: Final = "the schema of its arguments is none that can be checked"
+NO_NAME: Final = "their names are not valid"
+TAKEN: Final = "another tool of the server has the same name"
+NO_SCHEMA: Final = "the schemas of their arguments cannot be checked"
 
 
 def listing(

@@ -14,7 +14,7 @@ from agent.messages import UNSEEN
 Fields: TypeAlias = dict[str, object]
 
 MAX_KIND_CHARS: Final = 40  # Of the name of an unknown kind in its note
-UNREADABLE: Final = "[left out, because it cannot be read: a part of the kind “{kind}”]"
+UNREADABLE: Final = "[left out because it could not be read: a part of the kind “{kind}”]"
 COMPLETE: Final = "complete"  # Required since 2026-07-28, and ignored before
 
 # Fields of an answer to a call. One that has no others is such an answer, even if it is empty.

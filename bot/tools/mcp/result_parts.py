@@ -37,7 +37,7 @@ def parts_of(result: types.CallToolResult) -> tuple[ResultPart, ...]:
     parts = tuple(part for number, block in enumerate(result.content[:MAX_PARTS]) for part in _block(block, number))
     if result.is_error:
         message = "\n".join(part for part in parts if isinstance(part, str))
-        raise ToolError(message[:MAX_ERROR_CHARS] or "the server says that it failed, and not why")
+        raise ToolError(message[:MAX_ERROR_CHARS] or "the server reported an error without a reason")
     structured: Json = result.structured_content
     if structured is not None and not _is_repeated(parts, structured):
         text = json.dumps(structured, ensure_ascii=False)
@@ -101,7 +101,7 @@ def _file(data: str, media_type: str, name: str) -> ResultPart:
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        return f"[left out, because it cannot be read: a file ({media_type})]"
+        return f"[left out because it could not be read: a file ({media_type})]"
     if media_type in _IMAGE_TYPES:
         return Image(media_type, content)
     extension = _EXTENSIONS.get(media_type, "bin")

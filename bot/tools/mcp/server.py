@@ -59,22 +59,24 @@ RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = T
 CALL_ERRORS: Final = (MCPError, ValidationError, InputRequiredRoundsExceededError, TimeoutError)
 MAX_PAGES: Final = 20  # Of one list: with ten tools a page, enough for MAX_TOOLS
 LOST: Final = (
-    "the connection to the server {name!r} ended while it worked on this ({why}); whether it did it is not known"
+    "the connection to the server {name!r} ended during this call ({why}); it is unknown whether the call took effect"
 )
-ANSWERED_UNREADABLY: Final = "the server {name!r} answered, and its answer cannot be read ({why}); it may have done it"
+ANSWERED_UNREADABLY: Final = (
+    "the server {name!r} answered, but its answer could not be read ({why}); the call may have taken effect"
+)
 AWAY: Final = (
-    "the server {name!r} has not been reached for {time}: {why}. It is tried again by itself; say so, and go on "
+    "the server {name!r} has been unreachable for {time}: {why}. It is retried automatically; say so, and go on "
     "without it"
 )
-BUSY: Final = "the server {name!r} has {running} calls to do already; try again in a moment"
+BUSY: Final = "the server {name!r} is busy with {running} calls; try again in a moment"
 SETTLE_S: Final = 1.0  # From the first notification of a change to reading the list: changes come in bursts
 MAX_SHOWN: Final = 20
 MAX_CAUSES: Final = 20
 UNREACHABLE: Final[Mapping[str, str]] = {
-    "ConnectionRefusedError": "nothing listens there (connection refused): is it running, and is its port right?",
-    "gaierror": "no address is known for its host's name: is it written right?",
-    "SSLError": "it does not speak TLS there as it should: is it https:// or http://?",
-    "ConnectTimeout": "its address did not answer in time",
+    "ConnectionRefusedError": "the connection was refused; check that it is running and that its port is right",
+    "gaierror": "its host name has no address; check the spelling",
+    "SSLError": "TLS failed; check whether its address begins with https:// or http://",
+    "ConnectTimeout": "it did not answer in time",
 }
 
 
@@ -180,7 +182,7 @@ class McpServer:
         await self.tried.wait()
         name, finding = self.config.name, partial(Finding, where="Tools")
         if not self.connected.is_set():
-            what = f"{self.config.sentence}, and is not connected: {self.trouble}"
+            what = f"{self.config.sentence}; not connected: {self.trouble}"
             return [finding(Level.WARNING, what=what, remedy=tool_texts.CHECK_MCP_ENTRY)]
         offered = ", ".join(f"{tool.name} ({tool.effect})" for tool in self._tools) or "none"
         account = tool_texts.SHARED_ACCOUNT if self.config.account is AccountKind.SHARED else ""
@@ -192,7 +194,7 @@ class McpServer:
         for omitted in self._listing.omitted:
             reasons.setdefault(omitted.why, []).append(omitted.name)
         return findings + [
-            finding(Level.NOTE, what=f"{name} has tools that are not offered, because {why}: {_join_names(names)}")
+            finding(Level.NOTE, what=f"{name}: some tools are not offered because {why}: {_join_names(names)}")
             for why, names in reasons.items()
         ]
 
@@ -209,7 +211,7 @@ class McpServer:
             finally:
                 self.connected.clear()
                 self._since = self._clock.monotonic() if status.connected else self._since
-                self._fail_open(told or status.why or "it is stopped")
+                self._fail_open(told or status.why or "it was stopped")
             if status.connected and self._clock.monotonic() - started >= self._limits.steady_s:
                 failures = 0
             pause = min(self._limits.max_pause_s, self._limits.first_pause_s * 2.0 ** min(failures, 30))
@@ -218,7 +220,7 @@ class McpServer:
             self.trouble, self.why_away = why, told
             self.tried.set()
             self._next_try = self._clock.monotonic() + pause
-            log.warning("MCP server %s: %s; it is tried again in %.0f s", self.config.name, why, pause)
+            log.warning("MCP server %s: %s; retrying in %.0f s", self.config.name, why, pause)
             await self._clock.sleep(pause)
 
     async def _run_connection(self, status: ConnectionStatus) -> tuple[str, str]:
@@ -240,7 +242,7 @@ class McpServer:
         stderr = " ".join(status.stderr.decode(errors="replace").split())
         if not status.connected and stderr:
             stderr = without_secrets(redactor(self.config.secrets)(stderr))
-            why = f"{why}; it said: {one_line(stderr[-500:], 500)}"
+            why = f"{why}; its error output: {one_line(stderr[-500:], 500)}"
         return why, told
 
     def _fail_open(self, why: str) -> None:
@@ -265,7 +267,7 @@ class McpServer:
                 self.took_s = self._clock.monotonic() - started
                 self.connected.set()
                 self.tried.set()
-                log.info("MCP server %s: connected, %d tools are offered", self.config.name, len(self._tools))
+                log.info("MCP server %s: connected; tools offered: %d", self.config.name, len(self._tools))
                 await self._serve(client, status)
         if not status.connected:
             status.end(f"it was not ready after {self._limits.connect_s:g} s")
@@ -319,7 +321,7 @@ class McpServer:
         open_questions = (other.questions for other in self._open)
         questions = request.questions if request is not None else self._given_up.sole(open_questions)
         if questions is None:
-            log.info("MCP server %s: it asks a person, and it is not known whom: nobody is asked", self.config.name)
+            log.info("MCP server %s: it asked a question but not for which call, so nobody was asked", self.config.name)
             return types.ElicitResult(action="cancel")
         return await questions.elicit(params)
 
@@ -353,7 +355,9 @@ class McpServer:
             try:
                 self._update(await self._read_list(client))
             except (MCPError, ValidationError) as error:
-                log.warning("MCP server %s: its new list cannot be read: %s", self.config.name, reason_of(error))
+                log.warning(
+                    "MCP server %s: its new list of tools could not be read: %s", self.config.name, reason_of(error)
+                )
             await self._clock.sleep(self._limits.list_pause_s)
 
     async def _read_list(self, client: Client) -> ToolListing:
@@ -493,13 +497,13 @@ def reason_of(error: BaseException, *, quoting: bool = True) -> str:
             where = ".".join(map(str, faults[0]["loc"])) if faults else ""
             fault = f"{where}: {faults[0]['msg']}" if faults else ""
             about = f": {one_line(fault, 300)}" if quoting else ""
-            return f"the server does not keep to the protocol{about}"
+            return f"the server violates the protocol{about}"
         case MCPError(code=code) if code == types.REQUEST_TIMEOUT:
             return "the server did not answer in time"
         case InputRequiredRoundsExceededError():
             return NEEDS_INPUT
         case MCPError():
-            return f"the server refuses: {one_line(error.message, 500)}" if quoting else "the server refuses"
+            return f"the server refused: {one_line(error.message, 500)}" if quoting else "the server refused"
         # Before OSError: an error that wraps the one with the true cause may be an OSError itself.
         case _ if why := _unreachable(error):
             return f"it cannot be reached: {why}"

@@ -140,10 +140,10 @@ class McpSource:
         """Wait until each server was tried once, up to `seconds`. A wait of more than QUIET_S is logged."""
         if seconds <= 0 or await self._wait_tried(min(QUIET_S, seconds)):
             return
-        log.warning("waiting for the MCP servers, %g s at most", seconds)
+        log.warning("waiting up to %g s for the MCP servers", seconds)
         if not await self._wait_tried(seconds - QUIET_S):
             names = ", ".join(server.config.name for server in self.servers if not server.tried.is_set())
-            log.warning("not connected yet, so without their tools for now: MCP servers %s", names)
+            log.warning("MCP servers not connected yet, so their tools are missing for now: %s", names)
 
     async def _wait_tried(self, seconds: float) -> bool:
         with suppress(TimeoutError):
@@ -218,7 +218,7 @@ async def _run(
         sdk = await asyncio.to_thread(import_module, "bot.tools.mcp.server")
         sign_in = await asyncio.to_thread(import_module, "bot.tools.accounts.sign_in") if people else None
     except ImportError:
-        log.exception("no MCP server is connected: the SDK cannot be loaded")
+        log.exception("no MCP server is connected because the SDK could not be loaded")
         source.loaded.set()
         return
     others = [config for config in configs if config.account is not AccountKind.PERSON]

@@ -31,7 +31,7 @@ from bot.tools.mcp.config import HttpReach, StdioReach
 from bot.tools.mcp.repair import repair
 
 # The commands that start most servers, with how to install them.
-INSTALL_HINTS: Final = {"uvx": " (`pip install uv` brings it)", "npx": " (Node.js brings it)"}
+INSTALL_HINTS: Final = {"uvx": " (install it with `pip install uv`)", "npx": " (it comes with Node.js)"}
 # An image of eight million bytes, the maximum in a result, as base64 with its envelope.
 MAX_MESSAGE_BYTES: Final = 12_000_000
 # Of one message, counted by its commas and brackets: parsing them blocks the event loop for a fifth of a second.
@@ -87,7 +87,7 @@ class Allowance:
         self._bytes = min(self.max_bytes, self._bytes + elapsed * self.bytes_per_s) - size
         self._values = min(self.max_values, self._values + elapsed * self.values_per_s) - values
         if min(self._lines, self._bytes, self._values) < 0:
-            raise ServerBroken("it floods: it sends more than any tool needs")
+            raise ServerBroken("it sends too much data in too short a time")
 
 
 class NotificationThrottle:
@@ -212,7 +212,7 @@ async def stdio_streams(
         )
         process = await started(starting, kill)
     except (OSError, ValueError) as error:
-        raise ServerBroken(f"its command cannot be started: {_reason(error, reach)}") from None
+        raise ServerBroken(f"its command could not be started: {_reason(error, reach)}") from None
     try:
         await watchdog.watch(process.pid)
         to_session, received = anyio.create_memory_object_stream[Received](0)
@@ -238,8 +238,12 @@ def _reason(error: OSError | ValueError, reach: StdioReach) -> str:
     if isinstance(error, FileNotFoundError):
         if reach.cwd is not None and not reach.cwd.is_dir():
             return "its folder (cwd) does not exist"
-        return f"it is not installed here, or not on PATH{INSTALL_HINTS.get(reach.command, '')}"
-    return (error.strerror or "").lower() if isinstance(error, OSError) else "it holds a character that no command may"
+        return f"it is not installed or not on PATH{INSTALL_HINTS.get(reach.command, '')}"
+    return (
+        (error.strerror or "").lower()
+        if isinstance(error, OSError)
+        else "it contains a character that is not allowed in a command"
+    )
 
 
 async def _read(
@@ -364,7 +368,7 @@ async def http_streams(
 
     async def limit(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise httpx2.ReadError("the answer is compressed, which was not asked for", request=response.request)
+            raise httpx2.ReadError("the answer is compressed, which was not requested", request=response.request)
         stream = response.stream
         if isinstance(stream, httpx2.AsyncByteStream):
             is_stream = response.headers.get("content-type", "").startswith("text/event-stream")

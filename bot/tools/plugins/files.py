@@ -71,9 +71,9 @@ class PluginFolder:
         try:
             self.root = Path(os.path.realpath(root, strict=True))
         except (OSError, ValueError):
-            raise PluginFault(str(root), "there is no such folder") from None
+            raise PluginFault(str(root), "the folder does not exist") from None
         if not self.root.is_dir():
-            raise PluginFault(str(root), "is no folder")
+            raise PluginFault(str(root), "is not a folder")
 
     def names(self, path: str = "") -> list[str]:
         """Return the names in a folder, sorted."""
@@ -100,22 +100,24 @@ class PluginFolder:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise PluginFault(path, "is no text in UTF-8", line) from None
+            raise PluginFault(path, "is not UTF-8 text", line) from None
         if "\0" in text:
-            raise PluginFault(path, "is no text: it holds zero bytes")
+            raise PluginFault(path, "is not text: it contains zero bytes")
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def json(self, path: str, limit: int) -> tuple[Json, Mapping[JsonPath, int]]:
         """Return the content of a JSON file, and the line of each field."""
         text = self.text(path, limit)
         if is_too_deep(text, MAX_JSON_DEPTH):
-            raise PluginFault(path, f"has more than {MAX_JSON_DEPTH} objects and lists in each other")
+            raise PluginFault(path, f"nests objects and lists more than {MAX_JSON_DEPTH} levels deep")
         try:
             return json.loads(text, parse_constant=_refuse_constant), json_lines(text)
         except json.JSONDecodeError as error:
-            raise PluginFault(path, f"is no JSON: {error.msg[:100]}, in column {error.colno}", error.lineno) from None
+            raise PluginFault(
+                path, f"is not valid JSON: {error.msg[:100]}, column {error.colno}", error.lineno
+            ) from None
         except ValueError:  # NaN, Infinity, or a number of thousands of digits
-            raise PluginFault(path, "holds a number that JSON does not have") from None
+            raise PluginFault(path, "contains a number that JSON does not allow") from None
 
     def files(self, path: str, limit: int, depth: int) -> Listing:
         """Return the first `limit` files below a folder, up to `depth` folders deep, without links."""
@@ -148,17 +150,19 @@ class PluginFolder:
             return self.root
         names = path.split("/")
         if len(path) > MAX_PATH_CHARS or len(names) > MAX_NAMES:
-            raise PluginFault(path[:80], f"is no path here: {MAX_NAMES} names and {MAX_PATH_CHARS} characters at most")
+            raise PluginFault(
+                path[:80], f"is too long a path: at most {MAX_NAMES} names and {MAX_PATH_CHARS} characters"
+            )
         real = self.root
         for name in names:
             if name not in self._list(real, path):
-                raise PluginFault(path, "there is no such file")
+                raise PluginFault(path, "the file does not exist")
             try:
                 real = Path(os.path.realpath(real / name, strict=True))
             except (OSError, ValueError):
-                raise PluginFault(path, "is a link that leads nowhere") from None
+                raise PluginFault(path, "is a broken link") from None
             if not real.is_relative_to(self.root):
-                raise PluginFault(path, "leads out of the plug-in's folder, so it is not read")
+                raise PluginFault(path, "points outside of the plug-in's folder, so it is not read")
         return real
 
     def _list(self, folder: Path, path: str) -> list[str]:
@@ -167,12 +171,12 @@ class PluginFolder:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if len(names) == MAX_ENTRIES:
-                        raise PluginFault(path or ".", f"lies in a folder with more than {MAX_ENTRIES:,} entries")
+                        raise PluginFault(path or ".", f"is in a folder with more than {MAX_ENTRIES:,} entries")
                     names.append(entry.name)
         except NotADirectoryError:
             return []
         except OSError as error:
-            raise PluginFault(path or ".", f"cannot be read ({error.strerror})") from None
+            raise PluginFault(path or ".", f"could not be read ({error.strerror})") from None
         return sorted(names)
 
     def _bytes(self, path: str, limit: int) -> bytes:
@@ -180,16 +184,16 @@ class PluginFolder:
         try:
             # Checked before opening, as opening a pipe or a device may already have an effect.
             if not stat.S_ISREG(real.stat(follow_symlinks=False).st_mode):
-                refuse(path, "is no regular file")
+                refuse(path, "is not a regular file")
             with os.fdopen(self._open(real), "rb") as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
-                    refuse(path, "is no regular file")
+                    refuse(path, "is not a regular file")
                 content = file.read(limit + 1) if status.st_size <= limit else b""
         except OSError as error:
-            raise PluginFault(path, f"cannot be read ({error.strerror})") from None
+            raise PluginFault(path, f"could not be read ({error.strerror})") from None
         if status.st_size > limit or len(content) > limit:
-            raise PluginFault(path, f"has {max(status.st_size, len(content)):,} bytes; {limit:,} at most")
+            raise PluginFault(path, f"has {max(status.st_size, len(content)):,} bytes; the limit is {limit:,}")
         return content
 
     def _open(self, real: Path) -> int:
@@ -290,7 +294,7 @@ def find_skills(folder: PluginFolder, plugin: str) -> tuple[list[Skill], list[Pl
         return skills, faults, notes
     try:
         if not folder.is_folder(SKILLS):
-            refuse(SKILLS, "is no folder, so there are no skills")
+            refuse(SKILLS, "is not a folder, so there are no skills")
         names = folder.names(SKILLS)
     except PluginFault as fault:
         return skills, [fault], notes
@@ -300,7 +304,7 @@ def find_skills(folder: PluginFolder, plugin: str) -> tuple[list[Skill], list[Pl
             if name.startswith(".") or not folder.is_folder(path) or not folder.has(f"{path}/{INSTRUCTIONS}"):
                 continue
             if len(skills) == MAX_SKILLS:
-                refuse(path, f"is left out: a plug-in may have {MAX_SKILLS} skills")
+                refuse(path, f"is left out: a plug-in can have at most {MAX_SKILLS} skills")
             head = read_head(folder, path)
         except PluginFault as fault:
             faults.append(fault)
@@ -321,7 +325,7 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
     """Parse the `SKILL.md` `text`. `file`: its path, for faults. Raises PluginFault."""
     first, _, rest = text.partition("\n")
     if first.rstrip() != "---":
-        raise PluginFault(file, "must begin with a line of three hyphens, and its name and description below it", 1)
+        raise PluginFault(file, "must begin with a line of three hyphens, followed by its name and description", 1)
     head, body = _split_head(rest, file)
     fields = dict[str, tuple[yaml.Node, int]]()
     for key, value, line in _fields(head, file):
@@ -334,20 +338,17 @@ def parse_skill(text: str, file: str, folder_name: str) -> SkillHead:
     # one letter.
     name = unicodedata.normalize("NFKC", name)
     if not all(char.isalnum() or char == "-" for char in name) or name != name.lower():
-        raise PluginFault(file, "the name may hold lowercase letters, digits and single hyphens only", name_line)
+        raise PluginFault(file, "the name can contain only lowercase letters, digits and single hyphens", name_line)
     if name.startswith("-") or name.endswith("-") or "--" in name:
-        raise PluginFault(file, "the name may neither begin nor end with a hyphen, nor have two in a row", name_line)
+        raise PluginFault(file, "the name cannot begin or end with a hyphen or have two in a row", name_line)
     if name != unicodedata.normalize("NFKC", folder_name):
-        raise PluginFault(file, f"the name is {name!r}, and must be that of its folder, {folder_name!r}", name_line)
+        raise PluginFault(file, f"the name is {name!r} but must match its folder, {folder_name!r}", name_line)
     description = _text(fields, "description", MAX_DESCRIPTION, file)
     if "compatibility" in fields:
         _text(fields, "compatibility", MAX_COMPATIBILITY, file)
-    notes = [
-        PluginFault(file, f"{key[:40]!r} is not known, and passed over", fields[key][1])
-        for key in fields.keys() - KNOWN
-    ]
+    notes = [PluginFault(file, f"{key[:40]!r} is unknown and ignored", fields[key][1]) for key in fields.keys() - KNOWN]
     if NOT_OBEYED in fields:
-        problem = f"{NOT_OBEYED!r} is not obeyed: a skill allows nothing by itself"
+        problem = f"{NOT_OBEYED!r} is ignored: a skill cannot allow tools"
         notes.append(PluginFault(file, problem, fields[NOT_OBEYED][1]))
     return SkillHead(name, description, body, tuple(sorted(notes, key=str)))
 
@@ -361,7 +362,7 @@ def _split_head(rest: str, file: str) -> tuple[str, str]:
         end += len(line)
     if len(rest) > MAX_HEAD_CHARS:
         raise PluginFault(file, f"has no second line of three hyphens within {MAX_HEAD_CHARS:,} characters", 1)
-    raise PluginFault(file, "has no second line of three hyphens, which ends name and description", 1)
+    raise PluginFault(file, "has no second line of three hyphens after its name and description", 1)
 
 
 def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
@@ -371,24 +372,26 @@ def _fields(head: str, file: str) -> Iterator[tuple[str, yaml.Node, int]]:
         for event in yaml.parse(head, yaml.SafeLoader):  # event by event, so that size and depth are bounded
             line = 2 if event.start_mark is None else event.start_mark.line + 2
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                raise PluginFault(file, "uses an anchor or an alias of YAML: write it out", line)
+                raise PluginFault(file, "uses a YAML anchor or alias: write the value out", line)
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_HEAD_DEPTH:
-                raise PluginFault(file, f"has more than {MAX_HEAD_DEPTH} mappings and lists in each other", line)
+                raise PluginFault(file, f"nests mappings and lists more than {MAX_HEAD_DEPTH} levels deep", line)
         node = yaml.compose(head, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = 2 if mark is None else mark.line + 2
-        problem = f"is no YAML: {(error.problem or '')[:100]}; a text with a colon in it needs quotes"
+        problem = f"is not valid YAML: {(error.problem or '')[:100]}; put text that contains a colon in quotes"
         raise PluginFault(file, problem, line) from None
     except yaml.YAMLError:  # a character that YAML does not allow
-        raise PluginFault(file, "holds a sign that YAML does not allow between its two lines of hyphens", 2) from None
+        raise PluginFault(
+            file, "contains a character that YAML does not allow between its two lines of hyphens", 2
+        ) from None
     if not isinstance(node, yaml.MappingNode):
         raise PluginFault(file, "needs a name and a description, as in `name: report`", 2)
     for key, value in node.value:
         line = key.start_mark.line + 2
         if not isinstance(key, yaml.ScalarNode):
-            raise PluginFault(file, "has a field whose name is no text", line)
+            raise PluginFault(file, "has a field whose name is not text", line)
         yield str(key.value), value, line
 
 
@@ -397,12 +400,12 @@ def _text(fields: dict[str, tuple[yaml.Node, int]], key: str, limit: int, file: 
         raise PluginFault(file, f"has no {key}", 1)
     node, line = fields[key]
     if not isinstance(node, yaml.ScalarNode):
-        raise PluginFault(file, f"the {key} must be a text", line)
+        raise PluginFault(file, f"the {key} must be text", line)
     text = str(node.value).strip()
     if not text:
         raise PluginFault(file, f"the {key} is empty", line)
     if len(text) > limit:
-        raise PluginFault(file, f"the {key} has {len(text):,} characters; {limit:,} at most", line)
+        raise PluginFault(file, f"the {key} has {len(text):,} characters; the limit is {limit:,}", line)
     return text
 
 
@@ -425,7 +428,7 @@ class _SkillReader:
                 return read_head(self._folder, self._path).body
             # What is not listed is not read: a `.env`, or the settings of git with an access token.
             if any(name.startswith(".") or name in SKIPPED for name in file.split("/")):
-                refuse(file, "there is no such file")
+                refuse(file, "the file does not exist")
             return self._folder.text(f"{self._path}/{file}", MAX_FILE_BYTES)
         except PluginFault as fault:
             where = fault.where.removeprefix(f"{self._path}/")

@@ -119,7 +119,7 @@ def load_plugin(path: Path) -> Plugin:
         if MANIFEST in names:
             plugin = _read_manifest(plugin, folder)
         elif not {SKILLS, SERVERS} & set(names):
-            refuse(str(path), f"is no plug-in: it holds neither {MANIFEST} nor {SKILLS}/ nor {SERVERS}")
+            refuse(str(path), f"is not a plug-in: it contains no {MANIFEST}, {SKILLS}/ or {SERVERS}")
     except PluginFault as fault:
         return replace(plugin, faults=(fault,))
     skills, faults, notes = find_skills(folder, plugin.name)
@@ -150,14 +150,14 @@ def _read_manifest(plugin: Plugin, folder: PluginFolder) -> Plugin:
     _require_schema(manifest, lines, MANIFEST, "plugin.schema.json")
     known = cast("Mapping[str, object]", schema("plugin.schema.json")["properties"])
     notes = [
-        PluginFault(MANIFEST, f"{key[:40]!r} is not known, and passed over", line_of(lines, (key,)))
+        PluginFault(MANIFEST, f"{key[:40]!r} is unknown and ignored", line_of(lines, (key,)))
         for key in manifest
         if key not in known
     ]
     used = {key: value for key, value in manifest.items() if key in known}
     if not isinstance(used.get("extensions", {}), dict):
         notes.append(
-            PluginFault(MANIFEST, "'extensions' is no object, and passed over", line_of(lines, ("extensions",)))
+            PluginFault(MANIFEST, "'extensions' is not an object and is ignored", line_of(lines, ("extensions",)))
         )
         del used["extensions"]
     settings = _as_object(_as_object(_as_object(used.get("extensions")).get(OUR_EXTENSION)).get("servers"))
@@ -176,17 +176,17 @@ def _read_servers(
 ) -> tuple[list[PluginServer], list[PluginFault], list[PluginFault]]:
     """Return the servers, the faults of others, and notes. Raises PluginFault if the whole file is invalid."""
     if not folder.is_file(SERVERS):
-        raise PluginFault(SERVERS, "is no regular file, so there are no servers")
+        raise PluginFault(SERVERS, "is not a regular file, so there are no servers")
     value, lines = folder.json(SERVERS, MAX_JSON_BYTES)
     entries = _require_object(value, SERVERS)
     if is_portable:
         _require_schema(entries, lines, SERVERS, "mcp.schema.json")
         if unknown := sorted(entries.keys() - {"$schema", "mcpServers"}):
-            raise PluginFault(SERVERS, f"{unknown[0][:40]!r} is not known", line_of(lines, (unknown[0],)))
+            raise PluginFault(SERVERS, f"{unknown[0][:40]!r} is not a valid field", line_of(lines, (unknown[0],)))
     if not isinstance(servers := entries.get("mcpServers"), dict):
         raise PluginFault(SERVERS, 'needs an object "mcpServers"', line_of(lines, ("mcpServers",)))
     if len(servers) > MAX_SERVERS:
-        raise PluginFault(SERVERS, f"names {len(servers):,} servers; {MAX_SERVERS} at most")
+        raise PluginFault(SERVERS, f"names {len(servers):,} servers; the limit is {MAX_SERVERS}")
     usable: list[PluginServer] = []
     faults: list[PluginFault] = []
     notes: list[PluginFault] = []
@@ -198,7 +198,7 @@ def _read_servers(
             faults.append(fault)
             continue
         if server.get("type") == "sse":
-            problem = f"server {name[:40]!r} is left out: its transport, sse, is not spoken here"
+            problem = f"server {name[:40]!r} is left out: its transport, sse, is not supported"
             notes.append(PluginFault(SERVERS, problem, line_of(lines, path)))
         else:
             usable.append(PluginServer(plugin.name, name, server, is_portable, _as_object(plugin.settings.get(name))))
@@ -229,18 +229,18 @@ def _check_process(
     try:
         if command.startswith("./"):
             if not folder.is_file(command[2:].replace("//", "/")):
-                refuse(command, "is no regular file")
+                refuse(command, "is not a regular file")
         elif "/" in command or "\\" in command or command in ("", ".", ".."):
-            refuse(command, "is neither a bare name nor a path that begins with ./")
+            refuse(command, "must be a bare name or a path that begins with ./")
     except PluginFault as fault:
         raise PluginFault(SERVERS, f"the command {fault}"[:300], line_of(lines, (*path, "command"))) from None
     try:
         if (within := _WITHIN.fullmatch(cwd)) is not None:
             below = "/".join(filter(None, (within[1] or "").split("/")))
             if not folder.is_folder(below):
-                refuse(cwd, "is no folder")
+                refuse(cwd, "is not a folder")
         elif ".." in cwd.split("/"):
-            refuse(cwd, "leads out of the folder for its data")
+            refuse(cwd, "points outside of its data folder")
     except PluginFault as fault:
         raise PluginFault(SERVERS, f"the cwd {fault}"[:300], line_of(lines, (*path, "cwd"))) from None
 
@@ -254,12 +254,12 @@ def _check_address(entry: Mapping[str, Json], path: JsonPath, lines: Mapping[Jso
     except ValueError:
         is_address = is_safe = False
     if not is_address or not is_safe:
-        problem = "the url must begin with https:// (http:// on this machine only), without a user's name and without #"
+        problem = "the url must begin with https:// (http:// only on this machine), without a user name or #"
         raise PluginFault(SERVERS, problem, line_of(lines, (*path, "url")))
     headers = entry.get("headers", {})
     names = list(headers) if isinstance(headers, dict) else []
     if len({name.lower() for name in names}) != len(names):
-        raise PluginFault(SERVERS, "two headers have one name", line_of(lines, (*path, "headers")))
+        raise PluginFault(SERVERS, "two headers have the same name", line_of(lines, (*path, "headers")))
 
 
 def _client_entry(entry: Json, path: JsonPath, lines: Mapping[JsonPath, int]) -> JsonObject:
@@ -294,7 +294,9 @@ def servers_of(
     for plugin in plugins:
         for server in plugin.servers:
             if len(own.servers) + len(configs) == MAX_SERVERS:
-                problems.append(f"{plugin.name}: server {server.name[:40]!r} is left out: {MAX_SERVERS} at most in all")
+                problems.append(
+                    f"{plugin.name}: server {server.name[:40]!r} is left out: the limit is {MAX_SERVERS} in all"
+                )
                 break
             name = safe_name(plugin.name, server.name, taken)
             taken.add(name.lower())
@@ -305,7 +307,7 @@ def servers_of(
             else:
                 configs += [config] if config is not None else []
     unknown = [name for name in own.of_plugins if name.lower() not in taken] if is_complete else []
-    problems += [f'"plugins" names {name!r}, which is no server of a plug-in in use' for name in unknown]
+    problems += [f'"plugins" names {name!r}, which is not a server of a plug-in in use' for name in unknown]
     return PluginServers(tuple(configs), tuple(problems))
 
 
@@ -351,7 +353,10 @@ def _config(
     for path in (plugin.root, plugin.root / SERVERS):
         # Whoever can write there decides what this process starts. Windows has no such bit.
         if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
-            raise PluginFault(str(path), "may be written by anybody, who could run programs here: `chmod o-w`")
+            raise PluginFault(
+                str(path),
+                "can be changed by every user of this machine, who could run programs here: run `chmod o-w` on it",
+            )
     if not isinstance(config.reach, StdioReach):
         return config
     try:
@@ -359,7 +364,7 @@ def _config(
         if config.reach.cwd is not None and config.reach.cwd.is_relative_to(os.path.realpath(data)):
             config.reach.cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise PluginFault(str(data), f"cannot be made for what the plug-in keeps: {error.strerror}") from None
+        raise PluginFault(str(data), f"the plug-in's data folder could not be created: {error.strerror}") from None
     env = {key: str(folder) for key, folder in folders.items()}
     return replace(config, reach=replace(config.reach, env={**config.reach.env, **env}))
 
@@ -377,7 +382,7 @@ def _to_client_format(folder: PluginFolder, server: PluginServer, folders: Mappi
     cwd = Path(os.path.realpath(folder.root / expand(entry.get("cwd", "./"))))
     within = folders["PLUGIN_DATA"] if str(entry.get("cwd")).startswith("${PLUGIN_DATA}") else folder.root
     if not cwd.is_relative_to(os.path.realpath(within)):
-        raise PluginFault(SERVERS, f"server {server.name[:40]!r} leads out of its folder with its cwd")
+        raise PluginFault(SERVERS, f"server {server.name[:40]!r} has a cwd outside of its folder")
     return {
         "command": str(folder.resolve(command[2:].replace("//", "/"))) if command.startswith("./") else command,
         "args": [expand(arg) for arg in args] if isinstance(args, list) else [],
@@ -401,13 +406,13 @@ def _as_object(value: Json) -> dict[str, Json]:
 
 def _require_object(value: Json, file: str) -> dict[str, Json]:
     if not isinstance(value, dict):
-        raise PluginFault(file, "must hold an object", 1)
+        raise PluginFault(file, "must contain an object", 1)
     return value
 
 
 def _require_schema(value: Mapping[str, Json], lines: Mapping[JsonPath, int], file: str, name: str) -> None:
     if (uri := value.get("$schema")) != SCHEMA_BASE + name:
-        found = f"{uri[:100]!r} is not known here" if isinstance(uri, str) else "is missing"
+        found = f"{uri[:100]!r} is not supported" if isinstance(uri, str) else "is missing"
         problem = f'"$schema" {found}: it must be "{SCHEMA_BASE}{name}"'
         raise PluginFault(file, problem, line_of(lines, ("$schema",)))
 
@@ -427,7 +432,7 @@ def _check(
 def _problem(error: ValidationError) -> str:
     where = error.json_path.removeprefix("$").removeprefix(".")
     if where == "name" and error.validator == "pattern":
-        return "the name may hold a-z, 0-9, and single hyphens and points between them only"
+        return "the name can contain only a-z and 0-9, with single hyphens and periods between them"
     message = " ".join(str(error.message).split())[:200]
     return f"{where[:80]}: {message}" if where else message
 
@@ -444,12 +449,12 @@ def load_plugins(folders: Sequence[Path]) -> tuple[Plugin, ...]:
         if first is not None and first.root == plugin.root:
             continue
         if first is not None:
-            fault = PluginFault(str(plugin.root), f"is not used: {first.root} has the name {first.name!r} already")
+            fault = PluginFault(str(plugin.root), f"is not used: {first.root} already has the name {first.name!r}")
             plugin = Plugin(plugin.name, plugin.root, faults=(fault,))
         plugins.append(plugin)
     if len(folders) > MAX_PLUGINS:
         fault = PluginFault(
-            str(folders[MAX_PLUGINS]), f"is not used, nor is what follows: {MAX_PLUGINS} plug-ins at most"
+            str(folders[MAX_PLUGINS]), f"is not used, nor are those after it: the limit is {MAX_PLUGINS} plug-ins"
         )
         plugins.append(Plugin(_default_name(folders[MAX_PLUGINS].name), folders[MAX_PLUGINS], faults=(fault,)))
     return tuple(plugins)
@@ -459,12 +464,14 @@ def skills_of(plugins: Sequence[Plugin]) -> tuple[tuple[Skill, ...], tuple[str, 
     """Return the skills of all plug-ins, with unique names, and a sentence for each that was renamed."""
     named = list(unique_names([skill for plugin in plugins for skill in plugin.skills]))
     renamed = [
-        f"{skill.plugin}: its skill is called {skill.name!r} here, as {first.plugin} has one of that name"
+        f"{skill.plugin}: its skill is called {skill.name!r} here because {first.plugin} has one with that name"
         for skill, first in named
         if first is not None
     ]
     if len(named) > MAX_SKILLS:
-        renamed.append(f"{len(named) - MAX_SKILLS} skills are left out: {MAX_SKILLS} at most, of all plug-ins together")
+        renamed.append(
+            f"{len(named) - MAX_SKILLS} skills are left out: the limit is {MAX_SKILLS} for all plug-ins together"
+        )
     return tuple(skill for skill, _ in named[:MAX_SKILLS]), tuple(renamed)
 
 

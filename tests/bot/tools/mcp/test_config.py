@@ -75,17 +75,17 @@ def test_the_pattern_with_most_letters_counts_and_of_two_the_worse(
         ({"command": "x", "url": "https://a.example"}, 'needs either "command"'),
         ({"url": "ftp://a.example"}, "begins with https"),
         ({"url": "https://[a"}, "begins with https"),
-        ({"url": "https://a.example", "type": "sse"}, "no longer spoken"),
+        ({"url": "https://a.example", "type": "sse"}, "no longer supported"),
         ({"url": "https://a.example", "headers": {"X": "a\nb"}}, "printable ASCII"),
-        ({"command": "x", "args": "y"}, "list of texts"),
-        ({"command": "x", "args": [1]}, "texts only"),
+        ({"command": "x", "args": "y"}, "list of strings"),
+        ({"command": "x", "args": [1]}, "only strings"),
         ({"command": "x", "env": {"A": "${NOT_THERE}"}}, "NOT_THERE"),
-        ({"command": "x", "env": {"A": 1}}, "texts only"),
+        ({"command": "x", "env": {"A": 1}}, "only strings"),
         ({"command": "x", "effects": {"*": "safe"}}, '"get_*": "reads"'),
         ({"command": "x", "effects": ["*"]}, "must be an object"),
-        ({"command": "x", "effect": {"*": "reads"}}, 'not known: write "effects"'),
-        ({"comand": "x"}, 'not known: write "command"'),
-        ({"command": "x", "header": {}}, 'not known: write "headers"'),
+        ({"command": "x", "effect": {"*": "reads"}}, 'the closest one is "effects"'),
+        ({"comand": "x"}, 'the closest one is "command"'),
+        ({"command": "x", "header": {}}, 'the closest one is "headers"'),
         ({"command": "x", "audience": "all"}, '"asker" or "team"'),
         ({"command": "x", "timeout_s": 0}, "number of seconds"),
         ({"command": "x", "timeout_s": True}, "number of seconds"),
@@ -100,7 +100,7 @@ def test_what_cannot_be_meant_is_refused_by_name(entry: object, problem: str) ->
 
 @pytest.mark.parametrize("name", ["", "a b", "a.b", "a__b", "-a", "a-", "x" * 25, "ä", "a\n"])
 def test_a_server_has_a_name_that_a_model_can_call(name: str) -> None:
-    assert "its name must be" in refusal({name: {"command": "x"}})
+    assert "its name can have only" in refusal({name: {"command": "x"}})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"mcpServers": []}', "[" * 100_000])
@@ -115,14 +115,14 @@ def test_a_file_of_another_form_is_refused(text: str) -> None:
         ('{"mcpServers": {\n  "wiki": {"url": "https://a.example"},\n}}', "line 2 ends with a comma before }"),
         ('{"mcpServers": {"a": {"command": "a", "args": [\n"b",\n\n]}}}', "line 2 ends with a comma before ]"),
         ('{\n // servers\n "mcpServers": {}}', "line 2 is a comment"),
-        ('{"mcpServers": {"a": {"command": "a"}\n "b": {}}}', "line 1 lacks a comma at its end"),
-        ("{'mcpServers': {}}", "line 1 holds a name without double quotes"),
-        ('{"mcpServers": {}}\n}', "line 2 begins something behind the end"),
-        ('{"mcpServers": {\n', "is the end, and something is still open"),
-        ("", "is the end, and something is still open"),
-        ('{"mcpServers": {"a": {"command": "C:\\dir"}}}', "line 1 holds a single \\ in a text"),
-        ('{"mcpServers": yes}', "line 1 holds a value that is none"),
-        ('{"mcpServers": {"a": {"command": "a\n"}}}', "line 1 holds a text that does not end there"),
+        ('{"mcpServers": {"a": {"command": "a"}\n "b": {}}}', "line 1 needs a comma at its end"),
+        ("{'mcpServers': {}}", "line 1 has a name without double quotes"),
+        ('{"mcpServers": {}}\n}', "line 2 has text after the end"),
+        ('{"mcpServers": {\n', "is the end of the file"),
+        ("", "is the end of the file"),
+        ('{"mcpServers": {"a": {"command": "C:\\dir"}}}', "line 1 has a single \\ in a string"),
+        ('{"mcpServers": yes}', "line 1 has an invalid value"),
+        ('{"mcpServers": {"a": {"command": "a\n"}}}', "line 1 has a string without an end"),
     ],
 )
 def test_a_file_that_is_no_json_is_told_with_its_line_and_what_to_do(text: str, said: str) -> None:
@@ -158,7 +158,7 @@ def test_a_file_that_others_may_write_is_not_run(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"chmod go-w mcp\.json"):
         mcp_file(McpSettings(file=str(file)), {})
     not_there = str(tmp_path / "none.json")
-    for name, why in ((not_there, "none.json, which does not exist: "), ("~nobody-of-that-name/mcp.json", "be read")):
+    for name, why in ((not_there, "none.json, which does not exist\\."), ("~nobody-of-that-name/mcp.json", "be read")):
         with pytest.raises(SettingsError, match=why):
             mcp_file(McpSettings(file=name), {})
 
@@ -196,7 +196,7 @@ def test_what_a_server_runs_is_shown_as_it_is_written_without_secrets(entry: dic
 
 
 def test_what_is_said_of_plugins_servers_is_checked_as_strictly() -> None:
-    with pytest.raises(SettingsError, match='"command" is not known here'):
+    with pytest.raises(SettingsError, match='"command" is not valid here'):
         parse_file('{"plugins": {"a": {"command": "x"}}}', FILE, {})
     with pytest.raises(SettingsError, match="one of reads"):
         parse_file('{"plugins": {"a": {"effects": {"*": "everything"}}}}', FILE, {})
@@ -228,14 +228,14 @@ def test_whose_account_a_server_is_used_with() -> None:
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"account": "mine"}, '"account" is one of none, shared, person'),
-        ({"account": "person", "audience": "team"}, "belongs to the person"),
+        ({"account": "mine"}, '"account" must be one of none, shared, person'),
+        ({"account": "person", "audience": "team"}, "belong to the person"),
         ({"account": "person", "url": "http://x.example/mcp"}, "https://"),
         ({"account": "person", "url": "http://127.0.0.1.evil.example/mcp"}, "https://"),
-        ({"account": "person", "headers": {"AUTHORIZATION": "Bearer x"}}, "everybody's"),
+        ({"account": "person", "headers": {"AUTHORIZATION": "Bearer x"}}, "shared"),
         ({"account": "shared", "oauth": {"client_id": "x"}}, '"account": "person"'),
-        ({"account": "person", "oauth": {"clientId": "x"}}, 'no "clientId"'),
-        ({"account": "person", "oauth": {"client_id": 7}}, "texts only"),
+        ({"account": "person", "oauth": {"clientId": "x"}}, 'no field "clientId"'),
+        ({"account": "person", "oauth": {"client_id": 7}}, "only strings"),
     ],
 )
 def test_an_account_that_would_not_be_each_persons_own_is_refused(entry: dict[str, object], problem: str) -> None:
@@ -243,4 +243,4 @@ def test_an_account_that_would_not_be_each_persons_own_is_refused(entry: dict[st
 
 
 def test_nobody_signs_in_at_a_process() -> None:
-    assert "people sign in by HTTP alone" in refusal({"s": {"command": "x", "account": "person"}})
+    assert "people sign in over HTTP" in refusal({"s": {"command": "x", "account": "person"}})

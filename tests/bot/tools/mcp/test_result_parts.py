@@ -70,10 +70,10 @@ def test_a_value_that_a_text_says_already_is_not_said_again() -> None:
 
 def test_what_is_not_what_it_says_is_left_out_and_an_error_is_an_error() -> None:
     (told,) = parts_of(result({"type": "image", "data": "no base64!", "mimeType": "image/png"}))
-    assert "cannot be read" in str(told)
+    assert "could not be read" in str(told)
     with pytest.raises(ToolError, match="no such page"):
         parts_of(result({"type": "text", "text": "no such page"}, isError=True))
-    with pytest.raises(ToolError, match="not why"):
+    with pytest.raises(ToolError, match="without a reason"):
         parts_of(result(isError=True))
 
 

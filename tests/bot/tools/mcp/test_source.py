@@ -52,7 +52,7 @@ async def test_nobody_waits_longer_than_they_would_and_the_log_names_what_is_mis
     async with asyncio.timeout(PATIENCE_S):
         await source_of(there, away).settle(0.01)
     assert [one.levelno for one in caplog.records] == [logging.WARNING] * 2
-    assert caplog.messages[-1] == "not connected yet, so without their tools for now: MCP servers away"
+    assert caplog.messages[-1] == "MCP servers not connected yet, so their tools are missing for now: away"
 
 
 def test_of_servers_that_are_away_everybody_reads_a_reason_that_names_nothing_of_theirs() -> None:

@@ -55,7 +55,7 @@ def test_a_file_is_read_by_its_path_from_the_folder(folder: PluginFolder) -> Non
     ],
 )
 def test_a_path_that_no_folder_lists_leads_nowhere(folder: PluginFolder, path: str) -> None:
-    assert refusal(folder, path) in ("there is no such file", "is no path here: 12 names and 400 characters at most")
+    assert refusal(folder, path) in ("the file does not exist", "is too long a path: at most 12 names and 400 characters")
 
 
 def test_a_link_may_lead_within_the_folder_and_not_out_of_it(folder: PluginFolder, tmp_path: Path) -> None:
@@ -68,10 +68,10 @@ def test_a_link_may_lead_within_the_folder_and_not_out_of_it(folder: PluginFolde
     (root / "round").symlink_to("round")
     (root / "gone").symlink_to("nothing")
     assert folder.text("alias.md", LIMIT) == "inside"
-    leaves = "leads out of the plug-in's folder, so it is not read"
+    leaves = "points outside of the plug-in's folder, so it is not read"
     for path in ("out.md", "up/secret.txt", "sibling/notes.md", "through.md"):
         assert refusal(folder, path) == leaves
-    assert refusal(folder, "round") == refusal(folder, "gone") == "is a link that leads nowhere"
+    assert refusal(folder, "round") == refusal(folder, "gone") == "is a broken link"
 
 
 def test_a_folder_that_becomes_a_link_after_it_was_judged_is_not_followed(folder: PluginFolder, tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_only_regular_files_are_read_and_nothing_waits(folder: PluginFolder) -> 
         finally:
             os.chdir(here)
     (folder.root / "zero").symlink_to("/dev/zero")
-    assert refusal(folder, "pipe") == refusal(folder, "sock") == refusal(folder, "in") == "is no regular file"
-    assert refusal(folder, "zero") == "leads out of the plug-in's folder, so it is not read"
+    assert refusal(folder, "pipe") == refusal(folder, "sock") == refusal(folder, "in") == "is not a regular file"
+    assert refusal(folder, "zero") == "points outside of the plug-in's folder, so it is not read"
 
 
 def test_files_beyond_the_limit_and_files_that_are_no_text_are_refused(folder: PluginFolder) -> None:
@@ -102,10 +102,10 @@ def test_files_beyond_the_limit_and_files_that_are_no_text_are_refused(folder: P
         sparse.truncate(10**11)
     (folder.root / "latin").write_bytes(b"one\ntwo\nthr\xe9e\n")
     (folder.root / "zeros").write_bytes(b"a\0b")
-    assert refusal(folder, "big") == "has 1,001 bytes; 1,000 at most"
-    assert refusal(folder, "sparse") == "has 100,000,000,000 bytes; 1,000 at most"
-    assert refusal(folder, "zeros") == "is no text: it holds zero bytes"
-    with pytest.raises(PluginFault, match="latin:3: is no text in UTF-8"):
+    assert refusal(folder, "big") == "has 1,001 bytes; the limit is 1,000"
+    assert refusal(folder, "sparse") == "has 100,000,000,000 bytes; the limit is 1,000"
+    assert refusal(folder, "zeros") == "is not text: it contains zero bytes"
+    with pytest.raises(PluginFault, match="latin:3: is not UTF-8 text"):
         folder.text("latin", LIMIT)
 
 
@@ -125,7 +125,7 @@ def test_a_listing_ends_at_its_limits_and_follows_no_link(folder: PluginFolder, 
 def test_a_folder_with_too_many_entries_is_not_gone_through(folder: PluginFolder) -> None:
     for number in range(MAX_ENTRIES + 1):
         (folder.root / "in" / f"{number}").touch()
-    assert refusal(folder, "in/notes.md") == "lies in a folder with more than 2,000 entries"
+    assert refusal(folder, "in/notes.md") == "is in a folder with more than 2,000 entries"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -147,10 +147,10 @@ def test_no_path_of_any_characters_reaches_a_file(path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{\n "a": 1,\n "b" 2\n}', "x.json:3: is no JSON: Expecting ':' delimiter, in column 6"),
-        ("[" * 100, "x.json: has more than 32 objects and lists in each other"),
-        ('{"a": NaN}', "x.json: holds a number that JSON does not have"),
-        ('{"a": ' + "9" * 5_000 + "}", "x.json: holds a number that JSON does not have"),
+        ('{\n "a": 1,\n "b" 2\n}', "x.json:3: is not valid JSON: Expecting ':' delimiter, column 6"),
+        ("[" * 100, "x.json: nests objects and lists more than 32 levels deep"),
+        ('{"a": NaN}', "x.json: contains a number that JSON does not allow"),
+        ('{"a": ' + "9" * 5_000 + "}", "x.json: contains a number that JSON does not allow"),
     ],
 )
 def test_what_is_no_json_is_said_with_its_line(tmp_path: Path, text: str, says: str) -> None:

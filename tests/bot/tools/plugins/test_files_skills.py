@@ -31,35 +31,38 @@ def test_a_skill_is_its_name_its_description_and_what_stands_below() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("# Report", "SKILL.md:1: must begin with a line of three hyphens, and its name and description below it"),
-        ("---\nname: report\n", "SKILL.md:1: has no second line of three hyphens, which ends name and description"),
+        ("# Report", "SKILL.md:1: must begin with a line of three hyphens, followed by its name and description"),
+        ("---\nname: report\n", "SKILL.md:1: has no second line of three hyphens after its name and description"),
         ("---\nname: report\n---\n", "SKILL.md:1: has no description"),
         ("---\n# none\n---\n", "SKILL.md:2: needs a name and a description, as in `name: report`"),
         (
             "---\ndescription: x\nname: Report\n---",
-            "SKILL.md:3: the name may hold lowercase letters, digits and single hyphens only",
+            "SKILL.md:3: the name can contain only lowercase letters, digits and single hyphens",
         ),
-        ("---\nname: a--b\n---", "SKILL.md:2: the name may neither begin nor end with a hyphen, nor have two in a row"),
-        ("---\nname: other\n---", "SKILL.md:2: the name is 'other', and must be that of its folder, 'report'"),
+        ("---\nname: a--b\n---", "SKILL.md:2: the name cannot begin or end with a hyphen or have two in a row"),
+        ("---\nname: other\n---", "SKILL.md:2: the name is 'other' but must match its folder, 'report'"),
         (
             "---\nname: ../report\n---",
-            "SKILL.md:2: the name may hold lowercase letters, digits and single hyphens only",
+            "SKILL.md:2: the name can contain only lowercase letters, digits and single hyphens",
         ),
         ("---\nname: report\ndescription: ''\n---", "SKILL.md:3: the description is empty"),
-        ("---\nname: report\ndescription: [a]\n---", "SKILL.md:3: the description must be a text"),
-        (skill("report", "x" * 1_025), "SKILL.md:3: the description has 1,025 characters; 1,024 at most"),
+        ("---\nname: report\ndescription: [a]\n---", "SKILL.md:3: the description must be text"),
+        (skill("report", "x" * 1_025), "SKILL.md:3: the description has 1,025 characters; the limit is 1,024"),
         ("---\nname: report\nname: report\n---", "SKILL.md:3: has 'name' twice"),
-        ("---\nname: report\n? [a]\n: b\n---", "SKILL.md:3: has a field whose name is no text"),
-        ("---\nname: &x report\ndescription: *x\n---", "SKILL.md:2: uses an anchor or an alias of YAML: write it out"),
-        ("---\nm: {a: {b: {c: {d: e}}}}\n---", "SKILL.md:2: has more than 4 mappings and lists in each other"),
+        ("---\nname: report\n? [a]\n: b\n---", "SKILL.md:3: has a field whose name is not text"),
+        ("---\nname: &x report\ndescription: *x\n---", "SKILL.md:2: uses a YAML anchor or alias: write the value out"),
+        ("---\nm: {a: {b: {c: {d: e}}}}\n---", "SKILL.md:2: nests mappings and lists more than 4 levels deep"),
         (
             "---\nname: report\ndescription: Use it when: asked\n---",
-            "SKILL.md:3: is no YAML: mapping values are not allowed here; a text with a colon in it needs quotes",
+            (
+                "SKILL.md:3: is not valid YAML: mapping values are not allowed here; put text that contains a colon "
+                "in quotes"
+            ),
         ),
         ("---\n" + "a: b\n" * 9_000, "SKILL.md:1: has no second line of three hyphens within 16,000 characters"),
         (
             "---\nname: re\x07port\n---",
-            "SKILL.md:2: holds a sign that YAML does not allow between its two lines of hyphens",
+            "SKILL.md:2: contains a character that YAML does not allow between its two lines of hyphens",
         ),
     ],
 )
@@ -70,8 +73,8 @@ def test_a_skill_that_does_not_conform_is_said_with_its_line(text: str, says: st
 def test_what_the_form_does_not_know_and_what_is_not_obeyed_are_notes() -> None:
     more = "allowed-tools: Bash(rm:*)\nmodel: big\nmetadata:\n  author: x\n"
     assert [str(note) for note in parse_skill(skill("report", more=more), "S", "report").notes] == [
-        "S:4: 'allowed-tools' is not obeyed: a skill allows nothing by itself",
-        "S:5: 'model' is not known, and passed over",
+        "S:4: 'allowed-tools' is ignored: a skill cannot allow tools",
+        "S:5: 'model' is unknown and ignored",
     ]
 
 
@@ -111,14 +114,14 @@ async def test_a_broken_skill_leaves_the_others_usable(tmp_path: Path) -> None:
     skills, faults, notes = find_skills(PluginFolder(root), "plug")
     assert ([one.name for one in skills], notes) == (["good"], [])
     assert [str(one) for one in faults] == [
-        "skills/bad/SKILL.md:1: must begin with a line of three hyphens, and its name and description below it",
-        "skills/folder/SKILL.md: is no regular file",
-        "skills/linked/SKILL.md: leads out of the plug-in's folder, so it is not read",
-        "skills/stolen: leads out of the plug-in's folder, so it is not read",
+        "skills/bad/SKILL.md:1: must begin with a line of three hyphens, followed by its name and description",
+        "skills/folder/SKILL.md: is not a regular file",
+        "skills/linked/SKILL.md: points outside of the plug-in's folder, so it is not read",
+        "skills/stolen: points outside of the plug-in's folder, so it is not read",
     ]
     assert await skills[0].read("SKILL.md") == "Do it well."
     for path in ("../bad/SKILL.md", "/etc/passwd", "references/none.md"):
-        with pytest.raises(ToolError, match="there is no such file"):
+        with pytest.raises(ToolError, match="the file does not exist"):
             await skills[0].read(path)
 
 
@@ -128,7 +131,7 @@ async def test_a_file_that_is_not_listed_is_not_read(tmp_path: Path) -> None:
     ((good,), _, _) = find_skills(PluginFolder(root), "plug")
     assert await good.files() == ([], True)
     for name in (*hidden, "a/../.env", "./.env"):
-        with pytest.raises(ToolError, match="there is no such file"):
+        with pytest.raises(ToolError, match="the file does not exist"):
             await good.read(name)
 
 

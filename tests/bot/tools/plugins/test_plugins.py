@@ -26,8 +26,8 @@ from bot.tools.plugins.plugins import (
 )
 from tests.fakes.plugin_folders import FORM, SECRET, manifest, servers, skill, write
 
-NEITHER = "is neither a bare name nor a path that begins with ./"
-LEAVES = "leads out of the plug-in's folder, so it is not read"
+NEITHER = "must be a bare name or a path that begins with ./"
+LEAVES = "points outside of the plug-in's folder, so it is not read"
 STDIO = {"type": "stdio", "command": "uvx"}
 
 
@@ -62,15 +62,15 @@ def test_the_smallest_plugin_is_a_folder_with_either_kind_named_like_it(tmp_path
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[]", "plugin.json:1: must hold an object"),
+        ("[]", "plugin.json:1: must contain an object"),
         ('{"name": "x"}', f'plugin.json:1: "$schema" is missing: it must be "{FORM}plugin.schema.json"'),
         (
             '{\n"$schema": "x.json"}',
-            f'plugin.json:2: "$schema" \'x.json\' is not known here: it must be "{FORM}plugin.schema.json"',
+            f'plugin.json:2: "$schema" \'x.json\' is not supported: it must be "{FORM}plugin.schema.json"',
         ),
         (
             manifest("Has--two"),
-            "plugin.json:3: the name may hold a-z, 0-9, and single hyphens and points between them only",
+            "plugin.json:3: the name can contain only a-z and 0-9, with single hyphens and periods between them",
         ),
         (manifest("ok", keywords=["a", 1]), "plugin.json:4: keywords[1]: 1 is not of type 'string'"),
         (manifest("ok", author={"phone": "1"}), None),
@@ -88,8 +88,8 @@ def test_unknown_fields_and_extensions_that_are_no_object_are_passed_over(tmp_pa
     plugin = load_plugin(write(tmp_path / "p", files))
     assert (len(plugin.skills), plugin.faults) == (1, ())
     assert [str(note) for note in plugin.notes] == [
-        "plugin.json:4: 'hooks' is not known, and passed over",
-        "plugin.json:5: 'extensions' is no object, and passed over",
+        "plugin.json:4: 'hooks' is unknown and ignored",
+        "plugin.json:5: 'extensions' is not an object and is ignored",
     ]
 
 
@@ -99,7 +99,7 @@ def test_a_manifest_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
     (root / "plugin.json").symlink_to(tmp_path / "manifest.json")
     plugin = load_plugin(root)
     assert (plugin.name, plugin.skills) == ("p", ())
-    assert [fault.what for fault in plugin.faults] == ["leads out of the plug-in's folder, so it is not read"]
+    assert [fault.what for fault in plugin.faults] == ["points outside of the plug-in's folder, so it is not read"]
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_a_manifest_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
         (STDIO | {"env": {"PLUGIN_ROOT": "/"}}, None),
         (STDIO | {"command": "../run"}, f"mcp.json:6: the command ../run: {NEITHER}"),
         (STDIO | {"command": "/bin/sh"}, f"mcp.json:6: the command /bin/sh: {NEITHER}"),
-        (STDIO | {"command": "./../../run"}, "mcp.json:6: the command ../../run: there is no such file"),
+        (STDIO | {"command": "./../../run"}, "mcp.json:6: the command ../../run: the file does not exist"),
         (STDIO | {"command": "./out"}, f"mcp.json:6: the command out: {LEAVES}"),
         (STDIO | {"cwd": "data"}, None),
-        (STDIO | {"cwd": "./.."}, "mcp.json:7: the cwd ..: there is no such file"),
-        (STDIO | {"cwd": "${PLUGIN_ROOT}/../x"}, "mcp.json:7: the cwd ../x: there is no such file"),
+        (STDIO | {"cwd": "./.."}, "mcp.json:7: the cwd ..: the file does not exist"),
+        (STDIO | {"cwd": "${PLUGIN_ROOT}/../x"}, "mcp.json:7: the cwd ../x: the file does not exist"),
         (
             STDIO | {"cwd": "${PLUGIN_DATA}/../x"},
-            "mcp.json:7: the cwd ${PLUGIN_DATA}/../x: leads out of the folder for its data",
+            "mcp.json:7: the cwd ${PLUGIN_DATA}/../x: points outside of its data folder",
         ),
         ({"type": "streamable-http", "url": "http://x.example"}, None),
         ({"type": "streamable-http", "url": "https://me@x.example"}, None),
@@ -127,7 +127,7 @@ def test_a_manifest_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
         ({"type": "streamable-http", "url": "http://[::"}, None),
         (
             {"type": "streamable-http", "url": "https://x.example", "headers": {"A": "1", "a": "2"}},
-            "mcp.json:7: two headers have one name",
+            "mcp.json:7: two headers have the same name",
         ),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_transport_that_is_not_spoken_is_a_note(tmp_path: Path) -> None:
     files = {"plugin.json": manifest(), "mcp.json": servers(old={"type": "sse", "url": "https://x.example"})}
     plugin = load_plugin(write(tmp_path / "p", files))
     assert (plugin.servers, plugin.faults) == ((), ())
-    assert [note.what for note in plugin.notes] == ["server 'old' is left out: its transport, sse, is not spoken here"]
+    assert [note.what for note in plugin.notes] == ["server 'old' is left out: its transport, sse, is not supported"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": {}}', servers(time=STDIO).replace("1.0.0", "2.0.0")])
@@ -163,14 +163,14 @@ def test_servers_that_cannot_be_read_leave_the_skills(tmp_path: Path, text: str)
 def test_a_kind_that_is_no_folder_or_file_leaves_the_other(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"plugin.json": manifest(), "skills": "none", "mcp.json/x": ""})
     assert [str(fault) for fault in load_plugin(root).faults] == [
-        "skills: is no folder, so there are no skills",
-        "mcp.json: is no regular file, so there are no servers",
+        "skills: is not a folder, so there are no skills",
+        "mcp.json: is not a regular file, so there are no servers",
     ]
 
 
 def test_what_is_no_plugin_says_so(tmp_path: Path) -> None:
     write(tmp_path, {"file": "x", "empty/README.md": "x"})
-    for path, says in (("gone", "there is no such folder"), ("file", "is no folder"), ("empty", "is no plug-in: ")):
+    for path, says in (("gone", "the folder does not exist"), ("file", "is not a folder"), ("empty", "is not a plug-in: ")):
         (fault,) = load_plugin(tmp_path / path).faults
         assert fault.what.startswith(says)
 
@@ -182,10 +182,10 @@ def test_no_two_plugins_and_no_two_skills_have_one_name(tmp_path: Path) -> None:
     ]
     plugins = load_plugins([*roots, roots[0]])
     assert [(plugin.name, len(plugin.skills)) for plugin in plugins] == [("one", 1), ("one", 0), ("two", 1)]
-    assert plugins[1].faults[0].what == f"is not used: {roots[0]} has the name 'one' already"
+    assert plugins[1].faults[0].what == f"is not used: {roots[0]} already has the name 'one'"
     skills, renamed = skills_of(plugins)
     assert [one.name for one in skills] == ["report", "two/report"]
-    assert renamed == ("two: its skill is called 'two/report' here, as one has one of that name",)
+    assert renamed == ("two: its skill is called 'two/report' here because one has one with that name",)
 
 
 def test_the_schemas_are_those_of_the_form() -> None:
@@ -261,7 +261,7 @@ def test_a_link_that_leads_out_of_the_data_is_not_worked_in(tmp_path: Path) -> N
     (tmp_path / "data" / "office" / "out").symlink_to("/")
     found = started(write(tmp_path / "p", files))
     assert [config.name for config in found.configs] == ["office-y"]
-    assert found.problems == ("mcp.json: server 'x' leads out of its folder with its cwd",)
+    assert found.problems == ("mcp.json: server 'x' has a cwd outside of its folder",)
 
 
 def test_a_plugin_in_the_form_of_other_clients_is_given_no_key_of_ours(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_plugin_in_the_form_of_other_clients_is_given_no_key_of_ours(tmp_path:
     assert config.effect_of("get") is ToolEffect.READS
     (problem,) = found.problems
     assert "server 'office-web'" in problem
-    assert "a plug-in is given no values of the environment" in problem
+    assert "environment variables are not expanded for plug-ins" in problem
 
 
 def test_what_tools_do_says_the_operator_or_else_the_manifest(tmp_path: Path) -> None:
@@ -292,12 +292,12 @@ def test_what_tools_do_says_the_operator_or_else_the_manifest(tmp_path: Path) ->
     found = started(root, json.dumps(own))
     assert found.configs[0].effect_of("get") is ToolEffect.IRREVERSIBLE
     assert found.configs[0].for_team
-    assert found.problems == ("\"plugins\" names 'gone', which is no server of a plug-in in use",)
+    assert found.problems == ("\"plugins\" names 'gone', which is not a server of a plug-in in use",)
     assert started(root, json.dumps({"plugins": {"office-wiki": {"disabled": True}}})).configs == ()
     for words in ({"command": "rm"}, {"effect": "reads"}):
         write(root, {"plugin.json": of_ours(words)})
         assert started(root).configs == ()
-        assert "is not known" in started(root).problems[0]
+        assert "is not" in started(root).problems[0]
 
 
 def test_a_file_that_anybody_may_write_starts_nothing(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_file_that_anybody_may_write_starts_nothing(tmp_path: Path) -> None:
     (root / "mcp.json").chmod(0o666)
     found = started(root)
     assert found.configs == ()
-    assert "may be written by anybody" in found.problems[0]
+    assert "can be changed by every user of this machine" in found.problems[0]
 
 
 @given(st.lists(st.tuples(st.from_regex(r"[a-z0-9]+([-.][a-z0-9]+)*", fullmatch=True), st.text()), max_size=10))
