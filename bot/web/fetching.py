@@ -70,16 +70,16 @@ MAX_INTERIM: Final = 10  # Interim responses (103 Early Hints), which a server c
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 TOO_LATE: Final = "it did not answer in full within {seconds:g} seconds"
-UNREACHABLE: Final = "it cannot be reached"
-BY_THE_PROXY: Final = "the proxy of this network does not connect to it ({status})"
-NO_HTTP: Final = "what answers there does not speak HTTP as it should"
-NOT_TRUSTED: Final = "its certificate does not prove that it is {host}"
-TOO_MANY_REDIRECTS: Final = "it leads on from address to address, more than {redirects} times"
-ROBOTS: Final = "its site asks programs not to read it (robots.txt)"
-INTO_OWN: Final = "it leads on into the operator's own network, where the public web may not send anybody"
-NOT_NAMED: Final = "it lies in the operator's own network, and is read only if the person names {host} themselves"
+UNREACHABLE: Final = "it could not be reached"
+BY_THE_PROXY: Final = "this network's proxy did not connect to it ({status})"
+NO_HTTP: Final = "the server did not answer with valid HTTP"
+NOT_TRUSTED: Final = "its certificate could not be verified for {host}"
+TOO_MANY_REDIRECTS: Final = "it redirects more than {redirects} times"
+ROBOTS: Final = "the site does not allow programs to read it (robots.txt)"
+INTO_OWN: Final = "it redirects into the operator's own network, which a public address is not allowed to do"
+NOT_NAMED: Final = "it is in the operator's own network, so it is read only if the person names {host} themselves"
 TOO_LARGE: Final = "it is larger than {megabytes:g} MB"
-LEADS_TO_UNPROVEN: Final = "it leads on to an address whose certificate does not prove whose it is"
+LEADS_TO_UNPROVEN: Final = "it redirects to an address whose certificate could not be verified"
 NO_PAGE: Final = "it is {kind}, which cannot be read as text"
 A_FILE: Final = "a file"
 # The types that may be named in a refusal, which is the program's own sentence: a site chooses the type that it sends,
@@ -93,17 +93,17 @@ KNOWN_TYPES: Final = frozenset(
         *(f"font/{kind}" for kind in ("ttf", "otf", "woff", "woff2")),
     }
 )
-ENCODED: Final = "it is packed in a way that is not understood here"
+ENCODED: Final = "it is compressed in a format that is not supported here"
 STATUS: Final = {
-    401: "one has to sign in there, which I cannot",
-    402: "it has to be paid for",
-    403: "it refuses to be read by programs, or by anybody who is not signed in",
-    404: "there is no such page",
-    410: "the page is there no more",
-    429: "it was asked too often; it may be there again in a while",
-    451: "it may not be shown, for legal reasons",
+    401: "it requires signing in, which I cannot do",
+    402: "it requires payment",
+    403: "it does not let programs read it, or requires signing in",
+    404: "the page does not exist",
+    410: "the page no longer exists",
+    429: "it received too many requests; try again later",
+    451: "it is not available for legal reasons",
 }
-OTHER_STATUS: Final = "it answers with an error ({status})"
+OTHER_STATUS: Final = "it answered with an error ({status})"
 
 
 @dataclass(frozen=True, slots=True)

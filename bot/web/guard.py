@@ -42,18 +42,16 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # For the public web and opened ranges: at other ports other protocols listen, which could misread a request.
 WEB_PORTS: Final = frozenset({80, 443, 8080, 8443})
 
-NO_ADDRESS: Final = "that is no address of a page, as in https://example.com/page"
-OTHER_SCHEME: Final = "only pages whose address begins with https:// or http:// can be read"
-AMBIGUOUS: Final = (
-    "its address can be read in more than one way; it has to be written plainly, as in https://a.example/b"
-)
+NO_ADDRESS: Final = "that is not the address of a web page, such as https://example.com/page"
+OTHER_SCHEME: Final = "only addresses that begin with https:// or http:// can be read"
+AMBIGUOUS: Final = "its address is ambiguous; write it plainly, such as https://a.example/b"
 TOO_LONG: Final = f"its address has more than {MAX_ADDRESS_CHARS} characters"
-NO_NAME: Final = "its name leads nowhere"
+NO_NAME: Final = "its host name has no address"
 NOT_OF_THE_WEB: Final = (
-    "it is not on the public web ({kind}), and the operator has not opened it (COGENCY_NETWORKS_ALLOWED)"
+    "it is not on the public web ({kind}), and the operator has not allowed it (COGENCY_NETWORKS_ALLOWED)"
 )
 OTHER_PORT: Final = (
-    "pages are read at ports 80, 443, 8080 and 8443 alone; the operator can open host:port (COGENCY_NETWORKS_ALLOWED)"
+    "only the ports 80, 443, 8080 and 8443 can be read; the operator can allow host:port (COGENCY_NETWORKS_ALLOWED)"
 )
 
 _ADDRESS: Final = re.compile(r"(?i:(?P<scheme>https?)://)(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?")
@@ -165,14 +163,14 @@ class NetworkKind(StrEnum):
     """The kinds of addresses outside of the public web."""
 
     PRIVATE = "a private network"
-    SHARED = "a network that a provider shares"
+    SHARED = "a provider's shared network"
     LOOPBACK = "the bot's own machine"
-    LINK_LOCAL = "addresses of one cable"
-    METADATA = "a service that gives keys to machines"
-    MULTICAST = "addresses of many"
-    UNSPECIFIED = "no address of a machine"
-    EMBEDDING = "addresses that stand for others"
-    RESERVED = "reserved addresses"
+    LINK_LOCAL = "a link-local address"
+    METADATA = "a cloud metadata service"
+    MULTICAST = "a multicast address"
+    UNSPECIFIED = "an unspecified address"
+    EMBEDDING = "an address that embeds another"
+    RESERVED = "a reserved address"
 
 
 def _networks(text: str) -> tuple[IPNetwork, ...]:

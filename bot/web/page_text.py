@@ -38,10 +38,10 @@ _HTML: Final = re.compile(
 )
 _FEED: Final = re.compile(r"<(?:\w{1,20}:)?(?:rss|feed|rdf)\b", re.IGNORECASE)
 
-NOT_TEXT: Final = "it is no text"
-NOT_A_PICTURE: Final = "it is not the picture that it says it is"
+NOT_TEXT: Final = "it is not text"
+NOT_A_PICTURE: Final = "it is not the kind of picture that it claims to be"
 BROKEN_FEED: Final = "(the feed is damaged: this is what could be read)"
-CUT: Final = "(it goes on: this is its beginning)"
+CUT: Final = "(this is only its beginning)"
 
 
 @dataclass(frozen=True, slots=True)

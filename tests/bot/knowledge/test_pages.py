@@ -164,17 +164,17 @@ async def test_a_page_is_asked_for_by_its_version_and_its_words_are_replaced_whe
 @pytest.mark.parametrize(
     ("behave", "why"),
     [
-        (answer(status="404 Not Found"), "there is no such page"),
-        (answer(status="503 Service Unavailable"), "it answers with an error (503)"),
+        (answer(status="404 Not Found"), "the page does not exist"),
+        (answer(status="503 Service Unavailable"), "it answered with an error (503)"),
         (answer(b"  \n"), knowledge_texts.EMPTY_FILE),
-        (answer(b"\0\1\2\3" * 99), "it is no text"),
-        (raw(b"no HTTP\r\n\r\n"), "does not speak HTTP"),
+        (answer(b"\0\1\2\3" * 99), "it is not text"),
+        (raw(b"no HTTP\r\n\r\n"), "did not answer with valid HTTP"),
         (raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n", again=b"huge " * 999), "larger than 0.2 MB"),
         (raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n", again=b"x" * 999), "larger than 0.2 MB"),
-        (redirect("http://169.254.169.254/latest"), "a service that gives keys to machines"),
+        (redirect("http://169.254.169.254/latest"), "a cloud metadata service"),
         (redirect("http://127.0.0.1:8080/"), "it is not on the public web"),
         (redirect("http://inner.example/"), "it is not on the public web"),
-        (redirect("file:///etc/passwd"), "only pages whose address begins"),
+        (redirect("file:///etc/passwd"), "only addresses that begin"),
     ],
 )
 async def test_what_is_away_or_leads_astray_keeps_what_is_known_and_says_since_when(
@@ -231,8 +231,8 @@ async def test_a_site_that_asks_programs_to_stay_away_is_not_read_from_then_on()
     [
         ("http://10.0.0.7/", "COGENCY_NETWORKS_ALLOWED"),
         ("http://localhost/", "COGENCY_NETWORKS_ALLOWED"),
-        ("http://a.example/none", "there is no such page"),
-        ("http://user:word@a.example/", "more than one way"),
+        ("http://a.example/none", "the page does not exist"),
+        ("http://user:word@a.example/", "is ambiguous"),
     ],
 )
 async def test_what_cannot_be_read_is_not_learned_and_one_sentence_says_why(address: str, why: str) -> None:

@@ -101,7 +101,9 @@ async def test_an_answer_of_which_a_part_is_not_valid_is_not_lost_nor_told_as_a_
         assert good == "good"
         assert "“video”" in str(note)
         assert data == StructuredData({"result": [1]})
-        with pytest.raises(ToolError, match=r"answered, but its answer could not be read .* the call may have taken effect"):
+        with pytest.raises(
+            ToolError, match=r"answered, but its answer could not be read .* the call may have taken effect"
+        ):
             await called(server, "wrong")
 
 

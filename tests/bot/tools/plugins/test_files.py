@@ -55,7 +55,10 @@ def test_a_file_is_read_by_its_path_from_the_folder(folder: PluginFolder) -> Non
     ],
 )
 def test_a_path_that_no_folder_lists_leads_nowhere(folder: PluginFolder, path: str) -> None:
-    assert refusal(folder, path) in ("the file does not exist", "is too long a path: at most 12 names and 400 characters")
+    assert refusal(folder, path) in (
+        "the file does not exist",
+        "is too long a path: at most 12 names and 400 characters",
+    )
 
 
 def test_a_link_may_lead_within_the_folder_and_not_out_of_it(folder: PluginFolder, tmp_path: Path) -> None:
