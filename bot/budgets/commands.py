@@ -11,8 +11,8 @@ from bot.chat.commands import declaration
 from bot.chat.commands.declaration import Command, CommandCall, HomeContent, HomeSection, HomeVisit
 from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelForm
 
-CHOOSE = "Please choose whose budget it is."
-AMOUNT = "Please write $20, 5,000,000 tokens, exempt or reset."
+CHOOSE = "Choose whose budget it is."
+AMOUNT = "Write $20, 5,000,000 tokens, exempt or reset."
 
 
 async def show(service: BudgetService, call: declaration.CommandCall) -> Panel:
@@ -60,7 +60,7 @@ CHANGE = PanelForm(
         FormField(
             "amount",
             "For each day",
-            hint="$20, 5,000,000 tokens, exempt, or reset to the usual one.",
+            hint="$20, 5,000,000 tokens, exempt, or reset for the default.",
             max_chars=40,
         ),
     ),
@@ -76,7 +76,7 @@ async def _home(visit: HomeVisit) -> HomeContent:
 COMMAND = declaration.Command(
     name="budget",
     home=HomeSection(title="", show=_home),
-    summary="Show what you may spend today; operators see and change all budgets",
+    summary="See how much you can spend today; operators see and change all budgets",
     run=show,
     suggests={"words": _whose},
     arguments=(
@@ -88,7 +88,7 @@ COMMAND = declaration.Command(
     ),
     forms=(CHANGE,),
     means=lambda words, _: read_budget_request(words) is not None,
-    examples={"everyone": "see the budget of everybody together", "everyone $200": "raise it"},
+    examples={"everyone": "see everyone's shared budget", "everyone $200": "raise it"},
 )
 
 
@@ -104,7 +104,7 @@ async def _usage_home(visit: HomeVisit) -> HomeContent:
 USAGE_COMMAND = Command(
     name="usage",
     home=HomeSection(title=budgets_texts.HOME_USAGE, show=_usage_home),
-    summary="Show what your questions took today and this month",
+    summary="See what your questions used today and this month",
     run=usage,
     phrases=("show usage", "show my usage"),
 )

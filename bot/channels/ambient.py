@@ -153,7 +153,7 @@ class AmbientService(MessageEvents):
     def _finish(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a question to everybody could not be considered", exc_info=error)
+            log.error("a question without a mention could not be checked", exc_info=error)
 
     async def stopped(self, channel: str, conversation: str) -> bool:
         def muted(state: AmbientState, _: int) -> AmbientState | None:
@@ -197,11 +197,11 @@ class AmbientService(MessageEvents):
     async def _consider(self, question: QuestionToAll) -> None:
         try:
             if await self._is_wanted(question) and await question.submit(await self._incoming(question)):
-                log.info("a question to everybody is answered in %s", question.channel)
+                log.info("answering a question without a mention in %s", question.channel)
         except _NoAnswer:
             pass
         except CogencyError as error:
-            log.info("a question to everybody is let be: %s", error)
+            log.info("not answering a question without a mention: %s", error)
 
     async def _is_wanted(self, question: QuestionToAll) -> bool:
         """Whether a model should examine it, as far as that can be decided without its text."""

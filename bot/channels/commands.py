@@ -48,7 +48,7 @@ FORMS = tuple(control for rule in CHANNEL_RULES for control in rule.controls if 
 
 COMMAND = declaration.Command(
     name="channel",
-    summary="Show how I answer in this channel; who manages it changes that",
+    summary="See how I answer in this channel; its managers can change that",
     run=show,
     suggests={"words": _words_offered},
     prefills={control.form.name: _prefilled for control in FORMS},
@@ -67,6 +67,6 @@ COMMAND = declaration.Command(
     means=lambda words, _: is_place_request(words),
     examples={
         **{_ordered(rule, words): does for rule in CHANNEL_RULES for words, does in rule.examples.items()},
-        "undo": "take the last change back; `history` shows them all",
+        "undo": "undo the last change; `history` shows all changes",
     },
 )

@@ -106,7 +106,7 @@ WHO: Final = ChannelRule(
     usage="`who` (`everyone`, `members`, or people and roles)",
     read=_read_who,
     words=("everyone", MEMBERS),
-    examples={MEMBERS: "let only full members ask; or name people and roles"},
+    examples={MEMBERS: "let only full members ask; you can also name people and roles"},
     shown=lambda value: ", ".join(map(_mention, value.split())),
     controls=(Menu(lambda _: {"everyone": channels_texts.WHO_USUAL, MEMBERS: channels_texts.FULL_MEMBERS}),),
     check=_check_who,
@@ -152,11 +152,11 @@ def _model_menu(context: RuleContext) -> Mapping[str, str]:
 MODELS: Final = ChannelRule(
     name=place_rules.MODELS,
     title="Models",
-    usual="all that people may choose",
+    usual="all models that people can choose",
     usage="`models`",
     read=_read_models,
     words=("NAME, NAME",),
-    examples={"NAME, NAME": "let only these models answer; `model NAME` for who chose none"},
+    examples={"NAME, NAME": "let only these models answer; `model NAME` sets the default"},
     shown=lambda value: ", ".join(map(literal, value.split())),
     controls=(
         Form(
@@ -168,9 +168,9 @@ MODELS: Final = ChannelRule(
                 fields=(
                     FormField(
                         place_rules.MODELS,
-                        "The only models here",
+                        "Allowed models",
                         FieldKind.PICKS,
-                        hint="None of them: all that people may choose.",
+                        hint="Choose none to allow all models.",
                         optional=True,
                     ),
                 ),
@@ -183,7 +183,7 @@ MODELS: Final = ChannelRule(
 )
 MODEL: Final = ChannelRule(
     name=place_rules.MODEL,
-    title="Model of who chose none",
+    title="Default model",
     usual=channels_texts.MODEL_USUAL,
     usage="`model`",
     read=_read_model,
@@ -223,7 +223,7 @@ INSTRUCTIONS: Final = ChannelRule(
     usage="`instructions:`",
     read=_read_instructions,
     words=("TEXT",),
-    examples={"Answer with a link to our wiki": "have me read this with every question here"},
+    examples={"Answer with a link to our wiki": "instructions that I read with every question here"},
     controls=(
         Form(
             PanelForm(
@@ -234,9 +234,9 @@ INSTRUCTIONS: Final = ChannelRule(
                 fields=(
                     FormField(
                         "instructions",
-                        "What I should do here",
+                        "Instructions",
                         FieldKind.LINES,
-                        hint="I read it with every question asked here. Empty for none.",
+                        hint="I read them with every question here. Leave empty for none.",
                         optional=True,
                         max_chars=MAX_INSTRUCTIONS,
                     ),
@@ -283,8 +283,8 @@ LANGUAGE: Final = ChannelRule(
                 fields=(
                     FormField(
                         "language",
-                        "The language of my answers",
-                        hint="Such as German. Empty for the usual one.",
+                        "Language of my answers",
+                        hint="For example, German. Leave empty for the default.",
                         optional=True,
                         max_chars=MAX_LANGUAGE,
                     ),
@@ -352,7 +352,7 @@ AMBIENT: Final = ChannelRule(
     usage="`ambient` (`on`, `off`, or how many answers a day)",
     read=_read_ambient,
     words=("on", "off"),
-    examples={"on": "have me answer open questions that nobody put to me, some a day"},
+    examples={"on": "let me answer some open questions a day without a mention"},
     shown=lambda value: channels_texts.AMBIENT_ON.format(many=counted(int(value), "answer", "answers")),
     controls=(Menu(_ambient_menu),),
     check=_check_ambient,
@@ -379,11 +379,11 @@ def _announce_learning(_: str, after: str, who: str) -> Announcement | None:
 LEARNING: Final = ChannelRule(
     name="learning",
     title="Learning",
-    usual="on, from who has not switched it off",
+    usual="on, except for people who turned it off",
     usage="`learning` (`on`, `off`)",
     read=switch_value,
     words=("on", "off"),
-    examples={"off": "have me learn nothing about anybody from this channel"},
+    examples={"off": "stop me from learning about people from this channel"},
     controls=(Switch(sure=channels_texts.SURE_TO_LEARN),),
     announcement=_announce_learning,
     follows=_pause,

@@ -249,7 +249,7 @@ class PlaceService:
             preferences = await self.preferences.all_of(owner)
             changed = StoredPlace.read(preferences).changed(change, old_value, now, by)
             if await self.audit.keep_change(row, owner, PLACE, preferences.get(PLACE), changed.text()):
-                log.info("what holds in a channel was changed: %s", change.rule.name)
+                log.info("a channel setting was changed: %s", change.rule.name)
                 return
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 

@@ -14,7 +14,7 @@ from bot.forgetting.service import is_request
 # What the words can name; for a time or a subject, they say which.
 SCOPES = {
     "thread": "this conversation",
-    "time": "a stretch of time",
+    "time": "a period",
     "about": "a subject",
     "everything": "everything",
 }
@@ -105,7 +105,7 @@ def _question(answer: ForgetAnswer, *, keeps: bool) -> Panel:
 
 
 KEEP_REPLIES = "keep_replies"
-KEEP_REPLIES_WORDS = "Keep my replies to it where they are shown"
+KEEP_REPLIES_WORDS = "Keep my replies to it visible"
 # The prefix of a button that asks about a subject. Other buttons hold the token of what they agree to.
 _ASK = "ask "
 _ZONE = "zone "  # The same, when a chosen time zone follows the subject
@@ -121,14 +121,14 @@ SOMETHING_ELSE = PanelForm(
     fields=(
         FormField(
             "words",
-            "What shall I forget?",
-            hint="A name, a word or two; or 2 hours, today, since Monday. You will see it before it is erased.",
+            "What should I forget?",
+            hint="A name or a few words; or 2 hours, today, since Monday. You see it before I erase it.",
         ),
         FormField(
             "scope",
-            "That means",
+            "Type",
             FieldKind.CHOICE,
-            choices={"about": "What speaks of it", "time": "What I said in that time"},
+            choices={"about": "What mentions it", "time": "What you said in that period"},
         ),
         FormField(KEEP_REPLIES, "My replies", FieldKind.BOX, hint=KEEP_REPLIES_WORDS, optional=True),
     ),
@@ -157,7 +157,7 @@ FORGET_COMMAND = declaration.Command(
     ),
     arguments=(
         declaration.Argument("what", "thread, everything, 2 hours, since Monday, or about and a word"),
-        declaration.Argument("scope", "Which kind of thing that is", choices=SCOPES),
+        declaration.Argument("scope", "Type", choices=SCOPES),
         declaration.Argument(KEEP_REPLIES, KEEP_REPLIES_WORDS, declaration.ArgumentKind.FLAG),
     ),
     open_to_all=True,

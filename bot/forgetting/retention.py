@@ -74,7 +74,7 @@ class Retention:
         """Run the job: erase all messages of a place that is gone. Raises StoreError."""
         erased = await self._erase(Gone.decode(job.payload))
         await self.forgetting.sweep()
-        log.info("forgot what was said in a place that is gone: %s", _format_counts(erased))
+        log.info("erased the messages of a deleted place: %s", _format_counts(erased))
 
     async def erase_expired(self, job: Job) -> None:
         """Run the job: erase expired messages. Raises StoreError."""
@@ -85,7 +85,7 @@ class Retention:
             erased = _add_counts(erased, await self._erase(plan))
         if erased:
             await self.forgetting.sweep()
-            log.info("forgot what was past its time: %s", _format_counts(erased))
+            log.info("erased expired messages: %s", _format_counts(erased))
         await self.jobs.schedule(job.kind, job.key, "", now + EXPIRY_INTERVAL)
 
     async def erase_entries(self, job: Job) -> None:
@@ -144,7 +144,7 @@ class ReplyDeletion:
             await self.clock.sleep(limited.retry_after_s)
             raise
         except (PageGone, PageLocked) as error:
-            log.info("what is forgotten cannot be taken away on the platform (%s): %s", page.what.value, error)
+            log.info("a forgotten message could not be deleted on the platform (%s): %s", page.what.value, error)
         await self.clock.sleep(PAGE_PAUSE_S)
 
 

@@ -9,9 +9,9 @@ from bot.knowledge import texts as knowledge_texts
 from bot.knowledge.answers import KnowledgeAnswer, ShownDocument
 from bot.knowledge.service import KnowledgeService, is_knowledge_request
 
-SHARE = PanelAction("Share what is told here", "share on", confirm=knowledge_texts.SURE_TO_SHARE)
+SHARE = PanelAction("Share what people tell me here", "share on", confirm=knowledge_texts.SURE_TO_SHARE)
 STOP_SHARING = PanelAction("Stop sharing", "share off")
-SURE_TO_REMOVE = "I will know it no longer, and erase it. What I said of it stays where I said it."
+SURE_TO_REMOVE = "I will erase this document and no longer use it. What I already said about it stays."
 KNOWLEDGE_WORDS = ("list", "show 3", "remove 3", "share on", "share off")  # Suggested while a person types
 
 
@@ -45,16 +45,16 @@ async def _knowledge_words(*_: object) -> Sequence[str]:
 
 KNOWLEDGE_COMMAND = declaration.Command(
     name="knowledge",
-    summary="See the documents that I know here, and who else is served by what you tell me here",
+    summary="See the documents that I know here, and who else can use what you tell me here",
     run=show_knowledge,
     suggests={"words": _knowledge_words},
     arguments=(declaration.Argument("words", "list, show 3, remove 3, share on or share off"),),
     phrases=("show knowledge", "what do you know here", "documents", "show documents"),
     means=lambda words, _: is_knowledge_request(words),
     examples={
-        "show 3": "see how a document begins",
-        "remove 3": "have it removed, bytes included",
-        "share on": "for who manages a public channel: let what is told me here from now on serve others of the team",
+        "show 3": "see the beginning of a document",
+        "remove 3": "remove it, and erase its content",
+        "share on": "managers in a public channel: let others in the team use what people tell me here from now on",
     },
 )
 
@@ -112,12 +112,12 @@ def is_order(words: str) -> bool:
 
 LEARN_COMMAND = declaration.Command(
     name="learn",
-    summary="Have me know a file or a page here: whoever manages this place hands in documents",
+    summary="Add a file or a web page to the documents that I know here; managers only",
     run=learn,
     arguments=(
         declaration.Argument(
             "link",
-            "The address of a page of the web; several with blanks between them",
+            "The address of a web page; separate several with spaces",
             hint="[https://… | nothing: attach the file to a message to me that says “learn this”]",
         ),
         declaration.Argument(
@@ -129,7 +129,7 @@ LEARN_COMMAND = declaration.Command(
     bare=False,
     means=lambda words, _: is_order(words),
     examples={
-        "this": "with a file: know it from now on, in place of one with its name",
-        "https://example.com/handbook": "know a page of the web, which is looked at again each day",
+        "this": "with a file: learn it, and replace the one with the same name",
+        "https://example.com/handbook": "learn a web page, and check it for changes each day",
     },
 )

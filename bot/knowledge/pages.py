@@ -62,7 +62,7 @@ class LinkedPages:
             await self.clock.sleep(LOOK_PAUSE_S)
         if replaced:
             await self.forgetting.sweep()
-            log.info("%s on the web changed, and is read anew", counted(replaced, "document", "documents"))
+            log.info("web pages that changed and were read again: %s", counted(replaced, "document", "documents"))
         await self.jobs.schedule(job.kind, job.key, "", self.clock.now() + LOOK_INTERVAL)
 
     async def _refresh(self, document: Document, page: LinkedPage) -> bool:

@@ -269,7 +269,7 @@ class KnowledgeService:
         address = "" if page is None else literal(shortened(page.address, ADDRESS_CHARS))
         learned = f"learned {day} by {literal(document.by)}" if document.by else f"learned {day}"
         if page is not None:
-            learned = f"as of {day}, handed in by {literal(document.by)}" if document.by else f"as of {day}"
+            learned = f"as of {day}, added by {literal(document.by)}" if document.by else f"as of {day}"
         fault = ""
         if page is not None and page.since is not None:
             since = page.since.astimezone(zone).date().isoformat()
@@ -328,6 +328,6 @@ def _where(audience: str) -> str:
         case PersonAudience():
             return "yours"
         case GroupAudience():
-            return "of a private place"
+            return "in a private place"
         case TeamAudience():
-            return "of a public channel"
+            return "in a public channel"

@@ -27,8 +27,11 @@ from bot.memory.listing import entry_line, lasting_text
 from bot.memory.service import FACT_CHARS, MemoryService
 
 FILE_NAME = "what-i-know.json"
-MAY_DECIDE = "`/memory help` says what you may decide about it."  # For platforms without buttons at each entry
-SURE = "I will erase this after a minute in which you can undo it, and not learn it again from the same message."
+MAY_DECIDE = "Use `/memory help` to see what you can change."  # For platforms without buttons at each entry
+SURE = (
+    "I will erase this after one minute, and I will not learn it again from the same message. Until then, you can "
+    "undo it."
+)
 # Suggested while a person types.
 WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "share off", "share on", "help")
 
@@ -152,7 +155,7 @@ def _home_news(text: str) -> str:
 
 COMMAND = declaration.Command(
     name="memory",
-    summary="See what I remember about you, and decide about it",
+    summary="See, correct and delete what I remember about you",
     run=show,
     suggests={"words": _words_offered},
     prefills={CORRECT.name: _words_now},

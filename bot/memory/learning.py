@@ -228,4 +228,6 @@ def _handle_unreadable(*, last_try: bool) -> None:
     """Raise ProviderUnavailable for an unreadable answer; on the last try, log a warning instead."""
     if not last_try:
         raise ProviderUnavailable(memory_texts.JOB_UNREADABLE)
-    log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")
+    log.warning(
+        "the learning model keeps sending answers that cannot be read, so nothing was learned from some messages"
+    )

@@ -74,7 +74,7 @@ class MeaningfulMemories:
                     await self.spending.charge(query.person, EMBEDDING, [embedded.call], self.clock.now())
         except (CogencyError, TimeoutError) as error:
             if not self._failing:
-                log.warning("recall goes by words alone until %s answers again: %s", self.embedder.name, error)
+                log.warning("recall uses only words until %s answers again: %s", self.embedder.name, error)
             self._failing = True
             return None
         self._failing = False
@@ -137,7 +137,7 @@ class MeaningWriter:
         try:
             await self.embeddings.make_index(self.embedder.name)
         except StoreError as error:
-            log.log(severity(error), "no index of the vectors of %s could be made: %s", self.embedder.name, error)
+            log.log(severity(error), "the index of the vectors of %s could not be built: %s", self.embedder.name, error)
 
     async def _embed(self, person: str, messages: Sequence[Unembedded]) -> bool:
         """Store the vectors of one person's messages; False if an answer needed the model meanwhile."""

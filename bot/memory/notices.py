@@ -174,7 +174,7 @@ class WithheldNotice:
         try:
             count = await self.count(ended.question, ended.closing.actions)
         except StoreError as error:
-            log.info("nobody is told what a search left out: %s", error)
+            log.info("could not show what a search left out: %s", error)
             return NO_LINE
         return NoteLine(memory_texts.withheld_text(count)) if count else NO_LINE
 

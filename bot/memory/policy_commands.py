@@ -10,8 +10,8 @@ from bot.chat.panels import FieldKind, Filled, FormField, Panel, PanelAction, Pa
 from bot.memory import policies
 from bot.memory import texts as memory_texts
 
-NO_COLON = "Please write it without a colon."
-NUMBER = "Please write the number that stands before it in the list."
+NO_COLON = "Write it without a colon."
+NUMBER = "Write its number from the list."
 # Suggested while a person types; the capitals are to be replaced.
 POLICY_WORDS = ("list", "history", "set NAME: POLICY", "remove 1")
 
@@ -61,7 +61,7 @@ SET_POLICY = PanelForm(
         FormField(
             "name",
             "Name",
-            hint="A new policy with this name takes the place of the old one.",
+            hint="A new policy replaces the old one with the same name.",
             optional=True,
             max_chars=policies.MAX_NAME_CHARS,
         ),
@@ -70,7 +70,7 @@ SET_POLICY = PanelForm(
             "place",
             "Only in this private channel",
             FieldKind.ELSEWHERE,
-            hint="Empty: in all public channels.",
+            hint="Leave empty to apply it in all public channels.",
             optional=True,
         ),
     ),
@@ -94,7 +94,7 @@ async def _home(visit: HomeVisit) -> HomeContent | None:
 
 POLICY_COMMAND = declaration.Command(
     name="policy",
-    summary="Show what holds for everybody here; managers set and remove it",
+    summary="See the policies for everyone here; managers can set and remove them",
     run=show_policy,
     home=HomeSection(title=memory_texts.HOME_POLICIES, show=_home, long=True),
     suggests={"words": _policy_words},
@@ -104,8 +104,8 @@ POLICY_COMMAND = declaration.Command(
     phrases=("show policy", "policies", "show policies"),
     means=lambda words, _: not isinstance(policies.read_policy_request(words), policies.UnclearPolicy),
     examples={
-        "set budget: at most 50 EUR": "set what holds; a name stands before the colon",
-        "remove 3": "take it back",
-        "history": "see what held before",
+        "set budget: at most 50 EUR": "set a policy; its name goes before the colon",
+        "remove 3": "remove it",
+        "history": "see earlier policies",
     },
 )

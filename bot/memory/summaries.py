@@ -61,7 +61,7 @@ class Summariser:
         if summary is None:
             await self._reschedule(job, YIELD_DELAY)
         elif not await self.summaries.save(job.conversation, uncovered, batch, summary):
-            log.info("a summary was not kept: what it was made of has changed meanwhile")
+            log.info("a summary was discarded because its messages have changed")
         elif len(batch) < len(uncovered.messages):
             await self._reschedule(job, timedelta())
 

@@ -154,7 +154,7 @@ NEW = PanelForm(
     fields=(
         FormField("when", "When", hint=_WHEN, max_chars=200),
         FormField("what", "What", FieldKind.LINES, max_chars=MAX_CHARS - 300),
-        FormField("me", "To whom", FieldKind.PICK, choices={"me": "Me alone, in a direct message"}, optional=True),
+        FormField("me", "To whom", FieldKind.PICK, choices={"me": "Only me, in a direct message"}, optional=True),
     ),
     words=_new_words,
 )
@@ -164,7 +164,7 @@ CHANGE = PanelForm(
     title="Change",
     submit="Change",
     fields=(
-        FormField("when", "New time", hint=f"Empty: as it is. {_WHEN}", optional=True, max_chars=200),
+        FormField("when", "New time", hint=f"Leave empty to keep it. {_WHEN}", optional=True, max_chars=200),
         FormField("what", "What", FieldKind.LINES, optional=True, max_chars=MAX_CHARS - 300),
     ),
     words=_words_of,
@@ -186,25 +186,27 @@ async def _home(visit: HomeVisit) -> HomeContent:
 
 REMIND_COMMAND = declaration.Command(
     name="remind",
-    summary="Remind you of something at a time that you name",
+    summary="Set a reminder",
     run=remind,
     arguments=(
         declaration.Argument(
-            "words", "When, and what: tomorrow at 9:00 to call Ann", hint="[me] tomorrow at 9:00 to call Ann"
+            "words",
+            "When and what, for example: tomorrow at 9:00 to call Ann",
+            hint="[me] tomorrow at 9:00 to call Ann",
         ),
     ),
     forms=(NEW,),
     bare=False,
     examples={
-        "me tomorrow at 9:00 to call Ann": "a message to you alone, at that time",
-        "every weekday at 8:30 standup": "here, again and again, for half a year if you name no end",
+        "me tomorrow at 9:00 to call Ann": "a direct message to you at that time",
+        "every weekday at 8:30 standup": "here, repeatedly; for half a year unless you give an end",
         "in 20 minutes the oven": "once, here",
     },
 )
 COMMAND = declaration.Command(
     name="schedules",
     home=HomeSection(title=schedule_texts.HOME_SCHEDULES, show=_home),
-    summary="See what I do for you at a time; pause, change or cancel it",
+    summary="See your reminders and scheduled questions; pause, change or cancel them",
     run=show,
     suggests={"words": _offered},
     prefills={CHANGE.name: _words_now},
@@ -220,13 +222,13 @@ COMMAND = declaration.Command(
     phrases=("show schedules", "my schedules", "my reminders", "show my reminders"),
     means=lambda words, _: _is_order(words),
     examples={
-        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, also where a platform has that of its own",
-        "ask every Monday at 8:00 | sum up the week here": "have me do something at a time, as if you asked it then",
-        "ask if changed every hour | is the site up?": "the same, and the answer is posted only if it changed",
-        "pause 3": "let it rest; `resume 3` goes on with it",
-        "edit 3 tomorrow at 10:00": "another time; behind a `|` other words",
-        "cancel 3": "take it back",
-        "forbid": "whoever manages a channel: nothing is posted here at a time; `allow` takes that back",
-        "all": "operators: when everybody's come, and where",
+        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, also where the platform has its own `/remind`",
+        "ask every Monday at 8:00 | sum up the week here": "schedule a question, as if you asked it at that time",
+        "ask if changed every hour | is the site up?": "the same, but post the answer only if it changed",
+        "pause 3": "pause it; `resume 3` continues it",
+        "edit 3 tomorrow at 10:00": "change the time, or the words after a `|`",
+        "cancel 3": "cancel it",
+        "forbid": "channel managers: stop scheduled posts here; `allow` permits them again",
+        "all": "operators: see when and where everyone's schedules run",
     },
 )

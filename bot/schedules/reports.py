@@ -58,7 +58,7 @@ def _plain(answer: str) -> str:
 CHANGED: Final = ReportRule(
     name="changed",
     words="if changed",
-    summary="only if it has changed since the last time",
+    summary="only if the answer has changed since the last time",
     shown="only if it changed",
     instruction=texts.REPORT_CHANGES,
     reads_last=True,

@@ -79,7 +79,7 @@ class TrustedClock:
         if self._last is not None:
             jumped = now - self._last[0] - timedelta(seconds=elapsed - self._last[1])
             if jumped > JUMP:
-                log.warning("the clock jumped ahead by %s; schedules wait for %.0f s", jumped, JUMP_S)
+                log.warning("the clock jumped ahead by %s; schedules start again in %.0f s", jumped, JUMP_S)
                 self._distrusted_until = elapsed + JUMP_S
             elif jumped < -JUMP:
                 self._distrusted_until = float("-inf")  # it was corrected
@@ -128,7 +128,7 @@ class Scheduler:
             try:
                 pause = await self.work()
             except StoreError as error:
-                log.log(severity(error), "schedules could not be looked at, trying again: %s", error)
+                log.log(severity(error), "schedules could not be read; retrying: %s", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._changed.wait()
@@ -161,7 +161,7 @@ class Scheduler:
             case LeaseLost():
                 log.info("%s", error)
             case StoreError():
-                log.log(severity(error), "schedule %d: trying again: %s", due.schedule.id, error)
+                log.log(severity(error), "schedule %d: retrying: %s", due.schedule.id, error)
             case Exception():
                 log.error("schedule %d: failed", due.schedule.id, exc_info=error)
             case _:
@@ -251,7 +251,7 @@ async def direct_message_of(platform: SchedulePlatform, schedule: Schedule, now:
     except StoreError:
         raise
     except CogencyError as error:
-        log.info("schedule %d: its person is not told: %s", schedule.id, error)
+        log.info("schedule %d: the person could not be notified: %s", schedule.id, error)
         return None
 
 

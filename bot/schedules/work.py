@@ -101,7 +101,7 @@ class LongWork:
         except StoreError:
             raise
         except CogencyError as error:
-            log.info("schedule %d: nobody can say whether it may go on: %s", schedule.id, error)
+            log.info("schedule %d: could not check whether it is still allowed: %s", schedule.id, error)
             return None
         if isinstance(admitted, NotAllowed):
             return admitted.why

@@ -122,7 +122,7 @@ async def test_a_failing_service_leaves_the_search_for_words_and_is_logged_once(
         hits = [*await memories.search(QUERY), *await memories.search(QUERY)]
     assert [hit.message.text for hit in hits] == ["a boat", "a boat"]
     assert [record.message for record in caplog.records] == [
-        "recall goes by words alone until fake:meanings answers again: The service for meanings is away."
+        "recall uses only words until fake:meanings answers again: The service for meanings is away."
     ]
 
 
