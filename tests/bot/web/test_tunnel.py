@@ -94,7 +94,7 @@ async def test_a_name_that_only_the_proxy_knows_is_asked_for_where_the_operator_
 @pytest.mark.parametrize(("user", "status"), [("ben:x", "407"), ("ann:p%40ss", "403")])
 async def test_what_the_proxy_refuses_is_called_that(tmp_path: Path, user: str, status: str) -> None:
     async with network(tmp_path) as proxy:
-        with pytest.raises(WebRefused, match=rf"the proxy of this network does not connect to it \({status}\)"):
+        with pytest.raises(WebRefused, match=rf"this network's proxy did not connect to it \({status}\)"):
             await fetcher(proxy, user=user).fetch("https://a.example/", named)
 
 
@@ -111,6 +111,6 @@ async def test_a_proxy_that_is_away_or_speaks_no_http_is_no_crash(tmp_path: Path
         await who.fetch("http://a.example/", named)
     server.close()
     await server.wait_closed()
-    with pytest.raises(WebRefused, match="it cannot be reached"):
+    with pytest.raises(WebRefused, match="it could not be reached"):
         await who.fetch("http://a.example/", named)
     assert proxy.asked == []
