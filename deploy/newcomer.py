@@ -1,8 +1,11 @@
 """Walks each way from nothing to a first answer, as somebody new would, and says how long it takes: `make newcomer`.
 
-Each way has a folder of its own, an empty home, and an environment that says only where programs lie and how this
-machine reaches the registries. What a person does is counted; what they would see is waited for. The model, Slack and
-Discord are the doubles of the tests; all else is what is released: the clone, the wheel, the commands.
+Each way is walked with each Python from 3.11 on that this machine has, in a folder of its own, with an empty home and
+an environment that says only where programs lie and how this machine reaches the registries. What a person does is
+counted; what they would see is waited for. The model, Slack and Discord are the doubles of the tests; all else is what
+is released: the clone, the wheel, the commands. The wheel is walked in a company's network, where Slack and Discord are
+reached through a proxy that shows certificates of its own, and ends as a service that knows nothing but its file; the
+clone is walked without either.
 """
 
 import argparse
@@ -19,18 +22,23 @@ from pathlib import Path
 from typing import Final
 
 from agent.machine import CLOCK
+from tests.fakes.company_network import company_network
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, Wait, head, text, whole
+from tests.fakes.service_managers import ServiceManagers
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 from tests.fakes.terminal import FakeTerminal
 
 ROOT: Final = Path(__file__).parents[1]
 MOST_S: Final = 600.0  # For one step: the first one of a clone fetches sixty packages, over whatever network there is
-# The one that is tried: that of the environment in which this runs.
+# That of the environment in which this runs.
 PYTHON: Final = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
+# Where installers put further ones, below the home.
+INSTALLED: Final = (".local/bin", ".local/share/uv/python/*/bin", ".pyenv/versions/*/bin")
 # What a machine may need for reaching the registries at all.
 REACH: Final = (
     "SSL_CERT_FILE",
@@ -60,9 +68,10 @@ class Step:
 
 @dataclass(slots=True)
 class Walk:
-    """`steps`: in their order; `clock`: seconds of one that goes forward only."""
+    """`python`: the one that is walked with; `clock`: seconds of one that goes forward only; `steps`: in order."""
 
     way: str
+    python: Path = PYTHON
     clock: Callable[[], float] = time.perf_counter
     steps: list[Step] = field(default_factory=list[Step])
 
@@ -88,19 +97,27 @@ def _why(error: Exception) -> str:
 
 def table(steps: Sequence[Step]) -> str:
     """Each step with what was done and how long it took, and what each way takes together."""
-    lines = [f"{'Way':<10}{'Step':<62}{'Done':>6}{'Seconds':>9}"]
+    lines = [f"{'Way':<12}{'Step':<62}{'Done':>6}{'Seconds':>9}"]
     for way in dict.fromkeys(one.way for one in steps):
         theirs = [one for one in steps if one.way == way]
-        lines += [f"{way:<10}{one.what:<62}{one.done:>6}{one.seconds:>9.1f}" for one in theirs]
+        lines += [f"{way:<12}{one.what:<62}{one.done:>6}{one.seconds:>9.1f}" for one in theirs]
         done, seconds = sum(one.done for one in theirs), sum(one.seconds for one in theirs)
-        lines.append(f"{way:<10}{'together':<62}{done:>6}{seconds:>9.1f}\n")
+        lines.append(f"{way:<12}{'together':<62}{done:>6}{seconds:>9.1f}\n")
     return "\n".join(lines)
 
 
-def bare(home: Path, **more: str) -> dict[str, str]:
+def pythons(path: str, home: Path) -> dict[str, Path]:
+    """Each Python of this machine that Cogency supports, by its version: of PATH, or where installers put them."""
+    folders = [*map(Path, path.split(os.pathsep)), *(folder for form in INSTALLED for folder in home.glob(form))]
+    found = {version: [folder / f"python{version}" for folder in folders] for version in VERSIONS}
+    there = {version: [file for file in files if file.is_file()] for version, files in found.items()}
+    return {version: files[0] for version, files in there.items() if files}
+
+
+def bare(home: Path, python: Path = PYTHON, **more: str) -> dict[str, str]:
     """The environment of somebody whose home is empty. `more`: what they set themselves."""
     ours = os.environ  # noqa: TID251 -- only how registries are reached is taken from it
-    programs = os.pathsep.join([str(PYTHON.parent), os.defpath])
+    programs = os.pathsep.join([str(python.parent), os.defpath])
     reach = {name: ours[name] for name in REACH if ours.get(name)}
     return {"PATH": programs, "HOME": str(home), "LANG": "C.UTF-8", **reach, **more}
 
@@ -123,11 +140,11 @@ def at_a_terminal(folder: Path, command: Sequence[object], environ: Mapping[str,
 
 
 def clone(walk: Walk, here: Path) -> None:
-    """A clone, `make demo`, and something that is remembered beyond its thread."""
-    environ = bare(here, TERM="xterm-256color", PROMPT_TOOLKIT_NO_CPR="1")
+    """A clone, `make demo`, something that is remembered beyond its thread, and `cogency init`."""
+    environ = bare(here, walk.python, TERM="xterm-256color", PROMPT_TOOLKIT_NO_CPR="1")
     with walk.step("git clone"):
         run("git", "clone", "--quiet", ROOT, "cogency", cwd=here, env=environ)
-    with at_a_terminal(here / "cogency", ["make", "demo"], environ) as terminal:
+    with at_a_terminal(here / "cogency", ["make", "demo", f"PYTHON={walk.python}"], environ) as terminal:
         with walk.step("make demo, until it can be written to"):
             terminal.until("Ctrl-D leaves.", MOST_S)
             terminal.until(">")
@@ -146,13 +163,14 @@ def clone(walk: Walk, here: Path) -> None:
             terminal.type("/quit\r")
             code = terminal.ended()
             assert code == 0, f"It ended with {code}."
+    asyncio.run(set_up(walk, here / "cogency", [".venv/bin/cogency", "init"], bare(here, walk.python)))
 
 
 def built(walk: Walk, here: Path) -> tuple[Path, Path]:
     """uv, from the registry into an environment of its own; and the wheel, as a release is built."""
-    environ = bare(here)
+    environ = bare(here, walk.python)
     with walk.step("pip install uv"):
-        run(PYTHON, "-m", "venv", here / "tools", cwd=here, env=environ)
+        run(walk.python, "-m", "venv", here / "tools", cwd=here, env=environ)
         run(here / "tools/bin/pip", "install", "--quiet", "uv", cwd=here, env=environ)
     uv = here / "tools/bin/uv"
     with walk.step("the wheel is built (a release does it)", done=0):
@@ -164,12 +182,12 @@ def built(walk: Walk, here: Path) -> tuple[Path, Path]:
 def uvx(walk: Walk, here: Path) -> None:
     """`uvx`, in an environment that is thrown away."""
     uv, wheel = built(walk, here)
-    command = [uv, "tool", "run", "--isolated", "--python", PYTHON, "--from", wheel, "cogency"]
+    command = [uv, "tool", "run", "--isolated", "--python", walk.python, "--from", wheel, "cogency"]
     for what in ("uvx cogency ask hello", "the same again"):
         with walk.step(what):
-            _answers(run(*command, "ask", "hello", cwd=here, env=bare(here, COGENCY_MODEL="rehearsal")))
+            _answers(run(*command, "ask", "hello", cwd=here, env=bare(here, walk.python, COGENCY_MODEL="rehearsal")))
     with walk.step("uvx cogency --version"):
-        said = run(*command, "--version", cwd=here, env=bare(here))
+        said = run(*command, "--version", cwd=here, env=bare(here, walk.python))
         assert said.strip() == f"cogency {wheel.name.split('-')[1]}", said
 
 
@@ -177,11 +195,19 @@ def pipx(walk: Walk, here: Path) -> None:
     """`pipx install`."""
     _, wheel = built(walk, here)
     with walk.step("pip install pipx"):
-        run(here / "tools/bin/pip", "install", "--quiet", "pipx", cwd=here, env=bare(here))
+        run(here / "tools/bin/pip", "install", "--quiet", "pipx", cwd=here, env=bare(here, walk.python))
     with walk.step("pipx install"):
-        run(here / "tools/bin/pipx", "install", "--python", PYTHON, wheel, cwd=here, env=bare(here))
+        run(here / "tools/bin/pipx", "install", "--python", walk.python, wheel, cwd=here, env=bare(here, walk.python))
     with walk.step("cogency ask hello"):
-        _answers(run(here / ".local/bin/cogency", "ask", "hello", cwd=here, env=bare(here, COGENCY_MODEL="rehearsal")))
+        _answers(
+            run(
+                here / ".local/bin/cogency",
+                "ask",
+                "hello",
+                cwd=here,
+                env=bare(here, walk.python, COGENCY_MODEL="rehearsal"),
+            )
+        )
 
 
 def _answers(said: str) -> None:
@@ -189,12 +215,13 @@ def _answers(said: str) -> None:
 
 
 def init(walk: Walk, here: Path) -> None:
-    """The wheel as a tool, `cogency init`, and a reply that grows in Slack and in Discord."""
+    """The wheel as a tool, `cogency init` in a company's network, and a service that answers on both platforms."""
     uv, wheel = built(walk, here)
+    environ = bare(here, walk.python)
     with walk.step("uv tool install"):
-        run(uv, "tool", "install", "--quiet", "--python", PYTHON, wheel, cwd=here, env=bare(here))
+        run(uv, "tool", "install", "--quiet", "--python", walk.python, wheel, cwd=here, env=environ)
     (here / "bot").mkdir()
-    asyncio.run(set_up(walk, here / "bot", [here / ".local/bin/cogency", "init"], bare(here)))
+    asyncio.run(set_up_service(walk, here / "bot", [here / ".local/bin/cogency", "init"], environ))
 
 
 def typing(request: Request) -> Reply:
@@ -208,8 +235,11 @@ def typing(request: Request) -> Reply:
 async def set_up(walk: Walk, folder: Path, command: Sequence[object], environ: Mapping[str, str]) -> None:
     """Answer what `cogency init` asks, and then ask the bot that it starts, on each platform."""
     async with FakeSlack(CLOCK) as slack, running_discord(CLOCK) as discord, ModelServer(typing) as model:
+        managers = ServiceManagers(Path(environ["HOME"], "managers"))
+        for name in ("systemctl", "launchctl", "docker"):
+            managers.add(name, {"": (1, "It does not run here.")})
         where = {
-            **environ,
+            **_before(environ, managers.folder),
             "OLLAMA_BASE_URL": model.url,
             "SLACK_API_BASE_URL": slack.url,
             "DISCORD_API_BASE_URL": discord.api_base_url,
@@ -217,26 +247,77 @@ async def set_up(walk: Walk, folder: Path, command: Sequence[object], environ: M
             "BROWSER": "true",
         }
         with at_a_terminal(folder, command, where) as terminal:
-            for what, questions in QUESTIONS.items():
-                with walk.step(what, len(questions)):
-                    for question, answer in questions:
-                        await asyncio.to_thread(terminal.until, question)
-                        terminal.type(f"{answer}\r")
-            with walk.step("until it is connected to both", done=0):
-                await slack.connected(2)
-                await discord.until(lambda: discord.identified and discord.rest.commands)
-            await _asked_in_slack(walk, slack)
-            await _asked_in_discord(walk, discord)
+            await _answer(walk, terminal, {**QUESTIONS, "cogency init: the start": [("Start it now", "")]})
+            await _asked(walk, slack, discord)
             with walk.step("Ctrl-C"):
                 terminal.type("\x03")
                 await asyncio.to_thread(terminal.ended)
-            assert BOT_TOKEN not in terminal.shown, "What is secret was shown."
-            assert "Traceback" not in terminal.shown, terminal.shown
-    assert _mode_of_settings(environ) == 0o600, "Others can read .env."
+            _assert_nothing_leaked(terminal, environ)
 
 
-def _mode_of_settings(environ: Mapping[str, str]) -> int:
-    return Path(environ["HOME"], ".config/cogency/.env").stat().st_mode & 0o777
+async def set_up_service(walk: Walk, folder: Path, command: Sequence[object], environ: Mapping[str, str]) -> None:
+    """The same in a company's network, with a service in the end."""
+    async with FakeSlack(CLOCK) as slack, running_discord(CLOCK) as discord, ModelServer(typing) as model:
+        managers = ServiceManagers(Path(environ["HOME"], "managers"))
+        managers.add_systemd()
+        of_slack = slack.url.removeprefix("http://").removesuffix("/api")
+        hosts = {"slack.test": of_slack, "socket.test": of_slack, "discord.test": discord.address}
+        slack.socket_url, discord.rest.gateway_url = "wss://socket.test/link", "wss://discord.test/gateway"
+        async with company_network(Path(environ["HOME"]), hosts, "ann:secret") as proxy:
+            where = {
+                **_before(environ, managers.folder),
+                "OLLAMA_BASE_URL": model.url,
+                "SLACK_API_BASE_URL": "https://slack.test/api",
+                "DISCORD_API_BASE_URL": discord.api_base_url.replace(
+                    f"http://{discord.address}", "https://discord.test"
+                ),
+                "DISCORD_GATEWAY_URL": "wss://discord.test/gateway",
+                "HTTPS_PROXY": f"http://ann:secret@{proxy.address}",
+                "SSL_CERT_FILE": str(proxy.authority),
+                "BROWSER": "true",
+            }
+            with at_a_terminal(folder, command, where) as terminal:
+                await _answer(walk, terminal, {**QUESTIONS, "cogency init: the service": SERVICE_QUESTIONS})
+                with walk.step("until the service is started", done=0):
+                    await asyncio.to_thread(terminal.until, "The bot is running.")
+                    await asyncio.to_thread(terminal.ended)
+                _assert_nothing_leaked(terminal, environ)
+            try:
+                await _asked(walk, slack, discord)
+            finally:
+                with walk.step("the service is stopped"):
+                    stop = [managers.folder / "systemctl", "--user", "disable", "--now", "cogency"]
+                    await asyncio.to_thread(run, *stop, cwd=folder, env=environ)
+        reached = {authority.partition(":")[0] for authority in proxy.asked}
+        assert reached == {*hosts}, f"Only {reached} were reached through the proxy."
+
+
+def _before(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment with a folder of programs that go before others."""
+    return {**environ, "PATH": f"{folder}{os.pathsep}{environ['PATH']}"}
+
+
+async def _answer(walk: Walk, terminal: FakeTerminal, questions_of: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    for what, questions in questions_of.items():
+        with walk.step(what, len(questions)):
+            for question, answer in questions:
+                await asyncio.to_thread(terminal.until, question)
+                terminal.type(f"{answer}\r")
+
+
+async def _asked(walk: Walk, slack: FakeSlack, discord: FakeDiscord) -> None:
+    with walk.step("until it is connected to both", done=0):
+        await slack.connected(2)
+        await discord.until(lambda: discord.identified and discord.rest.commands)
+    await _asked_in_slack(walk, slack)
+    await _asked_in_discord(walk, discord)
+
+
+def _assert_nothing_leaked(terminal: FakeTerminal, environ: Mapping[str, str]) -> None:
+    assert BOT_TOKEN not in terminal.shown, "What is secret was shown."
+    assert "Traceback" not in terminal.shown, terminal.shown
+    settings = Path(environ["HOME"], ".config/cogency/.env")
+    assert settings.stat().st_mode & 0o777 == 0o600, "Others can read .env."
 
 
 QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
@@ -252,11 +333,17 @@ QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("Press Enter to open it:", ""),
         ("DISCORD_TOKEN:", TOKEN),
     ],
-    "cogency init: where data lies, and the start": [
-        ("Where shall be kept what people say", ""),
-        ("Start it now (y or n)?", ""),
+    "cogency init: where data lies, and who can ask": [
+        ("4. Storage", ""),
+        ("5. Access", ""),
+        ("Your own user ID", ""),
     ],
 }
+SERVICE_QUESTIONS: Final[Sequence[tuple[str, str]]] = [
+    ("6. Service", "y"),
+    ("The service does not see the environment", "y"),
+    ("Write the file and run the commands", "y"),
+]
 
 
 async def _asked_in_slack(walk: Walk, slack: FakeSlack) -> None:
@@ -286,21 +373,28 @@ WAYS: Final[Mapping[str, Callable[[Walk, Path], None]]] = {"clone": clone, "uvx"
 
 
 def main(arguments: Sequence[str]) -> int:
+    there = pythons(os.environ.get("PATH", os.defpath), Path.home())  # noqa: TID251 -- where Pythons are
     read = argparse.ArgumentParser(prog="python -m deploy.newcomer", description=(__doc__ or "").partition("\n")[0])
     read.add_argument("ways", nargs="*", metavar="WAY", help=f"some of {', '.join(WAYS)} (all)")
-    chosen: list[str] = read.parse_args(arguments).ways or [*WAYS]
+    read.add_argument("--python", choices=there, action="append", help="one of the Pythons here (all)")
+    options = read.parse_args(arguments)
+    chosen: list[str] = options.ways or [*WAYS]
     if unknown := {*chosen} - WAYS.keys():
         read.error(f"there is no way {', '.join(sorted(unknown))}")
     steps, stuck = list[Step](), list[Stumbled]()
-    for way in chosen:
-        walk = Walk(way)
-        with tempfile.TemporaryDirectory(prefix="newcomer-") as here:
-            try:
-                WAYS[way](walk, Path(here))
-            except Stumbled as error:
-                stuck.append(error)
-        steps += walk.steps
+    for version in options.python or [*there]:
+        for way in chosen:
+            walk = Walk(f"{way} {version}", there[version])
+            with tempfile.TemporaryDirectory(prefix="newcomer-") as here:
+                try:
+                    WAYS[way](walk, Path(here))
+                except Stumbled as error:
+                    stuck.append(error)
+            steps += walk.steps
     sys.stdout.write(f"{table(steps)}\n")
+    missing = [version for version in VERSIONS if version not in there]
+    if missing:
+        sys.stdout.write(f"Not on this machine: Python {', '.join(missing)}.\n")
     sys.stderr.write("".join(f"A newcomer stumbles. {error}\n" for error in stuck))
     return 1 if stuck else 0
 

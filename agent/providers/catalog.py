@@ -62,6 +62,7 @@ class Endpoint:
     `key_setting` and `url_setting` are the names of the settings for its key and its URL, "" if there is none. `path`
     is appended to the URL of that setting; with `own_path`, a URL with a path is already complete. `start` says how to
     start a local server, `fetch` how to get a missing model, `widen` how to give the model a larger context.
+    `key_page`: where the vendor's customers create keys.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Endpoint:
     start: str = ""
     fetch: str = ""
     widen: str = ""
+    key_page: str = ""
 
     def authorisation(self, key: str | None) -> dict[str, str]:
         if not key:
@@ -151,6 +153,7 @@ OPENAI = Endpoint(
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     key_required=True,
+    key_page="https://platform.openai.com/api-keys",
     own_path=True,
 )
 ANTHROPIC = Endpoint(
@@ -160,6 +163,7 @@ ANTHROPIC = Endpoint(
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_BASE_URL",
     key_required=True,
+    key_page="https://console.anthropic.com/settings/keys",
     key_header="x-api-key",
 )
 GEMINI = Endpoint(
@@ -169,6 +173,7 @@ GEMINI = Endpoint(
     "GEMINI_API_KEY",
     "GEMINI_BASE_URL",
     key_required=True,
+    key_page="https://aistudio.google.com/apikey",
     path=GEMINI_PATH,
     own_path=True,
     key_header="x-goog-api-key",
@@ -208,10 +213,22 @@ LMSTUDIO = Endpoint(
     widen="load the model with a larger context length",
 )
 OPENROUTER = Endpoint(
-    "openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", key_required=True
+    "openrouter",
+    "OpenRouter",
+    "https://openrouter.ai/api/v1",
+    "OPENROUTER_API_KEY",
+    key_required=True,
+    key_page="https://openrouter.ai/settings/keys",
 )
-MISTRAL = Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", key_required=True)
-XAI = Endpoint("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", key_required=True)
+MISTRAL = Endpoint(
+    "mistral",
+    "Mistral",
+    "https://api.mistral.ai/v1",
+    "MISTRAL_API_KEY",
+    key_required=True,
+    key_page="https://console.mistral.ai/api-keys",
+)
+XAI = Endpoint("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", key_required=True, key_page="https://console.x.ai")
 
 _ALL = (OPENAI, ANTHROPIC, GEMINI, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI, REALTIME, LIVE)
 ENDPOINTS = {endpoint.name: endpoint for endpoint in _ALL}

@@ -38,13 +38,15 @@ class Level(StrEnum):
 class Finding:
     """`where`: Settings, Database, Disk, Model, Tools, Web, Slack, Discord, …. `what`: a sentence without a full stop.
 
-    `remedy`: what exactly to change, as a sentence; "" if there is nothing to do.
+    `remedy`: what exactly to change, as a sentence; "" if there is nothing to do. `is_silent`: nobody answered, so the
+    same may work later.
     """
 
     level: Level
     where: str
     what: str
     remedy: str = ""
+    is_silent: bool = False
 
 
 # Between this machine's clock and another's: a response gives the time in seconds, and may take some to arrive.

@@ -126,6 +126,7 @@ async def _with_frozen_imports(work: Coroutine[object, None, Exit]) -> Exit:
 
 
 async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
+    from bot.setup.services import services_here  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.setup.wizard import Typed, set_up, set_up_from  # noqa: PLC0415 -- a settings error is reported before it loads
 
     dotenv, environ = file.path, os.environ  # noqa: TID251 -- the only place that reads the environment
@@ -140,7 +141,7 @@ async def _init(_: Settings, file: SettingsFile, *, yes: bool) -> Exit:
         return Exit.OK
     previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio would wait for the answer
     try:
-        starts = await set_up(Typed(), dotenv, environ)
+        starts = await set_up(Typed(environ), dotenv, environ, services_here(environ))
     except (KeyboardInterrupt, asyncio.CancelledError):
         complain(f"\n{setup_texts.INIT_STOPPED}")
         return Exit.INTERRUPTED
@@ -202,6 +203,7 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
 
 async def _play(settings: Settings, *, keep: Path | None, port: int | None, browser: bool) -> Exit:
     from bot.app.platforms import play  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.setup.browser import open_browser  # noqa: PLC0415 -- a settings error is reported before it loads
 
     def show_address(address: str) -> None:
         write_out(sys.stdout, f"{setup_texts.PLAY_AT.format(address=address)}\n")
@@ -210,17 +212,6 @@ async def _play(settings: Settings, *, keep: Path | None, port: int | None, brow
 
     await _until_ended(play(settings, keep, port, local_time_zone(Path("/etc/localtime")), show_address), signal.SIGINT)
     return Exit.OK
-
-
-def open_browser(address: str, environ: Mapping[str, str]) -> bool:
-    """Return whether there was a browser with a window; one in the terminal would take it over."""
-    import webbrowser  # noqa: PLC0415 -- a settings error is reported before it loads
-
-    has_windows = sys.platform in ("darwin", "win32") or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
-    try:
-        return has_windows and webbrowser.open(address)
-    except (OSError, webbrowser.Error):
-        return False
 
 
 async def _until_ended(serve: Coroutine[object, None, None], *signals: signal.Signals) -> None:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
+from agent.errors import CogencyError, ProviderError, ProviderUnavailable, SettingsError, StoreError, StoreLocked
 from agent.machine import CLOCK, new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
 from agent.ports.model import Provider, ResponseEnded, TokensArrived
@@ -334,7 +334,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
     model = partial(examine_model, settings, ask_model=ask_model)
     return [
         Check("Web", partial(_web, settings), WEB_S),
-        Check("Database", partial(_database, settings), DATABASE_S, Level.PROBLEM),
+        Check("Database", partial(examine_database, settings), DATABASE_S, Level.PROBLEM),
         Check("Model", model, model_s, Level.PROBLEM),
         Check("Tools", partial(examine_servers, settings), SERVERS_S),
         *(Check(name, check, PLATFORM_S, Level.PROBLEM) for name, check in _platforms(settings).items()),
@@ -482,7 +482,8 @@ def file_findings(*, office: bool) -> list[Finding]:
     return [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, remedy)]
 
 
-async def _database(settings: Settings) -> list[Finding]:
+async def examine_database(settings: Settings) -> list[Finding]:
+    """Check whether the database can be used, without changing it."""
     finding = partial(Finding, where="Database")
     try:
         look = await look_at(settings.storage.url, replica_url=settings.storage.replica_url)
@@ -536,7 +537,8 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             )
             return [chosen, answer, *context, *terms, *clock]
     except (SettingsError, ProviderError) as error:
-        return [finding(Level.PROBLEM, what="no model can be used", remedy=str(error))]
+        is_silent = isinstance(error, ProviderUnavailable)
+        return [finding(Level.PROBLEM, what="no model can be used", remedy=str(error), is_silent=is_silent)]
 
 
 async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Finding]:
@@ -620,7 +622,10 @@ async def _ask(model: Provider) -> Finding:
                     cost = cost_text(Spent.on([ModelCall(model.name, usage)]))
                     return finding(Level.GOOD, what=f"{model.name} answers, after {first_token_s:.1f} s ({cost})")
     except ProviderError as error:
-        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator)
+        is_silent = isinstance(error, ProviderUnavailable)
+        return finding(
+            Level.PROBLEM, what=f"{model.name} does not answer", remedy=error.reason.to_operator, is_silent=is_silent
+        )
     remedy = setup_texts.TRY_ANOTHER_MODEL
     return finding(Level.PROBLEM, what=f"{model.name} sent an empty answer", remedy=remedy)
 

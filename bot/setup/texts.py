@@ -197,7 +197,7 @@ NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"
 
 INIT_BEGINS = (
     "This asks what your bot needs, tests it, and writes it to {file}. Press Enter to accept the value in brackets. "
-    "Ctrl-C cancels without\nwriting anything. You can run this again at any time; it only changes what you change."
+    "Ctrl-C cancels without writing anything. You can run this again at any time; it only changes what you change."
 )
 INIT_MODEL = "\n1. The model: which one should answer?"
 INIT_WHICH_MODEL = "A number, or another model as provider:name"
@@ -205,16 +205,31 @@ INIT_LOCAL = "on this machine, free"
 INIT_REHEARSAL = "no model; follows a few rules, so that you can try everything else"
 INIT_KEY_THERE = "{key} is set"
 INIT_NEEDS_KEY = "needs {key}"
+INIT_NOT_RUNNING = "free; install it from https://ollama.com, or enter the address of another machine"
+INIT_SERVER = "an OpenAI-compatible server"
+INIT_SERVER_ABOUT = "vLLM, LM Studio, llama.cpp, LiteLLM or a gateway, at its address"
+INIT_SERVER_ADDRESS = "Address of the server"
+INIT_SERVER_KEY = "{key} (press Enter if the server needs none): "
+INIT_SERVER_SENDS = "{key} is set, and this server would receive it. Go on (y or n)?"
+INIT_NO_LIST = "{address} did not list its models. Enter the name of one."
+INIT_WHICH_OF = "Which model? A number, or a name"
+INIT_NAME_MODEL = "Name of the model"
+INIT_KEY_PAGE = "You can create a key at {page} (it stays hidden when you paste it)."
 INIT_SLACK = "\n2. Slack: should the bot work in a workspace (y or n)?"
 INIT_SLACK_APP = (
-    '\nA Slack page opens with everything filled in. Choose your workspace, press "Next", then "Create". You then '
-    'see the page\n"Basic Information" of your new app.'
+    '\nSlack needs an app for your bot. Its page opens with everything filled in. Choose your workspace, press "Next", '
+    'then "Create". You then see the page "Basic Information" of your new app.'
 )
+INIT_SLACK_BY_HAND = (
+    'No browser could be opened here. On any computer, open https://api.slack.com/apps?new_app=1 and choose "From a '
+    'manifest". As the manifest, paste what `{command}` prints. Then press "Next" and "Create".'
+)
+INIT_SHOW_MANIFEST = "Print the manifest here now (y or n)?"
 INIT_OPEN = "Press Enter to open it"
-INIT_PASTE = "No browser could be opened. Please open this page yourself:\n\n{page}\n"
+INIT_PASTE = "No browser could be opened here. Open this page on any computer: {page}"
 INIT_SLACK_SOCKET = (
     '\nOn "Basic Information", under "App-Level Tokens", choose "Generate Token and Scopes". Enter any name, add the '
-    'scope\nconnections:write, and press "Generate". Copy the token that starts with xapp- (it stays hidden when you '
+    'scope connections:write, and press "Generate". Copy the token that starts with xapp- (it stays hidden when you '
     "paste it)."
 )
 INIT_SLACK_INSTALL = (
@@ -239,18 +254,48 @@ INIT_KEEPS = " [Enter keeps the one that is set]"
 INIT_DISCORD = "\n3. Discord: should the bot work on servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
-    '\nA Discord page opens. Press "New Application", give it a name, and press "Create". On its page "Bot", turn on '
-    '"Message\nContent Intent", turn off "Public Bot", and save. Then press "Reset Token" and copy the token (it '
-    "stays hidden when you\npaste it)."
+    '\nDiscord needs an application for your bot. Its page opens: press "New Application", give it a name, and press '
+    '"Create". Then, in this order:\n'
+    '  - On the page "Installation", set "Install Link" to "None" and save. Discord refuses the next step otherwise.\n'
+    '  - On the page "Bot", turn off "Public Bot", turn on "Message Content Intent", and save.\n'
+    '  - On the same page, press "Reset Token" and copy the token (it stays hidden when you paste it).'
 )
-INIT_DATA = "\n4. Storage: where should messages be stored? Press Enter for this file, or paste a postgresql:// address"
+INIT_DATA = (
+    "\n4. Storage: where should messages be stored? Press Enter for this place, or enter a file or a postgresql:// "
+    "address"
+)
+INIT_DATA_WHICH = "Enter a file, such as ~/cogency.db, a postgresql:// address, or nothing for the place in brackets."
+INIT_ACCESS = (
+    "\n5. Access: by default every member can use the bot, within limits that stop runaway costs. To restrict it, "
+    'enter IDs, such as channel:C0123,person:U0123 (Slack and Discord show them under "Copy ID")'
+)
+INIT_OPERATORS = "Your own user ID, to be an operator without limits (press Enter to skip)"
+INIT_EVERYBODY = "every member"
+INIT_COST = "Maximum cost for everyone together per day, in US dollars (0 for no limit)"
 INIT_ANYWAY = "Keep it anyway (y), or try again (n)?"
+INIT_SILENT = "Nobody answered, so your input was not tested. Try again (y), or continue without the test (n)?"
 INIT_WRITTEN = "\nWrote {names} to {file}. Only you can read that file."
 INIT_TERMINAL = "No platform is set up yet. Run `cogency chat` to talk to the bot in this terminal."
-INIT_RUN = (
-    "\nPeople can mention the bot in channels where you invited it, or send it a direct message.\nStart it now (y or "
-    "n)?"
+INIT_SERVED = "\nPeople can mention the bot in channels where you invited it, or send it a direct message."
+MANAGERS = {
+    "systemd-user": "systemd, for your user",
+    "systemd": "systemd",
+    "launchd": "launchd",
+    "compose": "Docker Compose",
+}
+INIT_SERVICE = "\n6. Service: keep the bot running, also after a restart of this machine ({manager}; y or n)?"
+INIT_SERVICE_SETS = (
+    "The service does not see the environment of this terminal, where {names} are set. Write them to {file} (y or n)?"
 )
+INIT_SERVICE_FILE = "\nThis would be {file}:\n"
+INIT_SERVICE_COMMANDS = "These commands would start it:\n"
+INIT_SERVICE_YES = "Write the file and run the commands (y or n)?"
+INIT_SERVICE_STARTS = "Starting…"
+INIT_SERVICE_RUNS = "The bot is running. Its log: {log}\nTo stop it for good: {stop}"
+INIT_SERVICE_FAILED = "The service did not start:\n\n{why}\n\nIts log: {log}"
+SERVICE_UNWRITABLE = "{file} could not be written ({reason}). Check its folder."
+SERVICE_NO_ANSWER = "It could not be run, or did not end in time."
+INIT_RUN = "Start it now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this again."
 INIT_SAYS = "In a terminal it asks questions. With --yes it tests what the environment sets, and writes it to the file."
 INIT_NO_TERMINAL = "Nothing was written, because nobody is here to answer. Run this in a terminal, or add --yes."

@@ -2,8 +2,10 @@
 
 Rules
   Only answered settings change in the file: other lines, comments and their order stay. Only its owner can read it.
-  An answer that does not work is explained and asked again; it is written only if the user insists.
+  An answer that does not work is explained and asked again; it is written only if the user insists. Where nobody
+  answered, the same is tried again, as the answers are not at fault.
   A secret is typed without echo or comes from the environment. It is never an argument of a command, and never shown.
+  Nothing but the file is changed without consent: a service is shown as its file and its commands first.
   Without a terminal no question is asked: the environment's settings are tried and written.
 """
 
@@ -11,8 +13,10 @@ import getpass
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
-import webbrowser
+import textwrap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,18 +24,26 @@ from typing import Final, Protocol, TypeAlias
 from urllib.parse import quote
 
 from agent.errors import CogencyError, ProviderError, SettingsError
-from agent.providers.catalog import ENDPOINTS
+from agent.machine import place_of
+from agent.providers.catalog import ENDPOINTS, Endpoint
+from bot.app.network_settings import HERE, NO_PROXY
 from bot.app.settings import Settings, load_settings, setting_names
-from bot.chat.findings import Finding, finding_lines, healthy
+from bot.budgets.settings import in_dollars
+from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.output import write_out
 from bot.models.choice import DEFAULT_MODELS, models_of
 from bot.platforms.discord import options as discord
+from bot.settings.installation import typed_command
 from bot.settings.sources import IN_FILE, read_dotenv
 from bot.setup import texts as setup_texts
-from bot.setup.operator import discord_application, examine_model, examine_platforms
+from bot.setup.browser import open_browser
+from bot.setup.operator import discord_application, examine_database, examine_model, examine_platforms
+from bot.setup.services import Services, service_of
 
-MAX_LOCAL_MODELS: Final = 5  # Models on this machine offered by number; any other can be typed
+MAX_LISTED_MODELS: Final = 5  # Models of a server that are offered by number; any other can be typed
+MAX_WIDTH: Final = 100  # Of a line: longer ones are hard to read
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")  # Values that need no quotes in `.env`
+_YES_OR_NO: Final = re.compile(r"y|yes|n|no|none", re.IGNORECASE)
 
 
 Examine: TypeAlias = Callable[[Settings], Awaitable[list[Finding]]]
@@ -41,6 +53,10 @@ class Dialogue(Protocol):
     """The dialogue with the user who sets the bot up."""
 
     def say(self, text: str) -> None: ...
+
+    def show(self, text: str) -> None:
+        """Print a text exactly as it is, for a person who copies it."""
+        ...
 
     def ask(self, question: str, usual: str = "") -> str:
         """Return the user's answer, or `usual` for an empty one. Raises EOFError at the end of the input."""
@@ -58,20 +74,43 @@ class Dialogue(Protocol):
 class Typed:
     """The dialogue at the terminal where the command was started."""
 
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
     def say(self, text: str) -> None:
+        write_out(sys.stdout, f"{wrapped(text, self._width)}\n")
+
+    def show(self, text: str) -> None:
         write_out(sys.stdout, f"{text}\n")
 
     def ask(self, question: str, usual: str = "") -> str:
-        return input(f"{question}{f' [{usual}]' if usual else ''}: ").strip() or usual
+        return input(wrapped(f"{question}{f' [{usual}]' if usual else ''}: ", self._width)).strip() or usual
 
     def ask_unseen(self, question: str) -> str:
-        return getpass.getpass(question).strip()
+        return getpass.getpass(wrapped(question, self._width)).strip()
 
     def open_page(self, address: str) -> bool:
-        try:
-            return webbrowser.open(address)
-        except webbrowser.Error:
-            return False
+        return open_browser(address, self._environ)
+
+    @property
+    def _width(self) -> int:
+        return min(shutil.get_terminal_size().columns, MAX_WIDTH)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a text with lines of at most `width` columns. Addresses and paths stay whole, so that they can be copied;
+    a line that begins with blanks goes on below its text; lines that fit stay as they are. Pure.
+    """
+    return "\n".join(line if len(line) <= width else _wrapped_line(line, width) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    margin = " " * (len(line) - len(line.lstrip(" -")))
+    lines = textwrap.wrap(
+        line, max(width, 20), subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+    trailing = line[len(line.rstrip()) :]  # behind a question, where its answer is typed
+    return "\n".join(lines) + trailing
 
 
 @dataclass(slots=True)
@@ -86,13 +125,27 @@ class _Draft:
         """Return the settings with the answers so far. Raises SettingsError."""
         return load_settings({**self.written, **self.environ, **self.changes})
 
+    def value(self, name: str) -> str:
+        return {**self.written, **self.environ, **self.changes}.get(name, "").strip()
+
     def has(self, name: str) -> bool:
-        values = {**self.written, **self.environ, **self.changes}
-        return any(values.get(key, "").strip() for key in (name, f"{name}{IN_FILE}"))
+        return bool(self.value(name) or self.value(f"{name}{IN_FILE}"))
+
+    @property
+    def only_in_environment(self) -> dict[str, str]:
+        """What the environment sets and the file does not: a service would not see it."""
+        names = [name for setting in setting_names() for name in (setting, f"{setting}{IN_FILE}")]
+        known = {**self.written, **self.changes}
+        values = {name: value for name in names if (value := self.environ.get(name, "").strip()) and name not in known}
+        is_ours = set(values.get(NO_PROXY, "").split(",")) <= set(HERE)  # what the command line adds to every proxy
+        return {name: value for name, value in values.items() if name != NO_PROXY or not is_ours}
 
 
-async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str]) -> bool:
-    """Ask, try and write; return whether to start the bot now. Raises SettingsError for an unreadable file."""
+async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str], services: Services | None = None) -> bool:
+    """Ask, try and write; return whether to start the bot now. Raises SettingsError for an unreadable file.
+
+    `services`: what can keep the bot running here; None offers nothing.
+    """
     draft = _Draft(read_dotenv(dotenv), environ)
     talk.say(setup_texts.INIT_BEGINS.format(file=dotenv))
     await _model(talk, draft)
@@ -101,13 +154,23 @@ async def set_up(talk: Dialogue, dotenv: Path, environ: Mapping[str, str]) -> bo
         await _slack(talk, draft)
     if _yes(talk, setup_texts.INIT_DISCORD, usual=draft.has("DISCORD_TOKEN")):
         await _discord(talk, draft)
-    _data(talk, draft)
-    write(dotenv, draft.changes)
-    talk.say(setup_texts.INIT_WRITTEN.format(file=dotenv, names=", ".join(draft.changes) or "nothing new"))
-    if not (draft.has("SLACK_BOT_TOKEN") or draft.has("DISCORD_TOKEN")):
+    await _data(talk, draft)
+    is_served = draft.has("SLACK_BOT_TOKEN") or draft.has("DISCORD_TOKEN")
+    if is_served:
+        _access(talk, draft)
+    _write(talk, draft, dotenv)
+    if not is_served:
         talk.say(setup_texts.INIT_TERMINAL)
         return False
+    talk.say(setup_texts.INIT_SERVED)
+    if services is not None and await _service(talk, draft, dotenv, services):
+        return False
     return _yes(talk, setup_texts.INIT_RUN, usual=True)
+
+
+def _write(talk: Dialogue, draft: _Draft, dotenv: Path) -> None:
+    write(dotenv, draft.changes)
+    talk.say(setup_texts.INIT_WRITTEN.format(file=dotenv, names=", ".join(draft.changes) or "nothing new"))
 
 
 async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Finding], list[str]]:
@@ -127,29 +190,86 @@ async def set_up_from(environ: Mapping[str, str], dotenv: Path) -> tuple[list[Fi
 # The steps.
 
 
+_SERVER: Final = "server"  # Entry of the list that stands for any server with OpenAI's protocol
+
+
 async def _model(talk: Dialogue, draft: _Draft) -> None:
     talk.say(setup_texts.INIT_MODEL)
     local = await _local_models(draft)
-    vendors = [name for name in DEFAULT_MODELS if name in ENDPOINTS]
-    offered = [*local, *(f"{name}:{DEFAULT_MODELS[name]}" for name in vendors), "rehearsal"]
-    for number, spec in enumerate(offered, 1):
-        talk.say(f"  {number}  {spec}  {_about(spec, draft)}".rstrip())
-    preset = draft.written.get("COGENCY_MODEL") or draft.environ.get("COGENCY_MODEL") or _first_usable(offered, draft)
+    vendors = [f"{name}:{DEFAULT_MODELS[name]}" for name in DEFAULT_MODELS if name in ENDPOINTS]
+    offered = [*(local or ["ollama"]), *vendors, _SERVER, "rehearsal"]
+    labels = [setup_texts.INIT_SERVER if spec == _SERVER else spec for spec in offered]
+    for number, (spec, label) in enumerate(zip(offered, labels, strict=True), 1):
+        talk.say(f"  {number}  {label}  ({_about(spec, draft, is_running=bool(local))})")
+    preset = draft.value("COGENCY_MODEL") or _first_usable(offered, draft)
     while True:
         answer = talk.ask(setup_texts.INIT_WHICH_MODEL, preset)
         # A number that picks nothing would become the name of a model.
         if answer.isdecimal() and _pick(answer, offered) == answer:
             talk.say(setup_texts.INIT_NO_NUMBER.format(number=answer, most=len(offered)))
             continue
-        draft.changes["COGENCY_MODEL"] = _pick(answer, offered)
-        endpoint = ENDPOINTS.get(draft.changes["COGENCY_MODEL"].partition(":")[0].lower())
-        if endpoint is not None and endpoint.key_required and not draft.has(endpoint.key_setting):
-            draft.changes[endpoint.key_setting] = talk.ask_unseen(f"{endpoint.key_setting}: ")
+        spec = _pick(answer, offered)
+        if spec in (_SERVER, "ollama"):
+            asked = await _server(talk, draft, ENDPOINTS["openai" if spec == _SERVER else "ollama"])
+        else:
+            asked = _vendor(talk, draft, spec)
+        if not asked:
+            continue
         if await _try(talk, draft, examine_model):
             return
-        # The key may be what was wrong: it is asked for again.
-        if endpoint is not None:
-            draft.changes.pop(endpoint.key_setting, None)
+        for name in asked:  # what was typed may be what was wrong: it is asked for again
+            draft.changes.pop(name, None)
+
+
+def _vendor(talk: Dialogue, draft: _Draft, spec: str) -> list[str]:
+    """Ask for the key of a model's vendor, if it is missing; return the settings that were typed."""
+    draft.changes["COGENCY_MODEL"] = spec
+    endpoint = ENDPOINTS.get(spec.partition(":")[0].lower())
+    if endpoint is None or not endpoint.key_required or draft.has(endpoint.key_setting):
+        return ["COGENCY_MODEL"]
+    talk.say(setup_texts.INIT_KEY_PAGE.format(page=endpoint.key_page))
+    draft.changes[endpoint.key_setting] = talk.ask_unseen(f"{endpoint.key_setting}: ")
+    return ["COGENCY_MODEL", endpoint.key_setting]
+
+
+async def _server(talk: Dialogue, draft: _Draft, service: Endpoint) -> list[str]:
+    """Ask for the address of a server, its key and one of its models; return the settings that were typed, none if the
+    user chooses again.
+    """
+    usual = draft.value(service.url_setting) or ("" if service.key_setting else service.base_url.removesuffix("/v1"))
+    typed = ["COGENCY_MODEL", service.url_setting]
+    while True:
+        draft.changes[service.url_setting] = talk.ask(setup_texts.INIT_SERVER_ADDRESS, usual)
+        try:
+            endpoint = draft.settings().models.endpoint(service.name)
+        except SettingsError as error:
+            talk.say(str(error))
+            continue
+        break
+    sends = setup_texts.INIT_SERVER_SENDS.format(key=service.key_setting)
+    if service.key_setting and draft.has(service.key_setting):
+        if not _yes(talk, sends, usual=False):
+            del draft.changes[service.url_setting]
+            return []
+    elif service.key_setting:
+        typed.append(service.key_setting)
+        key = talk.ask_unseen(setup_texts.INIT_SERVER_KEY.format(key=service.key_setting)).strip()
+        draft.changes |= {service.key_setting: key} if key else {}
+    try:
+        listed = list(await models_of(endpoint, draft.settings().models.key(service.name)) or [])[:MAX_LISTED_MODELS]
+    except (ProviderError, SettingsError) as error:
+        listed = list[str]()
+        talk.say(str(error))
+    if not listed:
+        talk.say(setup_texts.INIT_NO_LIST.format(address=endpoint.address))
+    for number, name in enumerate(listed, 1):
+        talk.say(f"  {number}  {name}")
+    question = setup_texts.INIT_WHICH_OF if listed else setup_texts.INIT_NAME_MODEL
+    model = ""
+    while not model:
+        model = _pick(talk.ask(question, "1" if listed else "").strip(), listed)
+    draft.changes["COGENCY_MODEL"] = f"{service.name}:{model}"
+    return typed
 
 
 async def _local_models(draft: _Draft) -> list[str]:
@@ -158,24 +278,27 @@ async def _local_models(draft: _Draft) -> list[str]:
         served = await models_of(draft.settings().models.endpoint("ollama"), None)
     except (ProviderError, SettingsError):
         return []
-    return [f"ollama:{name}" for name in (served or [])[:MAX_LOCAL_MODELS]]
+    return [f"ollama:{name}" for name in (served or [])[:MAX_LISTED_MODELS]]
 
 
-def _about(spec: str, draft: _Draft) -> str:
+def _about(spec: str, draft: _Draft, *, is_running: bool) -> str:
     endpoint = ENDPOINTS.get(spec.partition(":")[0])
+    if spec == _SERVER:
+        return setup_texts.INIT_SERVER_ABOUT
     if endpoint is None:
         return setup_texts.INIT_REHEARSAL
     if endpoint.is_local:
-        return setup_texts.INIT_LOCAL
+        return setup_texts.INIT_LOCAL if is_running else setup_texts.INIT_NOT_RUNNING
     is_there = draft.has(endpoint.key_setting)
     return (setup_texts.INIT_KEY_THERE if is_there else setup_texts.INIT_NEEDS_KEY).format(key=endpoint.key_setting)
 
 
 def _first_usable(offered: Sequence[str], draft: _Draft) -> str:
-    """Return the number of the first model that needs no further key."""
+    """Return the number of the first model that needs nothing further."""
     for number, spec in enumerate(offered, 1):
         endpoint = ENDPOINTS.get(spec.partition(":")[0])
-        if endpoint is None or endpoint.is_local or draft.has(endpoint.key_setting):
+        is_whole = ":" in spec or spec == "rehearsal"
+        if is_whole and (endpoint is None or endpoint.is_local or draft.has(endpoint.key_setting)):
             return str(number)
     return str(len(offered))
 
@@ -194,8 +317,10 @@ async def _slack(talk: Dialogue, draft: _Draft) -> None:
     page = f"https://api.slack.com/apps?new_app=1&manifest_json={quote(json.dumps(content, separators=(',', ':')))}"
     talk.say(setup_texts.INIT_SLACK_APP)
     talk.ask(setup_texts.INIT_OPEN)
-    if not talk.open_page(page):
-        talk.say(setup_texts.INIT_PASTE.format(page=page))
+    if not talk.open_page(page):  # the page's address holds the whole manifest, which nobody copies from a terminal
+        talk.say(setup_texts.INIT_SLACK_BY_HAND.format(command=typed_command("slack manifest")))
+        if _yes(talk, setup_texts.INIT_SHOW_MANIFEST, usual=True):
+            talk.show(json.dumps(content, indent=2, ensure_ascii=False))
     while True:
         talk.say(setup_texts.INIT_SLACK_SOCKET)
         _secret(talk, draft, "SLACK_APP_TOKEN", "xapp-")
@@ -218,7 +343,7 @@ async def _discord(talk: Dialogue, draft: _Draft) -> None:
     talk.say(setup_texts.INIT_DISCORD_APP)
     talk.ask(setup_texts.INIT_OPEN)
     if not talk.open_page(setup_texts.DISCORD_PORTAL):
-        talk.say(setup_texts.DISCORD_PORTAL)
+        talk.say(setup_texts.INIT_PASTE.format(page=setup_texts.DISCORD_PORTAL))
     while True:
         _secret(talk, draft, "DISCORD_TOKEN")
         if await _try(talk, draft, examine_platforms, "Discord"):
@@ -244,30 +369,99 @@ def _secret(talk: Dialogue, draft: _Draft, name: str, begins: str = "") -> None:
         talk.say((setup_texts.INIT_PASTED_OTHER if answer else setup_texts.INIT_PASTED_NOTHING).format(begins=begins))
 
 
-def _data(talk: Dialogue, draft: _Draft) -> None:
+async def _data(talk: Dialogue, draft: _Draft) -> None:
+    before = draft.changes.get("COGENCY_DATABASE_URL")
     current = draft.settings().storage.url
-    answer = talk.ask(setup_texts.INIT_DATA, current)
-    if answer != current:
-        draft.changes["COGENCY_DATABASE_URL"] = (
-            answer if "://" in answer else f"sqlite:///{Path(answer).expanduser().absolute()}"
-        )
+    while True:
+        answer = talk.ask(setup_texts.INIT_DATA, place_of(current)).strip()  # the address may hold a password
+        if _YES_OR_NO.fullmatch(answer):
+            talk.say(setup_texts.INIT_DATA_WHICH)
+            continue
+        if answer != place_of(current):
+            draft.changes["COGENCY_DATABASE_URL"] = _database_url(answer)
+        if await _try(talk, draft, examine_database):
+            return
+        draft.changes.pop("COGENCY_DATABASE_URL", None)
+        if before is not None:
+            draft.changes["COGENCY_DATABASE_URL"] = before
+
+
+def _database_url(answer: str) -> str:
+    return answer if "://" in answer else f"sqlite:///{Path(answer).expanduser().absolute()}"
+
+
+def _access(talk: Dialogue, draft: _Draft) -> None:
+    """Ask who can use the bot, and what it may cost."""
+    _value(talk, draft, "COGENCY_ALLOW", setup_texts.INIT_ACCESS, setup_texts.INIT_EVERYBODY)
+    _value(talk, draft, "COGENCY_OPERATORS", setup_texts.INIT_OPERATORS)
+    limit = draft.settings().budgets.everyone_dollars
+    provider = draft.value("COGENCY_MODEL").partition(":")[0]
+    if provider in ENDPOINTS and not ENDPOINTS[provider].is_local:
+        _value(talk, draft, "COGENCY_EVERYONE_DOLLARS_PER_DAY", setup_texts.INIT_COST, in_dollars(limit))
+
+
+def _value(talk: Dialogue, draft: _Draft, name: str, question: str, default: str = "") -> None:
+    """Ask for a setting, of which `default` says what holds without it, until the answer can be read."""
+    usual = draft.value(name) or default
+    while True:
+        answer = talk.ask(question, usual).strip()
+        if answer == usual:
+            return
+        draft.changes[name] = "" if answer == default else answer
         try:
             draft.settings()
         except SettingsError as error:
             talk.say(str(error))
-            del draft.changes["COGENCY_DATABASE_URL"]
-            _data(talk, draft)
+            del draft.changes[name]
+        else:
+            return
+
+
+async def _service(talk: Dialogue, draft: _Draft, dotenv: Path, services: Services) -> bool:
+    """Return whether a service keeps the bot running now."""
+    for manager in await services.available():
+        if not _yes(talk, setup_texts.INIT_SERVICE.format(manager=setup_texts.MANAGERS[manager]), usual=False):
+            continue
+        outside = draft.only_in_environment
+        if outside and _yes(
+            talk, setup_texts.INIT_SERVICE_SETS.format(names=", ".join(outside), file=dotenv), usual=True
+        ):
+            draft.changes |= outside
+            _write(talk, draft, dotenv)
+        service = service_of(manager, services.facts(dotenv, draft.settings().storage.url))
+        commands = "\n".join(shlex.join(command) for command in service.commands)
+        talk.say(setup_texts.INIT_SERVICE_FILE.format(file=service.file))
+        talk.show(service.content)
+        talk.say(setup_texts.INIT_SERVICE_COMMANDS)
+        talk.show(f"{commands}\n")
+        if not _yes(talk, setup_texts.INIT_SERVICE_YES, usual=True):
+            return False
+        talk.say(setup_texts.INIT_SERVICE_STARTS)
+        if why := await services.install(service):
+            talk.say(setup_texts.INIT_SERVICE_FAILED.format(why=why, log=service.log))
+            return False
+        talk.say(setup_texts.INIT_SERVICE_RUNS.format(log=service.log, stop=service.stop))
+        return True
+    return False
 
 
 async def _try(talk: Dialogue, draft: _Draft, examine: Examine, where: str = "") -> bool:
     """Return whether the answers work, or the user keeps them anyway. `where`: only these findings count."""
-    try:
-        findings = [finding for finding in await examine(draft.settings()) if where in {"", finding.where, "Settings"}]
-    except SettingsError as error:
-        talk.say(str(error))
-        return False
-    talk.say(finding_lines(findings).rstrip())
-    return healthy(findings) or _yes(talk, setup_texts.INIT_ANYWAY, usual=False)
+    while True:
+        try:
+            found = await examine(draft.settings())
+        except SettingsError as error:
+            talk.say(str(error))
+            return False
+        findings = [finding for finding in found if where in {"", finding.where, "Settings"}]
+        talk.say(finding_lines(findings).rstrip())
+        problems = [finding for finding in findings if finding.level is Level.PROBLEM]
+        if not problems:
+            return True
+        if not all(finding.is_silent for finding in problems):
+            return _yes(talk, setup_texts.INIT_ANYWAY, usual=False)
+        if not _yes(talk, setup_texts.INIT_SILENT, usual=True):
+            return True
 
 
 def _yes(talk: Dialogue, question: str, *, usual: bool) -> bool:

@@ -7,7 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from deploy.newcomer import PYTHON, QUESTIONS, REACH, ROOT, Step, Stumbled, Walk, bare, run, set_up, table
+from deploy.newcomer import (
+    PYTHON,
+    QUESTIONS,
+    REACH,
+    ROOT,
+    Step,
+    Stumbled,
+    Walk,
+    bare,
+    pythons,
+    run,
+    set_up,
+    set_up_service,
+    table,
+)
 
 INIT = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.__main__ import run; raise SystemExit(run(['init']))"
 
@@ -16,12 +30,36 @@ async def test_a_newcomer_goes_from_nothing_to_answers_that_grow_on_both_platfor
     walk = Walk("init")
     await set_up(walk, tmp_path, [sys.executable, "-c", INIT], bare(tmp_path))
     assert [step.what for step in walk.steps][: len(QUESTIONS)] == [*QUESTIONS]
-    assert sum(step.done for step in walk.steps) == 13
+    assert sum(step.done for step in walk.steps) == 15
+
+
+async def test_in_a_companys_network_it_ends_in_a_service_that_answers_with_nothing_but_its_file(
+    tmp_path: Path,
+) -> None:
+    walk = Walk("init")
+    environ = bare(tmp_path, VIRTUAL_ENV=sys.prefix)
+    await set_up_service(walk, tmp_path, [Path(sys.executable).with_name("cogency"), "init"], environ)
+    assert [step.what for step in walk.steps][-1] == "the service is stopped"
+
+
+def test_each_python_of_the_machine_that_is_supported_is_found(tmp_path: Path) -> None:
+    for file in (
+        "bin/python3.10",
+        "bin/python3.12",
+        "home/.local/share/uv/python/x/bin/python3.14",
+        "home/.local/bin/python3.12",
+    ):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    assert pythons(f"/nowhere:{tmp_path / 'bin'}", tmp_path / "home") == {
+        "3.12": tmp_path / "bin/python3.12",
+        "3.14": tmp_path / "home/.local/share/uv/python/x/bin/python3.14",
+    }
 
 
 def test_a_step_is_measured_and_one_that_fails_says_where_a_newcomer_is_stuck(tmp_path: Path) -> None:
     clock = count(10)
-    walk = Walk("clone", lambda: float(next(clock)))
+    walk = Walk("clone", clock=lambda: float(next(clock)))
     with walk.step("something to remember", done=2):
         pass
     assert walk.steps == [Step("clone", "something to remember", 2, 1.0)]

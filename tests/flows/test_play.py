@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 
 from agent.errors import SettingsError
 from bot.platforms.play.run import WRONG_TOKEN
-from bot.setup.cli import open_browser
+from bot.setup.browser import open_browser
 from tests.fakes.play_people import PlayPage, Told, labels, playing
 from tests.fakes.telling_model import ALLOW as ALLOW_ONCE
 from tests.fakes.telling_model import REFUSE

@@ -50,7 +50,7 @@ async def examine(settings: DiscordOptions, clock: Clock) -> list[Finding]:
     except SettingsError as error:
         return [Finding(Level.PROBLEM, WHERE, "it does not accept the token", str(error))]
     except DiscordUnreachable as error:
-        return [Finding(Level.PROBLEM, WHERE, "it cannot be reached", str(error))]
+        return [Finding(Level.PROBLEM, WHERE, "it cannot be reached", str(error), is_silent=True)]
 
 
 async def application_id(settings: DiscordOptions) -> str:

@@ -246,7 +246,7 @@ def _not_signed_in(error: SlackError, facts: SlackFacts) -> Finding:
         remedy = platforms_texts.COPY_SLACK_AGAIN
         return problem(f"{facts.app.setting('SLACK_BOT_TOKEN')} is not accepted ({error.code})", remedy)
     sentence = f"Slack does not respond at {facts.settings.api_base_url}"
-    return problem(sentence, platforms_texts.CHECK_NETWORK.format(error=error))
+    return problem(sentence, platforms_texts.CHECK_NETWORK.format(error=error), is_silent=True)
 
 
 def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:

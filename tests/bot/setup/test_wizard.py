@@ -7,14 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
+from agent.providers.catalog import ENDPOINTS
 from bot.app.settings import load_settings
 from bot.settings.sources import read_dotenv
-from bot.setup.wizard import set_up, set_up_from, with_changes, write
+from bot.setup.services import Services
+from bot.setup.wizard import set_up, set_up_from, with_changes, wrapped, write
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.service_managers import ServiceManagers
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 
 NAMES = st.sampled_from(["OPENAI_API_KEY", "COGENCY_MODEL", "DISCORD_TOKEN", "COGENCY_LANGUAGE"])
@@ -64,6 +68,9 @@ class Person:
         self.heard, self.pages = "", list[str]()
 
     def say(self, text: str) -> None:
+        self.heard += f"{text}\n"
+
+    def show(self, text: str) -> None:
         self.heard += f"{text}\n"
 
     def ask(self, question: str, usual: str = "") -> str:
@@ -175,7 +182,7 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
             ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
         )  # fmt: skip
         assert not await set_up(person, dotenv, environ)
-    assert "99 is not on the list. Enter a number from 1 to 4." in person.heard
+    assert "99 is not on the list. Enter a number from 1 to 6." in person.heard
     assert "Please answer y or n." in person.heard
     assert "This one starts with xapp-" in person.heard
     assert "Nothing was pasted." in person.heard
@@ -200,3 +207,193 @@ async def test_without_anybody_to_ask_the_environment_is_tried_and_written(tmp_p
         assert (names, dotenv.exists()) == ([], False)
         _, names = await set_up_from({**environ, "SLACK_BOT_TOKEN": BOT_TOKEN}, dotenv)
     assert read_dotenv(dotenv).keys() == {*names} == {*environ, "SLACK_BOT_TOKEN"} - {"HOME"}
+
+
+def everywhere(slack: FakeSlack) -> dict[str, str]:
+    return {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "SLACK_API_BASE_URL": slack.url}
+
+
+ON_SLACK = (
+    ("A number", "rehearsal"),
+    ("2. Slack", "y"),
+    ("SLACK_APP_TOKEN", APP_TOKEN),
+    ("SLACK_BOT_TOKEN", BOT_TOKEN),
+)
+
+
+async def test_where_nobody_answers_the_same_is_tried_again_and_nothing_asked_again(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with FakeSlack(FastClock()) as slack:
+        slack.faults["auth.test"].append(Fault(status=503))
+        person = Person(*ON_SLACK, ("Try again (y)", "y"), ("Start it now", "n"))
+        await set_up(person, dotenv, everywhere(slack))
+        assert person.heard.count("SLACK_BOT_TOKEN:") == 1
+        assert not person.answers
+        assert read_dotenv(dotenv)["SLACK_BOT_TOKEN"] == BOT_TOKEN
+
+
+async def test_an_input_that_could_not_be_tested_can_be_kept(tmp_path: Path) -> None:
+    person = Person(*ON_SLACK, ("Try again (y)", "n"), ("Start it now", "n"))
+    away = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "SLACK_API_BASE_URL": "http://127.0.0.1:1"}
+    await set_up(person, tmp_path / ".env", away)
+    assert read_dotenv(tmp_path / ".env")["SLACK_BOT_TOKEN"] == BOT_TOKEN
+
+
+async def test_the_database_is_tried_and_no_is_not_taken_for_a_file(tmp_path: Path) -> None:
+    dotenv, closed = tmp_path / ".env", tmp_path / "file"
+    closed.write_text("no database, and longer than its head" * 100)
+    person = Person(
+        ("A number", "rehearsal"), ("2. Slack", "n"), ("4. Storage", "n"), ("4. Storage", str(closed)), ("anyway", "n"),
+        ("4. Storage", str(tmp_path / "here.db")),
+    )  # fmt: skip
+    await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
+    assert "Enter a file, such as" in person.heard
+    assert "problem  Database:" in person.heard
+    assert not person.answers
+    assert read_dotenv(dotenv)["COGENCY_DATABASE_URL"] == f"sqlite:///{tmp_path / 'here.db'}"
+
+
+async def test_the_password_of_the_present_database_is_not_shown(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    address = "postgresql://bot:s3cret@127.0.0.1:1/bot"
+    dotenv.write_text(f"COGENCY_DATABASE_URL={address}\nCOGENCY_MODEL=rehearsal\n")
+    dotenv.chmod(0o600)
+    person = Person(("2. Slack", "n"), ("anyway", "y"))
+    await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
+    assert "s3cret" not in person.heard
+    assert read_dotenv(dotenv)["COGENCY_DATABASE_URL"] == address
+
+
+def compatible(request: Request) -> Reply:
+    if request.path.endswith("/models"):
+        return whole(200, {"data": [{"id": "big"}, {"id": "small"}]})
+    return [head(), text("yes"), DONE]
+
+
+async def test_a_server_with_openais_protocol_is_one_of_the_models_and_lists_its_own(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with ModelServer(compatible) as server:
+        person = Person(
+            ("A number", "5"), ("Address of the server", server.url), ("Which model", "2"), ("2. Slack", "n")
+        )
+        await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
+    assert read_dotenv(dotenv) == {"OPENAI_BASE_URL": server.url, "COGENCY_MODEL": "openai:small"}
+    assert "openai:small answers" in person.heard
+
+
+async def test_a_key_of_openai_goes_to_another_server_only_with_consent(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with ModelServer(compatible) as server:
+        environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "OPENAI_API_KEY": "sk-1"}
+        person = Person(("A number", "5"), ("Address of", server.url), ("A number", "rehearsal"), ("2. Slack", "n"))
+        await set_up(person, dotenv, environ)
+        assert "OPENAI_API_KEY is set, and this server would receive it." in person.heard
+        assert server.requests == []
+    assert read_dotenv(dotenv) == {"COGENCY_MODEL": "rehearsal"}
+
+
+async def test_ollama_on_another_machine_is_asked_for_its_models(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with ModelServer(compatible) as server:
+        environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1"}
+        person = Person(
+            ("A number", "1"), ("Address of the server", server.url), ("Which model", "big"), ("2. Slack", "n")
+        )
+        del environ["OLLAMA_BASE_URL"]
+        await set_up(person, dotenv, {"OLLAMA_BASE_URL": "", **environ})
+    assert read_dotenv(dotenv)["COGENCY_MODEL"] == "ollama:big"
+    assert read_dotenv(dotenv)["OLLAMA_BASE_URL"] == server.url
+
+
+async def test_without_a_browser_the_manifest_is_printed_and_its_page_is_short(tmp_path: Path) -> None:
+    async with FakeSlack(FastClock()) as slack:
+        person = Person(*ON_SLACK, ("Start it now", "n"))
+        await set_up(person, tmp_path / ".env", everywhere(slack))
+    assert "https://api.slack.com/apps?new_app=1 and choose" in person.heard
+    assert "slack manifest` prints" in person.heard
+    assert '"display_information"' in person.heard
+    assert "%7B" not in person.heard
+
+
+def test_each_vendor_has_a_page_for_its_keys() -> None:
+    for endpoint in ENDPOINTS.values():
+        assert endpoint.key_page.startswith("https://") is endpoint.key_required
+
+
+async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_again(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    async with FakeSlack(FastClock()) as slack, ModelServer(compatible) as server:
+        person = Person(
+            ("A number", "5"), ("Address of", server.url), *ON_SLACK[1:], ("5. Access", "#general"),
+            ("5. Access", "channel:C0123"), ("Your own user ID", "U0123"), ("Maximum cost", "a lot"),
+            ("Maximum cost", "5"), ("Start it now", "n"),
+        )  # fmt: skip
+        await set_up(person, dotenv, everywhere(slack))
+        assert not person.answers
+        settings = load_settings({}, dotenv)
+        assert settings.access.operators == {"U0123"}
+        assert len(settings.access.allow) == 1
+        assert read_dotenv(dotenv)["COGENCY_EVERYONE_DOLLARS_PER_DAY"] == "5"
+        again = Person(("5. Access", "every member"), ("Start it now", "n"))
+        await set_up(again, dotenv, everywhere(slack))
+    assert load_settings({}, dotenv).access.allow == frozenset()
+
+
+def with_systemd(folder: Path, restart: tuple[int, str] = (0, "")) -> tuple[ServiceManagers, Services]:
+    managers = ServiceManagers(folder / "bin")
+    managers.add("systemctl", {"--user restart": restart})
+    managers.add("loginctl")
+    return managers, Services(("/bin/cogency",), folder, 1000, managers.environ, "linux")
+
+
+async def test_a_service_is_shown_before_it_is_written_and_gets_what_only_the_environment_sets(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    managers, services = with_systemd(tmp_path)
+    async with FakeSlack(FastClock()) as slack:
+        environ = {**everywhere(slack), "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_BOT_TOKEN": BOT_TOKEN}
+        person = Person(("A number", "rehearsal"), ("2. Slack", "y"), ("6. Service", "y"))
+        assert not await set_up(person, dotenv, environ, services), "it runs already"
+    file = tmp_path / ".config/systemd/user/cogency.service"
+    shown, _, consented = person.heard.partition("Write the file and run the commands")
+    assert file.read_text() in shown
+    assert "systemctl --user restart cogency" in shown
+    assert f"run --config {dotenv}" in file.read_text()
+    assert "Its log: journalctl --user -u cogency -f" in consented
+    assert managers.calls[-1] == "systemctl --user restart cogency"
+    assert read_dotenv(dotenv).items() >= environ.items()
+    assert BOT_TOKEN not in person.heard
+
+
+@pytest.mark.parametrize("answer", [("6. Service", "n"), ("Write the file", "n")])
+async def test_without_consent_no_service_is_written(tmp_path: Path, answer: tuple[str, str]) -> None:
+    managers, services = with_systemd(tmp_path)
+    async with FakeSlack(FastClock()) as slack:
+        person = Person(*ON_SLACK, answer, ("6. Service", "y"), ("Start it now", "n"))
+        assert not await set_up(person, tmp_path / ".env", everywhere(slack), services)
+    assert not (tmp_path / ".config").exists()
+    assert {call for call in managers.calls if "show-environment" not in call} == set()
+    assert ("Start it now", "n") not in person.answers, "it is asked all the same"
+
+
+async def test_a_service_that_does_not_start_says_why_and_where_its_log_is(tmp_path: Path) -> None:
+    _, services = with_systemd(tmp_path, (1, "Job for cogency.service failed."))
+    async with FakeSlack(FastClock()) as slack:
+        person = Person(*ON_SLACK, ("6. Service", "y"), ("Start it now", "n"))
+        assert not await set_up(person, tmp_path / ".env", everywhere(slack), services)
+    assert "Job for cogency.service failed." in person.heard
+    assert "Its log: journalctl" in person.heard
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), max_size=300), st.integers(20, 120))
+def test_wrapping_changes_nothing_but_where_lines_end(line: str, width: int) -> None:
+    assert wrapped(line, width).split() == line.split()
+
+
+def test_lines_fit_and_addresses_stay_whole() -> None:
+    address = "https://example.com/" + "a-b/" * 40
+    text = f"{'words of a sentence ' * 10}\n\n  - {'an item that is long ' * 8}\n{address}"
+    lines = wrapped(text, 60).split("\n")
+    assert all(len(line) <= 60 for line in lines if line != address)
+    assert address in lines
+    assert lines[lines.index("") + 2].startswith("    "), "it goes on below its text"
+    assert wrapped("A question? [the usual]: ", 60).endswith(": ")
