@@ -48,7 +48,7 @@ def fresh_word() -> str:
 
 
 def place_of(url: str) -> str:
-    """The location of this URL's database, in words for a person and without secrets."""
+    """The name of this URL's database for a person, without secrets: as a path it stands anywhere in a sentence."""
     scheme, _, rest = url.partition("://")
     if scheme.partition("+")[0] == "sqlite":
         path = sqlite_path(rest)
@@ -56,9 +56,9 @@ def place_of(url: str) -> str:
     try:
         parts = urlsplit(url)
         host = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[0]
-        return f"The PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
+        return f"PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
     except ValueError:
-        return "The PostgreSQL database"
+        return "PostgreSQL database"
 
 
 def sqlite_path(rest: str) -> Path | None:

@@ -461,7 +461,7 @@ def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp
     ran = cogency(tmp_path, "migrate", COGENCY_DATABASE_URL="postgresql://bot:sesame@127.0.0.1:1/bot")
     assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
     assert ran.stderr == (
-        "cogency: The PostgreSQL database bot on 127.0.0.1 could not be reached. Check that the server is running, "
+        "cogency: PostgreSQL database bot on 127.0.0.1 could not be reached. Check that the server is running, "
         "and the address in COGENCY_DATABASE_URL.\n"
     )
 
@@ -479,7 +479,7 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
     assert "texts where they were. Old bytes may remain in the database server's files" in forgotten
     again = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n", COGENCY_DATABASE_URL=url)
     assert again.returncode == Exit.OK
-    assert "Memory: The PostgreSQL database shared on" in again.stderr
+    assert "Memory: PostgreSQL database shared on" in again.stderr
     assert "turquoise" not in again.stdout
 
 

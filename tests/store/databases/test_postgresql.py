@@ -34,7 +34,7 @@ async def test_a_wrong_password_is_one_sentence_without_any_password(postgres: P
     with pytest.raises(StoreError) as raised:
         await open_store(postgres.url("postgres", password="wrong sesame"))
     assert str(raised.value) == (
-        f"The PostgreSQL database postgres on {postgres.folder} refuses the user name or the password. "
+        f"PostgreSQL database postgres on {postgres.folder} refuses the user name or the password. "
         "Check COGENCY_DATABASE_URL."
     )
 
@@ -54,7 +54,7 @@ async def test_an_unknown_database_is_one_sentence(postgres: PostgresServer) -> 
     ],
 )
 async def test_a_server_that_is_not_there_is_one_sentence(url: str) -> None:
-    with pytest.raises(StoreError, match=r"The PostgreSQL database bot on .* could not be reached") as raised:
+    with pytest.raises(StoreError, match=r"PostgreSQL database bot on .* could not be reached") as raised:
         await open_store(url)
     assert "secret" not in str(raised.value)
 
@@ -248,7 +248,7 @@ def test_a_database_is_named_without_user_and_password() -> None:
         "postgresql://bot@/": "bot on this machine",
     }
     for url, name in named.items():
-        assert PostgresDatabase(url).where == f"The PostgreSQL database {name}"
+        assert PostgresDatabase(url).where == f"PostgreSQL database {name}"
 
 
 async def test_a_transaction_that_stood_still_for_too_long_may_work_when_it_is_tried_again(store: Store) -> None:
