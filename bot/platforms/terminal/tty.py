@@ -43,6 +43,7 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
 from bot.chat.output import printable
 from bot.chat.texts.formatting import literal
@@ -50,6 +51,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.markdown_blocks import block_ending, parsed_blocks, settled_chars
 
 CODE_THEME = "ansi_dark"  # The terminal's own colours: readable on any background
+THEME = Theme({"markdown.code": "magenta"})  # As the library has it, inline code stands on black boxes
 
 
 class _LeftHeading(Heading):
@@ -307,6 +309,7 @@ class TerminalWindow:
     """`keys` and `echo` are prompt_toolkit's input and output (None: this process's terminal)."""
 
     def __init__(self, console: Console, keys: Input | None = None, echo: Output | None = None) -> None:
+        console.push_theme(THEME)
         self._console = console
         self._keys = keys
         self._echo = echo

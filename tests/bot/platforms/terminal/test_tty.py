@@ -1,6 +1,7 @@
 """The chat on a real terminal: its keys, signals and output."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
@@ -40,6 +41,14 @@ async def chatting(bot: FakeChatBot, keys: PipeInput) -> AsyncGenerator[FakeScre
         task = asyncio.create_task(chat(bot, window, lambda: TIME))
         yield screen
         assert await task == 0
+
+
+async def test_code_in_a_line_stands_on_the_background_of_the_terminal(keys: PipeInput) -> None:
+    async with chatting(FakeChatBot(), keys) as screen:
+        keys.send_text(f"`git status`\r{CTRL_D}")
+    styles = re.findall("\x1b\\[([0-9;]*)mgit status", screen.written)
+    assert styles
+    assert not re.search(r"\b(4[0-8]|10[0-7])\b", " ".join(styles))
 
 
 async def test_a_message_is_answered_and_control_d_leaves(keys: PipeInput) -> None:
