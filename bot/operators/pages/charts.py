@@ -9,7 +9,7 @@ Rules
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
 from typing import Final
 
@@ -22,6 +22,8 @@ MAX_COLUMNS: Final = 100
 MAX_SERIES: Final = 5  # More are hard to distinguish; the last one may be the sum of all others
 MAX_LABEL: Final = 60
 HATCHED: Final = {2: "M-1 1 l2 -2 M0 6 l6 -6 M5 7 l2 -2", 3: "M0 3 h6"}  # The hatched series, with the path of each
+NUMBERS_GAP: Final = 8  # Between the numbers and the bars
+DIGIT_WIDTH: Final = 7.2  # The most that a digit takes at the size of the stylesheet, in the fonts of browsers
 TICKS: Final = 4  # The limit of grid lines
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -149,9 +151,10 @@ def _chart(
 ) -> Markup:
     step, ticks = _scale(highest)
     forms = list[Markup]()
-    for form in FORMS:
+    numbers = [_text(number(step * index)) for index in range(ticks + 1)]
+    for form in (_with_room(form, numbers) for form in FORMS):
         scale = (form.floor - form.top) / (step * ticks)
-        inside = Markup().join([*_lines(form, step, ticks, number), *bars(form, scale), *_below(form, labels)])
+        inside = Markup().join([*_lines(form, numbers), *bars(form, scale), *_below(form, labels)])
         form_id = f"{id_}-{form.name}"
         svg = Markup(
             '<svg class="chart {form}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{id}-n {id}-s">'
@@ -172,13 +175,19 @@ def _chart(
     return Markup('<div class="charted">{}</div>').format(Markup().join(forms))
 
 
-def _lines(form: ChartForm, step: float, ticks: int, number: Callable[[float], str]) -> Iterator[Markup]:
-    for index in range(ticks + 1):
-        y = form.floor - (form.floor - form.top) * index / ticks
+def _with_room(form: ChartForm, numbers: Sequence[str]) -> ChartForm:
+    """Return the form with its bars further right where the numbers beside them would be cut off."""
+    room = NUMBERS_GAP + ceil(DIGIT_WIDTH * max(map(len, numbers)))
+    return replace(form, left=min(max(form.left, room), form.width // 2))
+
+
+def _lines(form: ChartForm, numbers: Sequence[Markup]) -> Iterator[Markup]:
+    for index, number in enumerate(numbers):
+        y = form.floor - (form.floor - form.top) * index / (len(numbers) - 1)
         line = Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"></line>')
         yield line.format("rule" if index else "floor", form.left, _number(y), form.width, _number(y))
         text = Markup('<text x="{}" y="{}" text-anchor="end">{}</text>')
-        yield text.format(form.left - 8, _number(y + 4.5), _text(number(step * index)))
+        yield text.format(form.left - NUMBERS_GAP, _number(y + 4.5), number)
 
 
 def _below(form: ChartForm, labels: Sequence[str]) -> Iterator[Markup]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -138,3 +139,14 @@ def test_lines_to_compare_with_are_few_and_round() -> None:
     ):
         drawn = charts.stacked("n", "s", [ChartColumn("x", (highest,))], ["a"], "{:g}".format, "a")
         assert re.findall(r'text-anchor="end">([^<]*)</text>', drawn)[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("number", ["under $0.0001", "$1,000,000", "1,000,000 s", "5"])
+def test_the_numbers_beside_the_bars_are_not_cut_off(number: str) -> None:
+    columns = [ChartColumn("1 Nov", (3.0,)), ChartColumn("2 Nov", (5.0,))]
+    for drawing in drawings(charts.stacked("n", "s", columns, ["a"], lambda _: number, "a")):
+        beside = [float(one.get("x", "nan")) for one in drawing.iter("text") if one.text == number]
+        assert len(beside) > 1
+        assert min(beside) >= len(number) * charts.DIGIT_WIDTH
+        pieces, width = boxes(drawing, "piece"), float(drawing.get("viewBox", "").split()[2])
+        assert all(max(beside) < one["x"] and one["x"] + one["width"] <= width for one in pieces)
