@@ -23,7 +23,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer, ShownEntry
-from bot.memory.listing import entry_line, lasting_text
+from bot.memory.listing import TERMINAL_PAGE, entry_line, lasting_text
 from bot.memory.service import FACT_CHARS, MemoryService
 
 FILE_NAME = "what-i-know.json"
@@ -37,6 +37,8 @@ WORDS = ("undo", "export", "pause", "pause here", "resume", "resume here", "shar
 
 
 async def show(service: MemoryService, call: declaration.CommandCall) -> Panel:
+    if call.caller.entry_chars is None:
+        service = replace(service, page_size=TERMINAL_PAGE)
     answer = await service.answer(await call.caller.private_asker(), call.words)
     path = view.export_path(call.words)
     return memory_panel(answer, call.caller.entry_chars, listed=not call.words, path=path)

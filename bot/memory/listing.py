@@ -24,6 +24,7 @@ from bot.memory.requests import REPLACED, PauseLearning
 BACKSLASH: Final = "\\"  # Left at the end of a shortened text, it would escape what follows
 # Entries per page: with their buttons they fit one message on every platform, and one screen of a phone.
 PAGE: Final = 6
+TERMINAL_PAGE: Final = 24  # Without buttons each entry is a line or two, and a terminal is scrolled
 QUOTE_CHARS: Final = 200  # Of an entry's text, where a sentence quotes it
 
 
@@ -72,17 +73,17 @@ def listed_entries(
 
 
 def page_of(
-    items: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None
+    items: Sequence[Remembered], numbers: EntryNumbers, page: int, key: str | None = None, size: int = PAGE
 ) -> tuple[list[Remembered], int, int]:
     """Return the entries of a page, its number and the count of pages; the nearest page if there is no such page.
 
-    `key`: of an entry; if it is listed, its page is returned instead of `page`.
+    `key`: of an entry; if it is listed, its page is returned instead of `page`. `size`: the entries per page.
     """
     in_order = sorted(items, key=lambda item: numbers.by_key[key_of(item)])
     index = next((index for index, item in enumerate(in_order) if key_of(item) == key), None)
-    target, pages = page if index is None else index // PAGE + 1, max(1, -(-len(items) // PAGE))
+    target, pages = page if index is None else index // size + 1, max(1, -(-len(items) // size))
     current = min(max(target, 1), pages)
-    return in_order[(current - 1) * PAGE : current * PAGE], current, pages
+    return in_order[(current - 1) * size : current * size], current, pages
 
 
 def entry_line(entry: ShownEntry, limit: int | None = None) -> str:

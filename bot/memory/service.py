@@ -31,6 +31,7 @@ from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer
 from bot.memory.export import ExportedMessages, as_json
+from bot.memory.listing import PAGE as ENTRIES_PER_PAGE
 from bot.memory.listing import (
     corrected_text,
     deleted_text,
@@ -81,6 +82,7 @@ class MemoryService:
     """Returns the labels of the audiences that may be shown at a place."""
     operates: Callable[[str], bool] = lambda _: False
     """Returns whether this person is an operator, who may decide for everyone anywhere."""
+    page_size: int = ENTRIES_PER_PAGE
     deleted: Callable[[str], None] = lambda _: None
     """Called with the key under which a deletion can be undone."""
 
@@ -151,7 +153,7 @@ class MemoryService:
         former = [item for item in all_items if isinstance(item, Fact) and not item.is_valid]
         items = [item for item in all_items if item not in former]
         numbers = await self._update_numbers(viewer, lambda old: old.including(key_of(item) for item in items))
-        page_items, current, pages = page_of(items, numbers, page, key)
+        page_items, current, pages = page_of(items, numbers, page, key, self.page_size)
         own = await self.facts.in_own_words(
             viewer.person.id, [item.id for item in page_items if isinstance(item, Fact)]
         )
@@ -191,11 +193,12 @@ class MemoryService:
         item = next((candidate for candidate in await self.known(viewer) if key_of(candidate) == key), None)
         if item is None:
             return _missing(ref)
+        page = (await self._list(viewer, key=key)).page  # which they stay on, also if the entry leaves the list
         try:
             sentence = await do(item, viewer)
         except Refused as refused:
-            return replace(await self._list(viewer, str(refused)), refused=True)
-        answer = await self._list(viewer, sentence)
+            return replace(await self._list(viewer, str(refused), page), refused=True)
+        answer = await self._list(viewer, sentence, page)
         if not undo:
             return answer
         self.deleted(key_of(item))
@@ -214,13 +217,14 @@ class MemoryService:
         key = await self._key_of(viewer, ref) if ref else None
         listed = next((item for item in await self.known(viewer) if key_of(item) == key), None) if key else None
         if isinstance(listed, Fact):  # it is not deleted: the person undoes that it was learned
-            return await self._list(viewer, await self.kept.take_back_fact(listed, viewer.person.id))
+            page = (await self._list(viewer, key=key)).page
+            return await self._list(viewer, await self.kept.take_back_fact(listed, viewer.person.id), page)
         restored = None if ref and key is None else await self.forgetting.undo(viewer.person.id, key)
         if restored is None:
             return _NOT_BACK
         item = next((candidate for candidate in await self.known(viewer) if key_of(candidate) == restored), None)
         sentence = entry_sentence(item) if item else memory_texts.ELSEWHERE
-        return await self._list(viewer, memory_texts.BACK.format(said=sentence))
+        return await self._list(viewer, memory_texts.BACK.format(said=sentence), key=restored)
 
     async def settle(self, key: str) -> None:
         """Erase at once what was deleted under this key, where no undo is offered. Raises StoreError."""

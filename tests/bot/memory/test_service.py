@@ -16,14 +16,16 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
 from agent.ports.tools import Asker
 from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
+from bot.chat.commands.declaration import CommandCall
 from bot.forgetting.retention import Retention
 from bot.memory import requests as view
 from bot.memory import texts as memory_texts
 from bot.memory.answers import MemoryAnswer
-from bot.memory.commands import memory_panel
-from bot.memory.listing import PAGE, entry_line
+from bot.memory.commands import COMMAND, memory_panel
+from bot.memory.listing import PAGE, TERMINAL_PAGE, entry_line
 from bot.memory.service import MemoryService
 from tests.contracts.steps import answered
+from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
@@ -263,6 +265,27 @@ async def test_long_lists_come_in_pages(office: Office) -> None:
     assert (first.page, first.pages, len(first.entries)) == (1, 2, PAGE)
     assert (last.page, len(last.entries)) == (2, 2)
     assert "`/memory page 2`" in memory_panel(first).parts[-1].text
+
+
+async def test_what_is_decided_on_a_page_leaves_the_list_on_it(office: Office) -> None:
+    for number in range(2 * PAGE + 1):
+        await office.learn(f"island {number}", kind=ProfileField.INTERESTS)
+    await office.ask("page 2")
+    for words in (f"delete {PAGE + 2}", "undo", f"correct {PAGE + 2} I like lakes", f"here {PAGE + 3}"):
+        answer = await office.ask(words)
+        assert (words, answer.page, len(answer.entries)) == (words, 2, PAGE)
+    last = await office.ask(f"delete {2 * PAGE + 1}")
+    assert last.page == last.pages
+
+
+async def test_a_terminal_shows_more_at_once(office: Office) -> None:
+    for number in range(PAGE + 2):
+        await office.learn(f"island {number}", kind=ProfileField.INTERESTS)
+    assert PAGE + 2 <= TERMINAL_PAGE
+    for chars, shown in ((None, PAGE + 2), (100, PAGE)):
+        caller = FakeCaller(Person("ann", "Ann"), "C1", DM, entry_chars=chars)
+        panel = await COMMAND.bound(office.service).run(CommandCall(words="", caller=caller))
+        assert len([part for part in panel.parts if "island" in part.text]) == shown
 
 
 async def test_an_entry_is_shown_whole_with_the_page_on_which_it_stands(office: Office) -> None:
