@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from agent.tools.functions import tool as tool
 
 _MODULES = {
-    "Agent": "agent.library",
-    "AgentEvent": "agent.events",
-    "AgentRun": "agent.library",
-    "AgentStore": "agent.ports.agent_store",
-    "CogencyError": "agent.errors",
-    "Outcome": "agent.events",
-    "Provider": "agent.ports.model",
-    "ProviderError": "agent.errors",
-    "ProviderRefused": "agent.errors",
-    "ProviderUnavailable": "agent.errors",
-    "SettingsError": "agent.errors",
-    "StoreError": "agent.errors",
-    "StreamBroken": "agent.errors",
-    "TextArrived": "agent.events",
-    "ToolContext": "agent.ports.tools",
-    "ToolDefinitionError": "agent.errors",
-    "ToolEffect": "agent.ports.tools",
-    "ToolError": "agent.errors",
-    "ToolOutput": "agent.ports.tools",
-    "TurnEnded": "agent.events",
-    "tool": "agent.tools.functions",
+    "Agent": ".library",
+    "AgentEvent": ".events",
+    "AgentRun": ".library",
+    "AgentStore": ".ports.agent_store",
+    "CogencyError": ".errors",
+    "Outcome": ".events",
+    "Provider": ".ports.model",
+    "ProviderError": ".errors",
+    "ProviderRefused": ".errors",
+    "ProviderUnavailable": ".errors",
+    "SettingsError": ".errors",
+    "StoreError": ".errors",
+    "StreamBroken": ".errors",
+    "TextArrived": ".events",
+    "ToolContext": ".ports.tools",
+    "ToolDefinitionError": ".errors",
+    "ToolEffect": ".ports.tools",
+    "ToolError": ".errors",
+    "ToolOutput": ".ports.tools",
+    "TurnEnded": ".events",
+    "tool": ".tools.functions",
 }
 
 __all__ = (
@@ -84,7 +84,7 @@ __all__ = (
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'agent' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_MODULES[name], __name__), name)
 
 
 def __dir__() -> list[str]:

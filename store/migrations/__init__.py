@@ -10,6 +10,7 @@ Rules
   first. An added table or column may hold people's words only if it is deleted with a row that the previous release
   erases (ON DELETE CASCADE), because that release's forgetting does not know the addition.
   An index of a table that may be large is made by `index_later`, while others write.
+  A revision imports nothing of ours: its types are SQLAlchemy's (`env.py` says why).
   If two branches have a revision each, the one merged later is renumbered: one line, no branches.
 
 A new revision:
@@ -20,7 +21,7 @@ A new revision:
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -129,9 +130,11 @@ def _note_oldest(connection: Connection, version: str, migrations: Migrations) -
 def _alembic(connection: Connection, migrations: Migrations) -> "Config":
     from alembic.config import Config  # noqa: PLC0415  (as above)
 
+    from store.migrations.environment import run_revisions  # noqa: PLC0415  (as above)
+
     config = Config()
     config.set_main_option("script_location", str(migrations.folder).replace("%", "%%"))
-    config.attributes["connection"] = connection
+    config.attributes["run"] = partial(run_revisions, connection)
     return config
 
 

@@ -1,46 +1,17 @@
-"""Alembic's entry point: runs revisions on the connection of `store.engine`, or on `-x url=…` for a developer.
+"""Alembic's entry point: what `store.migrations` gives it to run, or for a developer the database of `-x url=…`.
 
-The whole upgrade is one transaction, on SQLite too: a crash leaves the old version.
+Alembic loads this file and the revisions by their paths. In a program with a `store.py` of its own, that name does not
+mean our package here (`cogency_bot.own_packages`), so only a developer's command imports it, and no revision does.
 """
 
-from typing import Literal
-
 from alembic import context
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import create_engine
 
-from store.all_tables import metadata
-from store.databases.database import StorableText, UtcDateTime
-from store.search.index import INDEXES
-
-
-def _ours(name: str | None, type_: str, _parent: object) -> bool:
-    """Exclude the index's own tables, which belong to FTS5 and not to the metadata."""
-    return not (type_ == "table" and name is not None and name.startswith(INDEXES))
-
-
-def _plain(type_: str, item: object, _context: object) -> str | Literal[False]:
-    """Render our types as SQLAlchemy's: a revision is frozen, and our types may change."""
-    if type_ == "type" and isinstance(item, StorableText | UtcDateTime):
-        return "sa.Text()" if isinstance(item, StorableText) else "sa.DateTime(timezone=True)"
-    return False
-
-
-def _run(connection: Connection) -> None:
-    context.configure(
-        connection=connection,
-        target_metadata=metadata,
-        include_name=_ours,
-        render_item=_plain,
-        transactional_ddl=True,
-        render_as_batch=True,  # SQLite changes a column by copying its table
-    )
-    with context.begin_transaction():
-        context.run_migrations()
-
-
-given = context.config.attributes.get("connection")
-if given is not None:
-    _run(given)
+run = context.config.attributes.get("run")
+if run is not None:
+    run()
 else:
+    from store.migrations.environment import run_revisions
+
     with create_engine(context.get_x_argument(as_dictionary=True)["url"]).begin() as opened:
-        _run(opened)
+        run_revisions(opened)

@@ -1,6 +1,7 @@
 """The agent in a program: what it answers, what it raises, what it keeps, and how it ends."""
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
+import cogency_bot
 import pytest
 
+import agent as agent_package
+import store
 from agent import (
     Agent,
     AgentEvent,
@@ -77,7 +81,7 @@ def test_the_lines_on_the_pages_run_as_they_stand_there(page: str, says: str, tm
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "agent/public")])},
         timeout=PATIENCE_S,
         check=False,
     )
@@ -246,6 +250,20 @@ def test_importing_the_package_loads_nothing_else() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)  # noqa: S603 -- our own
     assert ran.stdout.strip() == "[]"
     assert all((ROOT / package / "py.typed").exists() for package in ("agent", "store", "bot"))
+
+
+def test_the_public_package_hands_on_what_is_for_programs_and_loads_nothing_before_it_is_used() -> None:
+    assert {*cogency_bot.__all__} == {*agent_package.__all__, *store.__all__}
+    for name in agent_package.__all__:
+        assert getattr(cogency_bot, name) is getattr(agent_package, name)
+    assert cogency_bot.open_store is store.open_store
+    with pytest.raises(AttributeError, match="cogency_bot"):
+        _ = cogency_bot.nothing  # type: ignore[attr-defined]
+    code = "import cogency_bot, sys; print([one for one in sys.modules if one.startswith(('agent', 'store'))])"
+    path = {"PYTHONPATH": str(ROOT / "agent/public")}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=path, check=True)  # noqa: S603 -- our own
+    assert ran.stdout.strip() == "[]"
+    assert (ROOT / "agent/public/cogency_bot/py.typed").exists()
 
 
 async def test_time_is_an_argument() -> None:

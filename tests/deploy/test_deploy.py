@@ -1,6 +1,7 @@
 """What is deployed, as far as a machine without a container engine can try it."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -158,13 +159,20 @@ def test_version_changelog_upgrade_notes_and_database_agree() -> None:
     assert RELEASES[now] == HEAD, "a new revision: give the release that brings it its line in store.migrations"
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built and unpacked elsewhere."""
+    folder = tmp_path_factory.mktemp("wheel")
+    assert ran(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder).returncode == 0
+    [wheel] = folder.glob("cogency_bot-*.whl")
+    shutil.unpack_archive(wheel, folder / "site", "zip")
+    return folder / "site"
+
+
 @pytest.mark.slow
-def test_the_wheel_is_whole_without_the_repository(tmp_path: Path) -> None:
-    """Built, unpacked elsewhere, and started in an empty environment: what it lacks it would look for beside itself."""
-    python, site = sys.executable, tmp_path / "site"
-    assert ran(python, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path).returncode == 0
-    [wheel] = tmp_path.glob("cogency_bot-*.whl")
-    shutil.unpack_archive(wheel, site, "zip")
+def test_the_wheel_is_whole_without_the_repository(site: Path, tmp_path: Path) -> None:
+    """Started in an empty environment: what it lacks it would look for beside itself."""
+    python = sys.executable
     start = f"import sys; sys.path.insert(0, {str(site)!r}); from bot.__main__ import main; sys.exit(main())"
 
     def started(*arguments: str) -> str:
@@ -182,6 +190,80 @@ def test_the_wheel_is_whole_without_the_repository(tmp_path: Path) -> None:
 
     assert yaml.safe_load(started("slack", "manifest"))["display_information"]["name"] == "Cogency"
     assert json.loads(started("ask", "--json", "hello"))["answer"]
+
+
+MINE: Final = ("agent", "bot", "store")
+PROGRAM: Final = """
+import asyncio, sys
+{first}
+{second}
+
+@tool(effect="reads")
+def tide(harbour: str) -> str:
+    \"""Say when high tide is.\"""
+    return f"{{harbour}}: 6:02"
+
+async def main() -> None:
+    database = await open_store("sqlite:///my.db")
+    async with Agent(model="rehearsal", tools=[tide], store=database) as asked:
+        print(await asked('use tide {{"harbour": "Husum"}}'))
+    await database.close()
+
+asyncio.run(main())
+for mine in {mine}:
+    assert sys.modules[mine].MINE == mine
+    assert not [name for name in sys.modules if name.startswith(mine + ".")]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mine", [(), ("agent",), ("bot",), ("store",), MINE], ids=" ".join)
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_a_program_uses_the_installed_library_beside_its_own_modules_of_the_same_names(
+    mine: tuple[str, ...], *, ours_first: bool, site: Path, tmp_path: Path
+) -> None:
+    for number, name in enumerate(mine):
+        file = tmp_path / (f"{name}.py" if number % 2 == 0 else f"{name}/__init__.py")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"MINE = {name!r}", encoding="utf-8")
+    imports = ["from cogency_bot import Agent, open_store, tool", "\n".join(f"import {name}" for name in mine)]
+    first, second = imports if ours_first else imports[::-1]
+    (tmp_path / "app.py").write_text(PROGRAM.format(first=first, second=second, mine=mine), encoding="utf-8")
+    done = ran(sys.executable, "app.py", cwd=tmp_path, env={"HOME": str(tmp_path), "PYTHONPATH": str(site)})
+    assert done.returncode == 0, done.stderr
+    assert "Husum: 6:02" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MINE)
+def test_a_program_with_the_name_of_a_package_of_ours_uses_the_library(name: str, site: Path, tmp_path: Path) -> None:
+    program = PROGRAM.format(first="from cogency_bot import Agent, open_store, tool", second="", mine=())
+    (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
+    done = ran(sys.executable, f"{name}.py", cwd=tmp_path, env={"HOME": str(tmp_path), "PYTHONPATH": str(site)})
+    assert "Husum: 6:02" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_an_editable_installation_has_the_library_under_its_public_name(tmp_path: Path) -> None:
+    build = "import sys; from hatchling.build import build_editable; build_editable(sys.argv[1])"
+    assert ran(sys.executable, "-c", build, tmp_path).returncode == 0
+    [wheel] = tmp_path.glob("cogency_bot-*.whl")
+    shutil.unpack_archive(wheel, tmp_path / "site", "zip")
+    [folders] = (tmp_path / "site").glob("*.pth")
+    path = os.pathsep.join(folders.read_text(encoding="utf-8").split())
+    program = "import agent, cogency_bot; print(cogency_bot.Agent is agent.Agent, cogency_bot.__file__)"
+    done = ran(sys.executable, "-c", program, cwd=tmp_path, env={"HOME": str(tmp_path), "PYTHONPATH": path})
+    assert done.stdout.split() == ["True", str(ROOT / "agent/public/cogency_bot/__init__.py")], done.stderr
+
+
+def test_no_revision_of_the_database_imports_our_packages_by_their_names() -> None:
+    """Alembic loads it by its path, and in a program these names may mean other modules."""
+    revisions = [*(ROOT / "store/migrations/versions").glob("*.py")]
+    assert revisions
+    for revision in revisions:
+        assert (
+            re.search(r"^\s*(?:from|import) (?:agent|bot|store)\b", revision.read_text("utf-8"), re.MULTILINE) is None
+        )
 
 
 def jobs() -> Iterator[tuple[str, dict[str, str], list[dict[str, str]]]]:

@@ -20,6 +20,7 @@ from tests.flows.test_terminal import environment
 from tests.patience import PATIENCE_S
 
 PAGE: Final = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+OURS: Final = f"{ROOT}:{ROOT}/agent/public"  # as in an installation
 DOORS: Final = ("An MCP server", "A skill", "A Python tool")
 MOST_LINES: Final = 20
 # As they stand on a user's path, without a registry: `uvx mcp-server-time` starts a server with the same tools.
@@ -73,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "bin").mkdir()
     for name, arguments in PROGRAMS.items():
         program = tmp_path / "bin" / name
-        program.write_text(f"""#!/bin/sh\nexec env PYTHONPATH={ROOT} {sys.executable} {" ".join(arguments)} "$@"\n""")
+        program.write_text(f"""#!/bin/sh\nexec env PYTHONPATH={OURS} {sys.executable} {" ".join(arguments)} "$@"\n""")
         program.chmod(0o700)
     return tmp_path
 
@@ -119,7 +120,7 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
                     installed(folder, tomllib.loads(snippet.text))
             case "python":
                 (folder / "program.py").write_text(snippet.text)
-                output = run(folder, f"PYTHONPATH={ROOT} {sys.executable} program.py")
+                output = run(folder, f"PYTHONPATH={OURS} {sys.executable} program.py")
                 assert "Husum: 6:02 and 18:31" in output
             case _:
                 raise AssertionError(f"nobody has run this: {snippet}")
@@ -137,7 +138,7 @@ def installed(folder: Path, project: dict[str, Any]) -> None:
     (about / "entry_points.txt").write_text(f"[cogency.tools]\n{lines}\n")
     (folder / "site" / "my_tools.py").write_text((folder / "my_tools.py").read_text())
     from_nothing = (
-        f'PYTHONPATH={ROOT}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbour": "Kiel"}}\''
+        f'PYTHONPATH={OURS}:{folder / "site"} {sys.executable} -m bot ask \'use ferry {{"harbour": "Kiel"}}\''
     )
     assert ANSWERS["cogency ask 'use ferry"] in run(
         folder, from_nothing, COGENCY_TOOLS=",".join(points), COGENCY_MCP=""

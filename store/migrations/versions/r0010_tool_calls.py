@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import StorableText, UtcDateTime
-
 revision = "r0010"
 down_revision = "r0009"
 LOSES = (("entries of the audit of tools, and of who may use them", "SELECT count(*) FROM tool_call"),)
@@ -16,9 +14,9 @@ def upgrade() -> None:
         "tool_call",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("turn", sa.Integer(), sa.ForeignKey("turn.id"), nullable=True),
-        sa.Column("time", UtcDateTime(), nullable=False),
-        *(sa.Column(name, StorableText(), nullable=False) for name in texts),
-        sa.Column("outcome", StorableText(), nullable=False),
+        sa.Column("time", sa.DateTime(timezone=True), nullable=False),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in texts),
+        sa.Column("outcome", sa.Text(), nullable=False),
         sa.Column("ms", sa.BigInteger(), nullable=True),
         sa.Column("size", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),

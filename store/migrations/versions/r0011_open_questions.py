@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import StorableText, UtcDateTime
-
 revision = "r0011"
 down_revision = "r0010"
 LOSES = (("questions of tools that wait for an answer", "SELECT count(*) FROM open_question"),)
@@ -14,13 +12,13 @@ def upgrade() -> None:
     op.create_table(
         "open_question",
         sa.Column("turn", sa.Integer(), sa.ForeignKey("turn.id"), primary_key=True),
-        sa.Column("key", StorableText(), primary_key=True),
+        sa.Column("key", sa.Text(), primary_key=True),
         sa.Column("epoch", sa.Integer(), nullable=False),
-        sa.Column("person", StorableText(), nullable=False),
-        sa.Column("asked", StorableText(), nullable=False),
-        sa.Column("filled", StorableText(), nullable=False),
-        sa.Column("action", StorableText(), nullable=False),
-        sa.Column("until", UtcDateTime(), nullable=False),
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("asked", sa.Text(), nullable=False),
+        sa.Column("filled", sa.Text(), nullable=False),
+        sa.Column("action", sa.Text(), nullable=False),
+        sa.Column("until", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_index("ix_open_question_person", "open_question", ["person"])
 

@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import UtcDateTime
-
 revision = "r0019"
 down_revision = "r0018"
 LOSES = (
@@ -14,10 +12,10 @@ LOSES = (
 
 
 def upgrade() -> None:
-    op.add_column("turn", sa.Column("began", UtcDateTime(), nullable=True))
+    op.add_column("turn", sa.Column("began", sa.DateTime(timezone=True), nullable=True))
     ended = sa.text("taken IS NOT NULL AND ended IS NOT NULL")
     op.create_index("ix_turn_ended", "turn", ["ended", "taken"], sqlite_where=ended, postgresql_where=ended)
-    op.add_column("model_call", sa.Column("began", UtcDateTime(), nullable=True))
+    op.add_column("model_call", sa.Column("began", sa.DateTime(timezone=True), nullable=True))
     op.add_column("model_call", sa.Column("ms", sa.BigInteger(), nullable=True))
     op.add_column("model_call", sa.Column("first_ms", sa.BigInteger(), nullable=True))
     tokens = ["input_uncached", "input_cached", "input_written", "output", "reasoning"]

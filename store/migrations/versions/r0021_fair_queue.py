@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import StorableText
-
 revision = "r0021"
 down_revision = "r0020"
 
@@ -17,7 +15,7 @@ _INDEXES = (
 
 
 def upgrade() -> None:
-    op.add_column("turn", sa.Column("team", StorableText(), nullable=False, server_default=""))
+    op.add_column("turn", sa.Column("team", sa.Text(), nullable=False, server_default=""))
     op.add_column("turn", sa.Column("round", sa.BigInteger(), nullable=False, server_default="0"))
     for name, columns, where in _INDEXES:
         op.create_index(name, "turn", columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where))

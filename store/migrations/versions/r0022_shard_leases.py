@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import StorableText, UtcDateTime
-
 revision = "r0022"
 down_revision = "r0021"
 EXPANDS = True
@@ -16,25 +14,25 @@ def upgrade() -> None:
         "shard_lease",
         sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("shards", sa.Integer(), nullable=False),
-        sa.Column("owner", StorableText(), nullable=True),
+        sa.Column("owner", sa.Text(), nullable=True),
         sa.Column("epoch", sa.BigInteger(), nullable=False),
-        sa.Column("lease_until", UtcDateTime(), nullable=True),
-        sa.Column("session", StorableText(), nullable=False),
-        sa.Column("resume_url", StorableText(), nullable=False),
+        sa.Column("lease_until", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("session", sa.Text(), nullable=False),
+        sa.Column("resume_url", sa.Text(), nullable=False),
         sa.Column("sequence", sa.BigInteger(), nullable=False),
-        sa.Column("heard", UtcDateTime(), nullable=True),
+        sa.Column("heard", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("number", name="pk_shard_lease"),
     )
     op.create_table(
         "shard_process",
-        sa.Column("owner", StorableText(), nullable=False),
-        sa.Column("lease_until", UtcDateTime(), nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False),
+        sa.Column("lease_until", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("owner", name="pk_shard_process"),
     )
     op.create_table(
         "shard_identify",
         sa.Column("bucket", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("bucket", name="pk_shard_identify"),
     )
 

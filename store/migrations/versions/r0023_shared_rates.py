@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import StorableText
-
 revision = "r0023"
 down_revision = "r0022"
 EXPANDS = True
@@ -14,8 +12,8 @@ LOSES = ()
 def upgrade() -> None:
     op.create_table(
         "shared_rate",
-        sa.Column("name", StorableText(), nullable=False),
-        sa.Column("made", StorableText(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("made", sa.Text(), nullable=False),
         sa.Column("next", sa.BigInteger(), nullable=False),
         sa.Column("until", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_shared_rate"),

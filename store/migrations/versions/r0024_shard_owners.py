@@ -3,8 +3,6 @@
 import sqlalchemy as sa
 from alembic import op
 
-from store.databases.database import UtcDateTime
-
 revision = "r0024"
 down_revision = "r0023"
 EXPANDS = True
@@ -12,7 +10,7 @@ LOSES = ()
 
 
 def upgrade() -> None:
-    op.add_column("shard_lease", sa.Column("since", UtcDateTime(), nullable=True))
+    op.add_column("shard_lease", sa.Column("since", sa.DateTime(timezone=True), nullable=True))
     op.add_column("shard_lease", sa.Column("behind", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("shard_process", sa.Column("wanted", sa.Integer(), nullable=False, server_default="0"))
 
