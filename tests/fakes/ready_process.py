@@ -157,7 +157,11 @@ def _server() -> socket.socket:
     """Return a socket to the server: one for all tests of a process, and of those that were forked from it."""
     parent_end, child_end = socket.socketpair()
     with child_end:
-        environ = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+        environ = {
+            "PATH": os.defpath,
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "agent/public")]),
+        }
         server = subprocess.Popen(  # noqa: S603 -- our own interpreter
             [sys.executable, "-c", _SERVE, str(child_end.fileno())],
             cwd=ROOT,
