@@ -10,7 +10,7 @@
 #   make coverage  every test, with a report of the lines that no test runs
 #   make lint      formatting, lint, types, import contracts
 #   make docs      these documents as a site, in build/site; links and anchors are checked
-#   make test-docs  the site, and a test of what its search finds
+#   make test-docs  the site, and tests of its search and its accessibility
 #   make generated files generated from the code: the reference in docs/, manifests/slack.yaml
 #   make film      the films in docs/films, recorded from the real bot; needs a Chromium (CHROMIUM=/path/to/it)
 #   make release   build the package, and try it in an empty environment; uploads nothing
@@ -97,9 +97,9 @@ format: .venv/dev.stamp
 docs: .venv/docs.stamp
 	$(BIN)/python -m docs.site.build
 
-# The site, and what its search finds.
+# The site, what its search finds, and whether axe finds anything wrong on its pages.
 test-docs: docs .venv/dev.stamp
-	$(BIN)/python -m pytest -q tests/test_site.py tests/test_site_search.py
+	$(BIN)/python -m pytest -q tests/test_site.py tests/test_site_search.py tests/test_site_accessible.py
 
 generated: .venv/run.stamp
 	$(BIN)/python -m docs.site.reference

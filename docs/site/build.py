@@ -116,7 +116,8 @@ def stage(out: Path) -> None:
     for folder in ASSETS:
         if (ROOT / "docs" / folder).is_dir():
             shutil.copytree(ROOT / "docs" / folder, out / "pages" / folder)
-    shutil.copyfile(ROOT / "docs/site/extra.css", out / "pages/extra.css")
+    for name in ("extra.css", "extra.js"):
+        shutil.copyfile(ROOT / "docs/site" / name, out / "pages" / name)
     shutil.copyfile(ROOT / "docs/site/zensical.toml", out / "zensical.toml")
 
 
