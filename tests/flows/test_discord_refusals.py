@@ -184,7 +184,7 @@ async def test_budget_is_answered_in_private() -> None:
         await fake.command(ANN, "budget", words=f"<@{BO}> exempt")
         await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert seen(answer) == f"Person `discord:{BO}`, today (UTC): 0 tokens (no limit), $0 (no limit)."
+        assert seen(answer) == f"<@{BO}>, today (UTC): 0 tokens (no limit), $0 (no limit)."
         assert answer["flags"] & EPHEMERAL
         assert host.store.chosen[f"discord:{BO}"] == {"budget.exempt": "yes"}
 

@@ -3,6 +3,7 @@
 Rule: what a user may do for others is taken from the interaction itself, which holds their current permissions.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,6 +28,9 @@ from bot.platforms.discord.interactions import MAX_CHOICES, Interaction
 from bot.platforms.discord.members import ZONE, Members, zone_chosen
 from bot.platforms.discord.places import UNREADABLE, known_as
 
+# The beginning of an answer of `/budget`. Discord shows a mention as the name, also of who never wrote, and only to
+# readers who may see a channel; in an answer for one person it notifies nobody.
+_ABOUT: Final = re.compile(r"^(Person|Channel) `discord:([0-9]{1,20})`")
 WINDOW_FIELDS: Final = 5  # Discord's limit of fields in a modal
 # An entry in a list is shortened to this: a page of entries, with their links, then fits one panel.
 ENTRY_CHARS: Final = 140
@@ -173,7 +177,7 @@ class DiscordCaller:
             raise Refused(reply_texts.NOT_SAID_THERE) from error
 
     async def with_names(self, markdown: str) -> str:
-        return markdown
+        return _ABOUT.sub(lambda found: f"<{'@' if found[1] == 'Person' else '#'}{found[2]}>", markdown)
 
     def help(self) -> str:
         return self.commands_help(self.interaction)
