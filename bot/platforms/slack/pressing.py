@@ -30,7 +30,7 @@ from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.reply_buttons import ReplyClick, reply_click
-from bot.platforms.slack.retraction import FACTS, SCHEDULES, without
+from bot.platforms.slack.retraction import FACTS, SCHEDULES, without, without_buttons
 from bot.platforms.slack.surroundings import message_at
 
 # The actions that show no content of the reply's place: they do not need the right to read it.
@@ -40,6 +40,7 @@ JUDGING: Final = frozenset(
 )
 
 FILES_S: Final = 2.0  # Slack wants a click acknowledged within three seconds, after its question is stored
+REMOVE_S: Final = 1.0  # For removing a button, of the three seconds in which Slack wants a click acknowledged
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,10 @@ class ReplyPresses:
                 await self._ask(
                     await self._question(click, clicked_at, f"continue:{click.turn}", platforms_texts.GO_ON), clicked_at
                 )
+                await self._remove_button(click, clicked_at, body)
             case ReplyAction.REGENERATE:
-                await self._regenerate(click, clicked_at)
+                if await self._regenerate(click, clicked_at):
+                    await self._remove_button(click, clicked_at, body)
             case _:
                 assert_never(click.offer)
 
@@ -190,16 +193,29 @@ class ReplyPresses:
         pressed = PressedReply(click.turn, inbound.person_id(self.me, clicked_at.user), reply)
         await self.press_below(body, clicked_at, command.declared, await command.presses[click.offer](pressed))
 
-    async def _regenerate(self, click: ReplyClick, clicked_at: ReplyTo) -> None:
+    async def _regenerate(self, click: ReplyClick, clicked_at: ReplyTo) -> bool:
+        """Ask the reply's question again; return whether there is such a reply."""
         reply = await self._find_reply(click)
         if reply is None:
             await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
-        else:
-            once = message_intake.repeat_question(reply, inbound.person_id(self.me, clicked_at.user))
-            question = await self._question(click, clicked_at, once, reply.question)
-            incoming = message_intake.check_readers(question, reply)
-            files = await self._files(message_of(reply.message_id), click.to, incoming.person.name)
-            await self._ask(replace(incoming, files=files), clicked_at)
+            return False
+        once = message_intake.repeat_question(reply, inbound.person_id(self.me, clicked_at.user))
+        question = await self._question(click, clicked_at, once, reply.question)
+        incoming = message_intake.check_readers(question, reply)
+        files = await self._files(message_of(reply.message_id), click.to, incoming.person.name)
+        await self._ask(replace(incoming, files=files), clicked_at)
+        return True
+
+    async def _remove_button(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
+        """Remove a button that has no use any more. Best effort: the question is stored, and the click, which is
+        acknowledged after this, may not wait for Slack's limits.
+        """
+        blocks = without_buttons({click.offer}, items(body, "message", "blocks"))
+        page, words = text(body, "message", "ts"), text(body, "message", "text")
+        if blocks and page:  # Slack sends no blocks of an ephemeral message
+            with suppress(SlackError, TimeoutError):
+                async with asyncio.timeout(REMOVE_S):
+                    await self.api.call(Method.UPDATE, channel=clicked_at.channel, ts=page, text=words, blocks=blocks)
 
     async def _find_reply(self, click: ReplyClick) -> Answered | None:
         """Return the reply above the button; None if it was forgotten. Also None if its number now belongs to another

@@ -44,9 +44,8 @@ def without(retraction: Retraction, blocks: Sequence[JsonObject]) -> list[Json]:
     kept_blocks: list[Json] = []
     for block in blocks:
         match block:
-            case {"type": "actions", "elements": [*elements]}:
-                others = [element for element in elements if not _offers(element, retraction.offers)]
-                kept_blocks += [{**block, "elements": others}] if others else []
+            case {"type": "actions"}:
+                kept_blocks += _remaining(block, retraction.offers)
             case {"type": "markdown", "text": str(words)}:
                 kept_blocks.append({**block, "text": retraction.rewrite(words)})
             case {"type": "rich_text", "elements": [*parts]}:
@@ -54,6 +53,23 @@ def without(retraction: Retraction, blocks: Sequence[JsonObject]) -> list[Json]:
             case _:
                 kept_blocks.append({**block})
     return kept_blocks
+
+
+def without_buttons(offers: AbstractSet[ReplyAction], blocks: Sequence[JsonObject]) -> list[Json]:
+    """Return the blocks of a reply, as Slack stores them, without these buttons; [] if none of them has its text."""
+    if not any(text(block, "type") in _WORDS for block in blocks):
+        return []
+    return [kept for block in blocks for kept in _remaining(block, offers)]
+
+
+def _remaining(block: JsonObject, offers: AbstractSet[ReplyAction]) -> list[Json]:
+    """Return the block without these buttons; [] for a row of buttons of which none is left."""
+    match block:
+        case {"type": "actions", "elements": [*elements]}:
+            others = [element for element in elements if not _offers(element, offers)]
+            return [{**block, "elements": others}] if others else []
+        case _:
+            return [{**block}]
 
 
 def _offers(element: Json, offers: AbstractSet[ReplyAction]) -> bool:

@@ -403,6 +403,21 @@ async def test_anybody_lets_a_cut_answer_go_on_in_their_own_name(slack: FakeSlac
     assert decode_reply_to(taken.reply_to).user == BOB
 
 
+@pytest.mark.parametrize("label", ["Continue", "Regenerate"])
+async def test_a_button_that_was_used_is_removed_and_the_others_stay(slack: FakeSlack, label: str) -> None:
+    offers = frozenset({ReplyAction.CONTINUE, ReplyAction.REGENERATE, ReplyAction.GOOD, ReplyAction.BAD})
+    host, shown = await replied(slack, offers)
+    shown.blocks = [{"type": "markdown", "text": "It is blue."}, *shown.blocks]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, label))
+    assert len(host.taken) == 1
+    (other,) = {"Continue", "Regenerate"} - {label}
+    assert label not in str(shown.blocks)
+    assert other in str(shown.blocks)
+    assert shown.blocks[0] == {"type": "markdown", "text": "It is blue."}
+    assert shown.text == "It is blue."
+
+
 async def test_a_growing_answer_is_stopped_by_its_button(slack: FakeSlack) -> None:
     host, shown = recording_host(), page(slack, frozenset({ReplyAction.STOP}))
     await host.messages.submit(question(slack))
