@@ -139,7 +139,11 @@ class BudgetService:
             problem = await self._change(account, request.change)
             if problem is not None:
                 return Panel(problem, refused=True)
-        return Panel(await self._render(account, own=own))
+        text = await self._render(account, own=own)
+        if own and self.access.is_operator(person):  # what they have to watch is everyone's
+            everyone = await self._render(BudgetAccount(Whose.EVERYONE), own=False)
+            text = "\n\n".join([text, everyone, budgets_texts.OTHER_BUDGETS])
+        return Panel(text)
 
     async def _change(self, account: BudgetAccount, change: Change) -> str | None:
         """Store the change; or return the sentence for why not."""

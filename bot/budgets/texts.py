@@ -16,6 +16,10 @@ BUDGET_USAGE = (
     "Write `channel`, `workspace`, `everyone` or a person, or nothing for your own budget. To change it, add "
     "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
 )
+OTHER_BUDGETS = (
+    "To see or change another budget, use `/budget` (or `cogency budget`) with `channel`, `workspace`, `everyone` or a "
+    "person."
+)
 NO_SUCH_LIMIT = "There is no such limit. To set one, use {setting}."
 APPS_SETTING = "{setting} (or {key} of its app in the file of COGENCY_SLACK_APPS)"
 ONLY_RAISED = "The default budget is {usually}. Here you can only raise it; to change the default, use {setting}."

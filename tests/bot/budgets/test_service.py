@@ -97,7 +97,9 @@ async def test_a_refused_change_names_the_setting_for_it() -> None:
         await office.ask("everyone $20") == "There is no such limit. To set one, use COGENCY_EVERYONE_DOLLARS_PER_DAY."
     )
     assert await office.ask("Please.") == budgets_texts.BUDGET_USAGE
-    assert await office.ask("") == budgets_texts.OPERATOR
+    own, everyone, others = (await office.ask("")).split("\n\n")
+    assert (own, others) == (budgets_texts.OPERATOR, budgets_texts.OTHER_BUDGETS)
+    assert everyone == await office.ask("everyone")
 
 
 async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_raises_it() -> None:
