@@ -42,7 +42,7 @@ def parse_rule(rule: str, start: datetime) -> CronSim:
 
 def _invalid(rule: str) -> str:
     return (
-        f"{rule[:MAX_RULE_CHARS]!r} is no rule: give five fields as of cron (minute, hour, day, month, weekday), "
+        f"{rule[:MAX_RULE_CHARS]!r} is not a valid rule: use five cron fields (minute, hour, day, month, weekday), "
         "such as '0 9 * * 1' for Mondays at nine."
     )
 

@@ -212,13 +212,13 @@ def _find_unknown(tools: str, who: str, where: str) -> str | None:
     return None
 
 
-NOT_FOUR: Final = "a row has four words: tools, who, where and yes, ask or no"
-TOO_LONG: Final = "a row has at most {most} characters"
-TOO_MANY: Final = "a table has at most {most} rows; what follows is left out"
+NOT_FOUR: Final = "a row needs four words: tools, who, where, and yes, ask or no"
+TOO_LONG: Final = "a row can have at most {most} characters"
+TOO_MANY: Final = "a table can have at most {most} rows; the rest is left out"
 NO_ANSWER: Final = "its last word must be yes, ask or no, not {answer}"
-NO_TOOLS: Final = "{tools} is no tool's name: it has letters, digits, _ - . and /, and * for any characters"
-NO_PLACE: Final = "{where} is no place: write *, a kind of audience ({kinds}) or the id of a channel"
-NOBODY: Final = "{who} is nobody: write *, a rank ({ranks}) or the id of a person"
+NO_TOOLS: Final = "{tools} is not a tool name: use letters, digits, _ - . and /, and * for any characters"
+NO_PLACE: Final = "{where} is not a place: use *, a kind of audience ({kinds}) or a channel's ID"
+NOBODY: Final = "{who} is not a person: use *, a rank ({ranks}) or a person's ID"
 
 
 def shown_arguments(call: ToolCall) -> Sequence[tuple[str, str]]:

@@ -272,14 +272,14 @@ async def _renew(database: Database, renewal: Renewal, monotonic: Callable[[], f
     derived, done, began = renewal.derived, 0, monotonic()
     last_logged = began
     if renewal.left:
-        log.info("making %s anew (%s: %d); answering begins after that", derived.what, derived.of, renewal.left)
+        log.info("rebuilding %s (%s: %d); answering starts after that", derived.what, derived.of, renewal.left)
     while ids := await database.write_alone(renew_some, derived):
         done += len(ids)
         if monotonic() - last_logged >= PROGRESS_LOG_S:
             last_logged = monotonic()
-            log.info("making %s anew (%s: %d of %d)", derived.what, derived.of, done, renewal.left)
+            log.info("rebuilding %s (%s: %d of %d)", derived.what, derived.of, done, renewal.left)
     if renewal.left:
-        log.info("made %s anew (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
+        log.info("rebuilt %s (%s: %d) in %.1f s", derived.what, derived.of, done, monotonic() - began)
 
 
 # Searches in people's past threads and in the documents of places.

@@ -276,7 +276,7 @@ def provider_error(
             sentence = certificate_sentence(fault.message, endpoint.label, endpoint.address)
             return ProviderUnavailable(sentence, person=texts.ASK_OPERATOR)
         case FaultKind.SLOW:
-            late = f"{endpoint.label} has not begun to answer{_seconds(fault)}; please ask again later"
+            late = f"{endpoint.label} has not started to answer{_seconds(fault)}; ask again later"
             return ProviderSilent(texts.OR_FASTER_MODEL.format(late=late), person=f"{late}.")
         case FaultKind.CUT:
             return ProviderSilent(texts.CLOSED_CONNECTION.format(label=endpoint.label))

@@ -104,13 +104,15 @@ def problem_of(timing: Timing, now: datetime) -> str:
         return str(error)
     if too_often:
         minutes = MIN_INTERVAL.seconds // 60
-        return f"The rule {timing.rule!r} comes too often: leave at least {minutes} minutes between two times."
+        return f"The rule {timing.rule!r} occurs too often: leave at least {minutes} minutes between two times."
     if timing.until is None:
         within = f"within {DEFAULT_DURATION.days} days: give another rule, or an end."
         return "" if comes else f"The rule {timing.rule!r} does not come {within}"
     if timing.until > now + MAX_AHEAD:
-        return "The end is too far ahead: take one within five years."
-    return "" if comes else f"The rule {timing.rule!r} does not come before its end: give another rule, or a later end."
+        return "The end is too far ahead: choose one within five years."
+    return (
+        "" if comes else f"The rule {timing.rule!r} does not occur before its end: choose another rule or a later end."
+    )
 
 
 def in_words(timing: Timing, now: datetime) -> str:
@@ -165,11 +167,11 @@ _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}
 
 def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
     if at.tzinfo is None:
-        return "The time needs its distance from UTC."
+        return "The time needs a UTC offset."
     if at <= now:
         local = now.astimezone(zone_of(zone or "UTC"))
         return f"That time has passed: it is {local:%A %d %B %Y, %H:%M} {zone or 'UTC'} now."
-    return "That time is too far ahead: take one within five years." if at > now + MAX_AHEAD else ""
+    return "That time is too far ahead: choose one within five years." if at > now + MAX_AHEAD else ""
 
 
 def _times(rule: str, start: datetime) -> Iterator[datetime]:

@@ -152,7 +152,7 @@ def _output(returned: object, name: str) -> str | ToolOutput:
     try:
         value: Json = json.loads(json.dumps(returned, allow_nan=False, default=_plain))
     except (TypeError, ValueError):
-        raise TypeError(f"{name} returned what is no JSON: a {type(returned).__name__}") from None
+        raise TypeError(f"{name} returned a value that is not JSON: a {type(returned).__name__}") from None
     return ToolOutput(parts=(StructuredData(value),))
 
 

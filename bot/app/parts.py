@@ -269,7 +269,7 @@ def _taken_away(settings: Settings, accounts: ToolAccounts | None) -> PeopleSett
     try:
         return PeopleSettings(accounts, account_keys(settings.accounts))
     except SettingsError as error:
-        log.warning("nobody can sign out of MCP servers that were taken away: %s", error)
+        log.warning("people cannot be signed out of removed MCP servers: %s", error)
         return None
 
 

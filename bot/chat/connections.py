@@ -230,7 +230,7 @@ async def _serve_with_retries(
             if clock.monotonic() - started > MAX_RETRY_S:
                 backoff.worked()  # it was served well for a while
             pause = max(backoff.failed(), error.retry_after_s)
-            log.warning("%s: %s It is tried again in %.0f s.", name, error, pause)
+            log.warning("%s: %s Retrying in %.0f s.", name, error, pause)
             connections.connected(name, str(error))
             await clock.sleep(pause)
         else:

@@ -100,7 +100,7 @@ class JobWorker:
                 while await self.work():
                     pass
             except StoreError as error:
-                log.log(severity(error), "no job could be done, trying again: %s", error)
+                log.log(severity(error), "jobs could not be run; retrying: %s", error)
             await self._clock.sleep(self._limits.sweep_s)
 
     async def _run_handler(self, job: Job) -> bool:
@@ -122,4 +122,4 @@ class JobWorker:
             try:
                 await self._jobs.renew(job, self._clock.now(), self._limits.lease)
             except StoreError as error:
-                log.log(severity(error), "job %d (%s): lease not renewed: %s", job.id, job.kind, error)
+                log.log(severity(error), "job %d (%s): the lease could not be renewed: %s", job.id, job.kind, error)

@@ -30,11 +30,11 @@ async def _home(visit: HomeVisit) -> HomeContent | None:
 
 OPERATOR_COMMAND = declaration.Command(
     name="operator",
-    summary="For operators: a link to the page that shows how the bot does",
+    summary="For operators: get a link to the operators' page",
     run=show,
     home=HomeSection(title=operators_texts.HOME_OPERATORS, show=_home),
     suggests={"words": _offered},
-    arguments=(declaration.Argument("words", "report: the bot's health and spending, right here", hint="[report]"),),
+    arguments=(declaration.Argument("words", "report: see the bot's health and spending here", hint="[report]"),),
     bare=False,
-    examples={REPORT: "operators: the bot's health, spending and ratings, without the page"},
+    examples={REPORT: "operators: see the bot's health, spending and ratings here"},
 )

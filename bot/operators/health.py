@@ -34,7 +34,7 @@ CONNECTIONS: Final = 32  # Concurrent: a few supervisors, each with one or two
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STARTING: Final = "it is starting"
 STORE: Final = "the database does not answer"
-WORKER: Final = "the worker of turns has stopped"
+WORKER: Final = "the turn worker has stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Liveness:
     def restart_reasons(self) -> list[str]:
         """Return the reasons why only a restart helps."""
         stalled_s = self.clock.monotonic() - self.beat
-        stalled = [f"the event loop has stood still for {stalled_s:.0f} s"] if stalled_s > STALLED_S else []
+        stalled = [f"the event loop has been blocked for {stalled_s:.0f} s"] if stalled_s > STALLED_S else []
         if self.vitals is None:
             return stalled
         silent = sorted(self.vitals.silent_s().items())

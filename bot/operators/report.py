@@ -59,7 +59,10 @@ def report(
     good, bad = verdicts.get(ReplyVerdict.GOOD, 0), verdicts.get(ReplyVerdict.BAD, 0)
     overall = sum((total.spent for total in people), Spent())
     lines = [
-        f"**Now**: {counted(load.running, 'answer grows', 'answers grow')}, {load.waiting:,} wait. Up for {_span(up)}.",
+        (
+            f"**Now**: {counted(load.running, 'answer', 'answers')} in progress, {load.waiting:,} waiting. "
+            f"Up for {_span(up)}."
+        ),
         *described,
         operator_texts.VERDICTS.format(days=DAYS, good=good, bad=bad),
         f"**Spent**, {DAYS} days: {cost_text(overall)}, {counted(overall.calls, 'model call', 'model calls')}.",

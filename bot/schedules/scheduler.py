@@ -240,7 +240,7 @@ class Scheduler:
         if late > GIVE_UP:
             await self._end(due, str(error), platform)
             return
-        log.warning("schedule %d: put off: %s", due.schedule.id, error)
+        log.warning("schedule %d: postponed: %s", due.schedule.id, error)
         await self.schedules.put_off(due, now + min(max(late, FIRST_RETRY), LONGEST_RETRY))
 
 

@@ -509,7 +509,7 @@ class SharedNotifier(database.LocalNotifier):
             try:
                 await self._listen()
             except ERRORS as error:
-                log.debug("not listening for other processes, trying again (%s)", type(error).__name__)
+                log.debug("not listening for other processes; retrying (%s)", type(error).__name__)
             await asyncio.sleep(RECONNECT_S)
 
     async def _listen(self) -> None:

@@ -182,7 +182,7 @@ async def make_indexes(database: Database) -> None:
         if not is_first:
             return
         for name, on in (await database.read(_indexes_due)).items():
-            log.info("making the index %s on %s; other processes answer meanwhile", name, on)
+            log.info("building the index %s on %s; other processes keep answering", name, on)
             statement = f"CREATE INDEX CONCURRENTLY {name} ON {on}"
             await database.run_alone([f"DROP INDEX CONCURRENTLY IF EXISTS {name}", statement], INDEX_S)
             await database.write(_index_made, name)

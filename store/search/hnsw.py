@@ -231,7 +231,7 @@ async def make_index(database: Database, model: str, least: int = LEAST_ROWS) ->
 
 async def _build(database: PostgresDatabase, model: str, rows: int, numbers: int) -> None:
     name = index_name(model, numbers)
-    log.info("making an index of the vectors of %s (messages: %d); recall goes on without it meanwhile", model, rows)
+    log.info("building an index of the vectors of %s (messages: %d); until then, recall works without it", model, rows)
     least, most = BUILD_MB
     most = max(most, await database.read(_maintenance_mb))
     fitting = min(max(rows * (2 * numbers + BYTES_BESIDE) >> 20, least), most)
@@ -249,9 +249,9 @@ async def _build(database: PostgresDatabase, model: str, rows: int, numbers: int
         await database.run_alone(statements, BUILD_S)
     except StoreError as error:
         # Parallel workers of the server share memory that is scarce in a container.
-        log.info("making the index of the vectors of %s by one process of the server: %s", model, error)
+        log.info("building the index of the vectors of %s with one process of the server: %s", model, error)
         await database.run_alone(["SET max_parallel_maintenance_workers = 0", *statements], BUILD_S)
-    log.info("made the index of the vectors of %s", model)
+    log.info("built the index of the vectors of %s", model)
 
 
 def _set_up(connection: Connection) -> None:

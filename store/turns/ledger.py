@@ -373,7 +373,7 @@ class SqlLedger(SqlStore):
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
         """Store progress or pages. Progress that quotes a message forgotten meanwhile is not: the turn restarts."""
         if not await self.database.write(save, claim, progress=progress, reply_ref=reply_ref):
-            raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
+            raise LeaseLost(f"Turn {claim.turn} starts again because something that it quotes was forgotten.")
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         reply = await index.indexed(self.database, closing.reply)

@@ -185,7 +185,7 @@ def claim_turn(connection: sa.Connection, claiming: Claiming) -> Claim | None:
             row = connection.execute(_claim_query(), {"chosen": chosen}).mappings().one()
             claimed = _kind_of_earlier_program(row_mapping.claim(row, owner))
         except (ValueError, KeyError, TypeError, AttributeError, NoResultFound) as error:
-            log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
+            log.error("turn %d could not be read and was set aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(
                 sa.update(turn).where(turn.c.id == chosen).values(**row_mapping.ended_columns(now, Outcome.REFUSED))
             )

@@ -42,7 +42,7 @@ async def test_an_operator_signs_in_by_a_link_from_the_shell_and_sees_what_was_a
                 assert "boat" not in now.text
                 assert "pier" not in now.text
                 spent, slow = [await browser.get(f"{here}/{page}") for page in ("spending", "slow")]
-                assert "On each day" in spent.text
+                assert "By day" in spent.text
                 turn = await browser.get(f"{here}/turn?id={slow.text.partition('/turn?id=')[2].partition(chr(34))[0]}")
                 assert "first output after" in turn.text
                 assert "Waiting and preparing" not in turn.text, "it is known when it was begun"

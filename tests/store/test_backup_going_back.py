@@ -42,20 +42,20 @@ EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
 LOST: Mapping[str, set[str]] = {
-    "r0019": {"apps that workspaces installed, and install again"},
+    "r0019": {"installations of the app; workspaces have to install it again"},
     "r0021": {"connections to a gateway that processes share"},
-    "r0018": {"times of turns and of models' answers", "times at which turns were begun"},
-    "r0017": {"sessions on the operators' page, who sign in again"},
-    "r0015": {"marks that a known page lies in your own network"},
+    "r0018": {"times of turns and of models' answers", "times at which turns started"},
+    "r0017": {"sessions on the operators' page; operators have to sign in again"},
+    "r0015": {"marks that a known page is in your own network"},
     "r0014": {"marks that a message is shared with its team"},
-    "r0013": {"addresses of known pages, which are looked at no more"},
+    "r0013": {"addresses of known web pages, which are no longer checked"},
     "r0012": {"reminders and other schedules"},
-    "r0011": {"documents that places know"},
+    "r0011": {"documents that channels know"},
     "r0010": {"questions of tools that wait for an answer"},
-    "r0009": {"entries of the audit of tools, and of who may use them"},
-    "r0008": {"marks that a reply tells nothing of others"},
-    "r0007": {"answers of people whether a tool may run"},
-    "r0006": {"accounts at servers of tools, whose people sign in again", "sign-ins that are under way"},
+    "r0009": {"audit entries about tool calls and about who can use tools"},
+    "r0008": {"marks that a reply contains nothing about others"},
+    "r0007": {"people's decisions about tool calls"},
+    "r0006": {"accounts at tool servers; people have to sign in again", "sign-ins in progress"},
 }
 
 

@@ -77,9 +77,9 @@ async def test_a_start_makes_it_anew_and_says_so_when_it_begins_and_when_it_ends
             assert known.reading is not None
             assert await store.database.read(outdated) == ()
     told = [record.getMessage() for record in caplog.records]
-    assert told[2] == "making the search index anew (messages: 6); answering begins after that"
+    assert told[2] == "rebuilding the search index (messages: 6); answering starts after that"
     assert told[3].startswith("made the search index anew (messages: 6) in ")
-    assert told[0] == "making what facts say anew (facts: 1); answering begins after that"
+    assert told[0] == "rebuilding what facts say (facts: 1); answering starts after that"
 
 
 async def test_a_start_with_nothing_to_make_anew_says_and_writes_nothing(

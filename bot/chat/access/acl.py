@@ -115,7 +115,7 @@ def parse_openness(value: str) -> frozenset[Authority]:
     """Parse "guests,strangers". Raises ValueError."""
     words = {piece.strip().casefold() for piece in value.split(",") if piece.strip()}
     if not words <= _OPENINGS.keys():
-        raise ValueError("must be guests, strangers, or both with a comma between them")
+        raise ValueError("must be guests, strangers, or both, separated by a comma")
     return frozenset(_OPENINGS[word] for word in words)
 
 

@@ -198,28 +198,28 @@ AND_MORE: Final = "(not read: {more} more files; only the first files of a messa
 UNREACHABLE: Final = "it could not be fetched"
 LATE: Final = "it could not be read in time"
 WRONG_KIND: Final = "files of this kind cannot be read here"
-OFFICE: Final = "office files of this form cannot be read here; saved as docx, xlsx, pptx or PDF they can"
-OLD_OFFICE: Final = "this older form of office files cannot be read; saved as docx, xlsx or pptx they can"
+OFFICE: Final = "office files in this format cannot be read here; save it as docx, xlsx, pptx or PDF"
+OLD_OFFICE: Final = "this older office format cannot be read; save it as docx, xlsx or pptx"
 NOT_INSTALLED: Final = (
-    "such files cannot be read here, because what reads them is not installed: its operator can, and `cogency doctor` "
-    "says how; exported as PDF or as text they can be read"
+    "such files cannot be read here because their reader is not installed: the operator can install it (`cogency "
+    "doctor` says how), or you can export the file as PDF or text"
 )
-NO_TEXT: Final = "it says that it is text, but it is not"
-NOT_A_PICTURE: Final = "it is not the picture that it says it is"
-NOT_A_PDF: Final = "it is not the PDF that it says it is"
+NO_TEXT: Final = "it claims to be text, but it is not"
+NOT_A_PICTURE: Final = "it is not the kind of picture that it claims to be"
+NOT_A_PDF: Final = "it claims to be a PDF, but it is not"
 LOCKED: Final = "it is locked with a password"
-SCANNED: Final = "its pages hold no text: it is a scan, or holds pictures only"
-ONLY_PICTURES: Final = "it holds no text: it is empty, or holds pictures only, as of a scan"
-BROKEN: Final = "it cannot be read: it is damaged, too large inside, or made too intricately"
-GOES_ON: Final = "(the file goes on: this is as much of it as could be read)"
-UNHEARD: Final = "sound cannot be listened to here"
-NOT_UNDERSTOOD: Final = "it could not be turned into text just now"
-SILENT: Final = "no words can be heard in it"
+SCANNED: Final = "its pages contain no text: it is a scan or contains only pictures"
+ONLY_PICTURES: Final = "it contains no text: it is empty or contains only pictures, such as a scan"
+BROKEN: Final = "it could not be read: it is damaged, too large inside, or too complex"
+GOES_ON: Final = "(the file continues: only this much could be read)"
+UNHEARD: Final = "audio cannot be transcribed here"
+NOT_UNDERSTOOD: Final = "it could not be transcribed right now"
+SILENT: Final = "it contains no audible words"
 
 
 def too_large(what: str, limit: int) -> str:
     """Return the reason for a file that exceeds `limit`, in bytes."""
-    return f"{what} may have {limit // 1_000_000} MB at most"
+    return f"{what} can have at most {limit // 1_000_000} MB"
 
 
 def not_read(media_type: str, size: int, reason: str) -> str:

@@ -342,7 +342,7 @@ class AttachmentReader:
         try:
             transcript = await self._transcriber.transcribe(data, kinds.shown_note(file.name), file.media_type)
         except ProviderError as error:
-            log.warning("a voice message could not be turned into text: %s", error)
+            log.warning("a voice message could not be transcribed: %s", error)
             return _Unread(kinds.NOT_UNDERSTOOD)
         if self._charge is not None:
             await self._charge(person, [transcript.call])

@@ -44,10 +44,14 @@ ASK_COMMAND = Command(
         ),
         Argument(
             "depth",
-            "How long I may think about it",
-            choices={Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"},
+            "How long I should think",
+            choices={
+                Depth.ADAPT: "as long as the question needs",
+                Depth.FAST: "answer fast",
+                Depth.DEEP: "think deeply",
+            },
         ),
-        Argument("model", "The model that answers this question alone"),
+        Argument("model", "The model for this question only"),
         Argument("private", "Only you see the answer", ArgumentKind.FLAG),
         Argument("file", "A file that the question is about", ArgumentKind.FILE),
     ),
@@ -69,7 +73,7 @@ async def stop(turns: RunningTurns, call: CommandCall) -> Panel:
 
 
 # A message "stop" is read separately: it stops the conversation that it is in.
-STOP_COMMAND = Command(name="stop", summary="Stop the answer that is growing here", run=stop, bare=False)
+STOP_COMMAND = Command(name="stop", summary="Stop the answer that I am writing here", run=stop, bare=False)
 
 
 async def begin_conversation(_: object, call: CommandCall) -> Panel:
@@ -78,7 +82,7 @@ async def begin_conversation(_: object, call: CommandCall) -> Panel:
 
 NEW_COMMAND = Command(
     name="new",
-    summary="Begin a new conversation here",
+    summary="Start a new conversation here",
     run=begin_conversation,
     rolling=True,
     scope=CommandScope.DIRECT,
@@ -90,4 +94,4 @@ async def show_help(_: object, call: CommandCall) -> Panel:
     return Panel(call.caller.help())
 
 
-HELP_COMMAND = Command(name="help", summary="Say what I can do, and how to ask for it", run=show_help)
+HELP_COMMAND = Command(name="help", summary="See what I can do and how to ask for it", run=show_help)

@@ -293,7 +293,7 @@ class LiveReply:
                 shown_questions = self._shown_questions
                 await self._clock.sleep(min(limited.retry_after_s, SLEEP_S))
         except CogencyError as error:
-            log.info("turn %d: its asker is shown what it waits for by the command alone: %s", self._turn, error)
+            log.info("turn %d: the person sees what it waits for only with the command: %s", self._turn, error)
         self._shown_questions = shown_questions
         self._writing = False
 
@@ -331,7 +331,7 @@ class LiveReply:
     def _log(self, write: Write, error: reply_surface.SurfaceError, cause: str) -> None:
         kind = type(write).__name__
         if (more := self._logged.due(f"{kind} {type(error).__name__} {cause}", self._clock.monotonic())) is not None:
-            log.warning("turn %d: %s, it is tried again: %s%s", self._turn, _describe_failure(write), error, more)
+            log.warning("turn %d: %s; retrying: %s%s", self._turn, _describe_failure(write), error, more)
 
     def _check_invalid(self, unsent: reply_surface.PageUnsent) -> None:
         """Raise PageRefused if the platform has refused the final text often enough."""
@@ -350,7 +350,7 @@ class LiveReply:
                 surface = await refused.elsewhere()
             except reply_surface.PageGone:
                 raise refused from None
-            log.warning("turn %d: the answer is shown to its asker alone: %s", self._turn, refused)
+            log.warning("turn %d: the answer is shown only to the person who asked: %s", self._turn, refused)
             with suppress(reply_surface.SurfaceError):  # best effort: the answer itself arrives there, too
                 await self._surface.send_ephemeral(reply_texts.SHOWN_ELSEWHERE.format(why=refused.remedy).rstrip())
             self._left_pages, self._moved, self._surface = self._reconciler.pages, True, surface

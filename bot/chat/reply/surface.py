@@ -209,7 +209,7 @@ class PageFound(SurfaceError):
 
 class PageQueued(SurfaceError):
     def __init__(self, wait_s: float) -> None:
-        super().__init__(f"others are written first, for {wait_s:g} s")
+        super().__init__(f"other pages are written first, for {wait_s:g} s")
         self.wait_s = wait_s
 
 

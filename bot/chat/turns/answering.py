@@ -86,7 +86,7 @@ class Lease:
             except LeaseLost:
                 raise
             except StoreError as error:
-                raise PageUnsent(f"whether the turn is still ours is not known: {error}") from error
+                raise PageUnsent(f"could not check whether this process still has the turn: {error}") from error
 
     def _holds(self) -> bool:
         """By both clocks: the monotonic one may stop while a machine sleeps, the other one may be set back."""
@@ -187,7 +187,7 @@ class Answering:
         except (StoreError, SurfaceError) as error:
             end = TurnUnended.PUT_OFF
             running.put_off = isinstance(error, StoreUnavailable)
-            log.log(severity(error), "turn %d: put off: %s", claim.turn, error)
+            log.log(severity(error), "turn %d: postponed: %s", claim.turn, error)
         except asyncio.CancelledError:
             end = TurnUnended.LOST if running.lost or running.reclaimed else TurnUnended.GIVEN_BACK
             raise
@@ -209,7 +209,7 @@ class Answering:
                 running.task.cancel()
                 return
             except StoreError as error:
-                log.log(severity(error), "turn %d: lease not renewed: %s", claim.turn, error)
+                log.log(severity(error), "turn %d: the lease could not be renewed: %s", claim.turn, error)
 
     async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         """Think, show the reply and store it. Return None if the turn waits for its asker. While the store is
@@ -260,7 +260,7 @@ class Answering:
                     telemetry.record(PhaseBegan(claim.turn, Phase.STORE))
                     await self.ledger.put_aside(claim, result.until)
                     running.put_aside = True
-                    log.info("turn %d: waits until its asker decides (calls: %d)", claim.turn, len(result.calls))
+                    log.info("turn %d: waiting for the person's approval (calls: %d)", claim.turn, len(result.calls))
                     await self._show_waiting(surface, claim.turn)
                     return None
                 ended = result
@@ -272,13 +272,13 @@ class Answering:
             ended = await self._with_files(ended, live.surface, running)
         except PageRefused as refused:
             if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
-                log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
+                log.warning("turn %d: the answer could not be shown: %s%s", claim.turn, refused, more)
             with suppress(SurfaceError):  # best effort: the user may not be reachable at all
                 await surface.send_ephemeral(reply_texts.NOT_SHOWN.format(why=refused.remedy).rstrip())
             running.unshown = True
             ended = _closing(ended, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
-            log.info("turn %d: somebody deleted the reply", claim.turn)
+            log.info("turn %d: someone deleted the reply", claim.turn)
             if not running.taken_back:
                 with suppress(SurfaceError):  # best effort
                     await surface.send_ephemeral(reply_texts.REPLY_DELETED)
@@ -313,7 +313,7 @@ class Answering:
                 with suppress(CogencyError):
                     await surface.show_waiting(turn)
         except CogencyError as error:
-            log.info("turn %d: its asker is shown what waits by the button alone: %s", turn, error)
+            log.info("turn %d: the person sees what it waits for only with the button: %s", turn, error)
 
     async def _with_files(self, ended: EndedTurn, surface: Surface, running: RunningTurn) -> EndedTurn:
         """Attach the reply's files. The answer does not depend on them: a failure is only logged."""
@@ -338,7 +338,7 @@ class Answering:
             while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
                 await self.clock.sleep(running.lease.pause_s)
             if pages is not None and page.id not in pages:
-                log.info("turn %d: a surplus page is deleted", turn)
+                log.info("turn %d: deleting a surplus page", turn)
                 await surface.delete(page)
 
     async def _generate(

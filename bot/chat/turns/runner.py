@@ -344,7 +344,7 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
         return closing
     cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
     if cited.invented:
-        log.info("turn %d: the model cited what no result had brought, %d times", claim.turn, cited.invented)
+        log.info("turn %d: the model cited sources that no result contained, %d times", claim.turn, cited.invented)
     is_answer = closing.outcome in ANSWERED or cited.is_cited
     reply = joined([cited.text, reply_texts.sources_text(cited) if is_answer else ""])
     return replace(closing, reply=reply, invented=cited.invented)

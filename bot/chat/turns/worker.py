@@ -185,7 +185,9 @@ class TurnWorker:
             await asyncio.wait([worker, *tasks], timeout=LEAVE_S)
             parked = [running for running in open_turns if running.task.done() and running.task.cancelled()]
             if (hanging := sum(not task.done() for task in tasks)) > 0:
-                log.warning("%d answers wait for their platform as the process ends; their leases run out", hanging)
+                log.warning(
+                    "%d answers are still waiting for their platform as the process ends; their leases expire", hanging
+                )
             await self._give_back([running.claim for running in parked])
             for pending in self._pending.values():
                 pending.resolve(None)
@@ -368,7 +370,7 @@ class TurnWorker:
                 put_off, self._put_off = self._put_off, []
                 await self._give_back(put_off)
             except StoreError as error:
-                log.log(severity(error), "the ledger could not be asked, trying again: %s", error)
+                log.log(severity(error), "the ledger could not be read; retrying: %s", error)
             else:
                 self._update_idle()
             await self._notifier.wait(self._limits.sweep_s)

@@ -213,7 +213,7 @@ class OperatorSite:
         try:
             return await (self._post(browser, host) if request.method == "POST" else self._get(browser))
         except StoreError as error:
-            log.log(severity(error), "a page for operators could not be shown: %s", error)
+            log.log(severity(error), "an operators' page could not be shown: %s", error)
             return self._page(ViewAnswer("sorry.html", {"says": operator_texts.PAGE_STORE_AWAY}, 503))
 
     def _may_ask(self, request: Request, *, is_proxied: bool) -> bool:
@@ -278,7 +278,7 @@ class OperatorSite:
             await self._sessions.end_all()
         else:
             await self._sessions.end(hashed(browser.secret))
-        log.info("an operator signed out of the page for operators")
+        log.info("an operator signed out of the operators' page")
         response = self._page(ViewAnswer("sorry.html", {"says": operator_texts.PAGE_SIGNED_OUT}))
         response.delete_cookie(browser.cookie, secure=browser.is_secure, httponly=True, samesite="strict")
         response.headers["Clear-Site-Data"] = '"cache"'
@@ -292,7 +292,7 @@ class OperatorSite:
             return self._page(ViewAnswer("sorry.html", {"says": operator_texts.PAGE_LINK_OVER}, 404))
         if browser.secret:
             await self._sessions.end(hashed(browser.secret))
-        log.info("an operator signed in on the page for operators")
+        log.info("an operator signed in to the operators' page")
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(
             browser.cookie, session, path="/", secure=browser.is_secure, httponly=True, samesite="strict"

@@ -11,7 +11,7 @@ revision = "r0001"
 down_revision = None
 branch_labels = None
 depends_on = None
-NO_WAY_BACK = "nothing was before it"
+NO_WAY_BACK = "there is no earlier version"
 
 # One entry for each message and each person who may find it. The words arrive ready, so the plainest splitter does;
 # neither positions nor sizes are asked for. The index keeps its words, so that entries can be removed exactly.

@@ -6,8 +6,8 @@ from alembic import op
 revision = "r0007"
 down_revision = "r0006"
 LOSES = (
-    ("accounts at servers of tools, whose people sign in again", "SELECT count(*) FROM tool_account"),
-    ("sign-ins that are under way", "SELECT count(*) FROM sign_in"),
+    ("accounts at tool servers; people have to sign in again", "SELECT count(*) FROM tool_account"),
+    ("sign-ins in progress", "SELECT count(*) FROM sign_in"),
 )
 
 

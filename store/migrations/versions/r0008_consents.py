@@ -5,7 +5,7 @@ from alembic import op
 
 revision = "r0008"
 down_revision = "r0007"
-LOSES = (("answers of people whether a tool may run", "SELECT count(*) FROM consent"),)
+LOSES = (("people's decisions about tool calls", "SELECT count(*) FROM consent"),)
 
 
 def upgrade() -> None:

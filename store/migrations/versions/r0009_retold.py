@@ -6,7 +6,10 @@ from alembic import op
 revision = "r0009"
 down_revision = "r0008"
 LOSES = (
-    ("marks that a reply tells nothing of others", "SELECT count(*) FROM message WHERE NOT retold AND author = 'bot'"),
+    (
+        "marks that a reply contains nothing about others",
+        "SELECT count(*) FROM message WHERE NOT retold AND author = 'bot'",
+    ),
 )
 
 

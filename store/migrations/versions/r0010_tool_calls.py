@@ -5,7 +5,7 @@ from alembic import op
 
 revision = "r0010"
 down_revision = "r0009"
-LOSES = (("entries of the audit of tools, and of who may use them", "SELECT count(*) FROM tool_call"),)
+LOSES = (("audit entries about tool calls and about who can use tools", "SELECT count(*) FROM tool_call"),)
 
 
 def upgrade() -> None:

@@ -6,7 +6,7 @@ from alembic import op
 revision = "r0014"
 down_revision = "r0013"
 LOSES = (
-    ("addresses of known pages, which are looked at no more", "SELECT count(*) FROM document WHERE address <> ''"),
+    ("addresses of known web pages, which are no longer checked", "SELECT count(*) FROM document WHERE address <> ''"),
 )
 
 

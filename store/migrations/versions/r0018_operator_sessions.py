@@ -5,7 +5,7 @@ from alembic import op
 
 revision = "r0018"
 down_revision = "r0017"
-LOSES = (("sessions on the operators' page, who sign in again", "SELECT count(*) FROM operator_session"),)
+LOSES = (("sessions on the operators' page; operators have to sign in again", "SELECT count(*) FROM operator_session"),)
 
 
 def upgrade() -> None:

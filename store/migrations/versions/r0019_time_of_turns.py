@@ -7,7 +7,7 @@ revision = "r0019"
 down_revision = "r0018"
 LOSES = (
     ("times of turns and of models' answers", "SELECT count(*) FROM model_call WHERE ms IS NOT NULL"),
-    ("times at which turns were begun", "SELECT count(*) FROM turn WHERE began IS NOT NULL"),
+    ("times at which turns started", "SELECT count(*) FROM turn WHERE began IS NOT NULL"),
 )
 
 

@@ -5,7 +5,7 @@ from alembic import op
 
 revision = "r0020"
 down_revision = "r0019"
-LOSES = (("apps that workspaces installed, and install again", "SELECT count(*) FROM installation"),)
+LOSES = (("installations of the app; workspaces have to install it again", "SELECT count(*) FROM installation"),)
 
 
 def upgrade() -> None:

@@ -23,7 +23,7 @@ def test_the_report_shows_load_spending_and_verdicts() -> None:
         ["**Model**: openai:m-1"],
         timedelta(days=1, hours=2),
     )
-    assert "2 answers grow, 1,000 wait. Up for 1 day and 2 hours." in text
+    assert "2 answers in progress, 1,000 waiting. Up for 1 day and 2 hours." in text
     assert "**Model**: openai:m-1" in text
     assert "7 good, 1 bad" in text
     assert "$2.50, 4 model calls" in text
@@ -32,7 +32,7 @@ def test_the_report_shows_load_spending_and_verdicts() -> None:
 
 def test_a_bot_without_any_turn_has_no_lists() -> None:
     text = report(Load(0, 0), [], [], {}, [], timedelta(minutes=1))
-    assert "0 answers grow, 0 wait. Up for 0 hours and 1 minute." in text
+    assert "0 answers in progress, 0 waiting. Up for 0 hours and 1 minute." in text
     assert "By person" not in text
 
 

@@ -102,7 +102,7 @@ async def test_a_stalled_loop_is_detected_by_the_age_of_its_beat() -> None:
     await clock.advance(health.STALLED_S)
     assert alive.restart_reasons() == []
     await clock.advance(1)
-    assert alive.restart_reasons() == ["the event loop has stood still for 11 s"]
+    assert alive.restart_reasons() == ["the event loop has been blocked for 11 s"]
     assert alive.unready_reasons() == alive.restart_reasons()
 
 
@@ -129,7 +129,7 @@ async def test_a_supervisor_gets_an_http_answer_while_the_loop_is_stalled() -> N
         alive.beat -= 20  # as if the beat had stopped
         with httpx.Client(timeout=PATIENCE_S) as client:
             answer = client.get(f"http://127.0.0.1:{port}/livez")  # noqa: ASYNC212 -- this loop is blocked meanwhile
-        assert (answer.status_code, answer.json()["why"]) == (503, ["the event loop has stood still for 20 s"])
+        assert (answer.status_code, answer.json()["why"]) == (503, ["the event loop has been blocked for 20 s"])
     with pytest.raises(httpx.ConnectError):
         await asked(port, "/livez")
 

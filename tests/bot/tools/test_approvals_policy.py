@@ -129,9 +129,9 @@ async def test_a_number_is_never_given_again_so_that_two_operators_cannot_remove
     [
         ("set", "TOOLS WHO WHERE ANSWER"),
         ("set echo * no", "four words"),
-        ("set echo boss * no", "boss is nobody"),
-        ("set echo * teams no", "teams is no place"),
-        ("set ec`ho * * no", "no tool's name"),
+        ("set echo boss * no", "boss is not a person"),
+        ("set echo * teams no", "teams is not a place"),
+        ("set ec`ho * * no", "is not a tool name"),
         ("set echo * * maybe", "yes, ask or no"),
         ("remove all", "TOOLS WHO WHERE ANSWER"),
         ("remove ²", "TOOLS WHO WHERE ANSWER"),

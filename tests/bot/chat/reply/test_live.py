@@ -805,10 +805,9 @@ async def test_posts_that_fail_back_off_though_looking_for_them_works_and_each_c
     assert stage.clock.monotonic() > 240
     assert len(posts) < 20
     assert len(stage.surface.sought) <= len(posts)
-    lines = [line for line in caplog.messages if "tried again" in line]
+    lines = [line for line in caplog.messages if "retrying" in line]
     assert 4 <= len(lines) <= 6
     assert lines[0] == (
-        "turn 7: a page of the reply could not be posted, it is tried again: "
-        "Slack failed (chat.postMessage: status 500)."
+        "turn 7: a page of the reply could not be posted; retrying: Slack failed (chat.postMessage: status 500)."
     )
     assert "more since" in lines[1]

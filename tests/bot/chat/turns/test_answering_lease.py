@@ -91,7 +91,7 @@ async def test_when_the_ledger_cannot_be_asked_nobody_knows() -> None:
     lease, claim = await claimed(ledger, clock)
     ledger.away = True
     await clock.advance(25)
-    with pytest.raises(PageUnsent, match="whether the turn is still ours is not known"):
+    with pytest.raises(PageUnsent, match="could not check whether this process still has the turn"):
         await lease.ensure(claim)
     ledger.away = False
     await lease.ensure(claim)

@@ -349,7 +349,7 @@ async def test_a_store_that_fails_puts_the_turn_off_instead_of_losing_it(caplog:
         await turns.submit(said("Hello?"))
         await turns.idle()
     assert world.store.turns[0].state == "running", "its lease runs out, and it is claimed again"
-    assert "turn 1: put off: The disk is full" in caplog.text
+    assert "turn 1: postponed: The disk is full" in caplog.text
 
 
 async def test_a_reply_by_another_model_than_the_one_that_was_asked_says_so_below_it() -> None:

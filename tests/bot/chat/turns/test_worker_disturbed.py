@@ -300,7 +300,7 @@ async def test_an_answer_that_the_platform_refuses_is_told_to_its_asker_alone_an
             assert await turns.ask(said("Hello?", number=number)) is Outcome.STOPPED
     assert surface.asides == ["I cannot post my answer where you asked. Ask elsewhere."] * 2
     assert surface.endings == [ReplyEnd.FAILED] * 2
-    lines = [line for line in caplog.messages if "cannot be shown" in line]
+    lines = [line for line in caplog.messages if "could not be shown" in line]
     assert len(lines) == 1
     assert "is_archived. Ask elsewhere." in lines[0]
     assert "deleted the reply" not in caplog.text

@@ -82,10 +82,10 @@ async def test_names_are_shown_as_text_and_nobodys_words_at_all() -> None:
 async def test_where_there_is_nothing_a_sentence_says_so() -> None:
     store = await open_new()
     for path, says in (
-        ("/spending", "No model was asked in this time."),
-        ("/slow", "No answer has ended in this time."),
-        ("/schedules?state=paused", "None is paused."),
-        ("/places", "No channel shares what is said in it."),
+        ("/spending", "No model was called in this period."),
+        ("/slow", "No answers ended in this period."),
+        ("/schedules?state=paused", "No schedules are paused."),
+        ("/places", "No channel shares what people say in it."),
     ):
         status, html = await shown(store, path)
         assert (status, says in html) == (200, True), path
@@ -124,7 +124,7 @@ async def test_of_more_than_are_shown_the_number_is_said() -> None:
         connection.execute(insert(document), more)
 
     await store.database.write(lay)
-    assert "there are 3 older ones" in (await shown(store, "/places"))[1]
+    assert "3 older documents are not shown" in (await shown(store, "/places"))[1]
     await store.close()
 
 
