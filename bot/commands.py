@@ -9,6 +9,7 @@ from bot.budgets.commands import USAGE_COMMAND
 from bot.channels.commands import COMMAND as CHANNEL_COMMAND
 from bot.chat.commands.declaration import AnyCommand
 from bot.chat.commands.talking import ASK_COMMAND, HELP_COMMAND, NEW_COMMAND, STOP_COMMAND
+from bot.chat.commands.whoami import WHOAMI_COMMAND
 from bot.chat.panels import PanelForm
 from bot.forgetting.commands import FORGET_COMMAND
 from bot.knowledge.commands import KNOWLEDGE_COMMAND, LEARN_COMMAND
@@ -38,6 +39,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     STOP_COMMAND,
     TOOLS_COMMAND,
     USAGE_COMMAND,
+    WHOAMI_COMMAND,
 )
 
 

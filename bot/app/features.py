@@ -12,15 +12,18 @@ from functools import partial
 from agent.ports.tools import NO_SERVERS, ToolSource
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.app import parts
+from bot.app.from_settings import access_rules
 from bot.app.opened import Opened
 from bot.app.persona import command_names
 from bot.app.settings import Settings
 from bot.budgets import feature as budgets
 from bot.channels import feature as channels
 from bot.channels.ambient import AmbientService
+from bot.channels.effects import ChannelEffects
 from bot.channels.service import PlaceService
 from bot.chat import conversations, files
 from bot.chat.commands.declaration import BoundCommands, by_name
+from bot.chat.commands.whoami import WhoIs
 from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.chat.message_events import EventsOfFeatures
@@ -88,6 +91,7 @@ class Features:
 def features(settings: Settings, core: Core, opened: Opened, services: Services) -> Features:
     """Raises SettingsError."""
     store = opened.store
+    who = WhoIs(access_rules(settings.access), ChannelEffects(store.preferences), core.clock)
     copies = VendorCopies(store.jobs, core.clock, opened.models.forget_handles)
     memory = open_memory(
         core,
@@ -107,7 +111,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         platforms=services.forgetting,
     )
     listed = (
-        conversations.feature(services.models, core.turns),
+        conversations.feature(services.models, core.turns, who),
         forgetting.feature,
         budgets.feature(settings.budgets, parts.budget_service(settings, store)),
         memory.feature,

@@ -34,6 +34,7 @@ from bot.chat.access.readers import Readers
 from bot.chat.attachments.reader import Reader
 from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.commands.declaration import by_name
+from bot.chat.commands.whoami import WhoIs
 from bot.chat.connections import PlatformConnections
 from bot.chat.dedupe import Deduplicator
 from bot.chat.direct_messages import RollingConversations
@@ -219,7 +220,9 @@ def host_on(
         most_ambient=MOST_AMBIENT,
     )
     commands = (
-        *conversations.bound_commands(model_service, turns),
+        *conversations.bound_commands(
+            model_service, turns, WhoIs(rules.access, ChannelEffects(store.preferences), clock)
+        ),
         *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
         *channels.bound_commands(places),
         *forgetting_feature.bound_commands(forgetting),

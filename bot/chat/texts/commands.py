@@ -1,5 +1,7 @@
 """What people read in commands, their menus, windows and help, on every platform. Pure."""
 
+from agent.admission_terms import Authority
+
 SUMMARISE_THREAD = "Summarize this thread"
 SUMMARISE_ONWARDS = "Summarize from here"
 SUMMARISE_WHAT = "Read what was written there and summarize it. Only you see the answer."
@@ -15,3 +17,39 @@ NEXT_PAGE = "Next page"
 # Windows and buttons for forgetting
 
 SOMETHING_ELSE = "Something else…"
+
+# What `/whoami` says
+
+WHOAMI_ENTRIES = {
+    "person": "You: {entry}",
+    "team": "Workspace or server: {entry}",
+    "channel": "This channel: {entry}",
+}
+WHOAMI_ROLES = "Your roles or user groups: {roles}"
+WHOAMI_MORE = " and {count} more"
+WHOAMI_NO_ROLES = "Your roles or user groups: none that my settings use"
+WHOAMI_RANK = "Your rank here: {rank}"
+RANKS = {
+    Authority.STRANGER: "not a member",
+    Authority.GUEST: "guest",
+    Authority.EMPLOYEE: "member",
+    Authority.MANAGER: "manager",
+    Authority.ADMIN: "admin",
+}
+WHOAMI_DIRECT = "Who reads my answers here: only you"
+WHOAMI_GROUP = "Who reads my answers here: the members of this channel. I use nothing from it in other channels."
+WHOAMI_TEAM = "Who reads my answers here: everybody in this workspace or server"
+WHOAMI_OPEN = "You can ask me here: {why}."
+WHOAMI_CLOSED = "You cannot ask me here. {why}"
+WHOAMI_OPERATOR = "You are an operator: you have no limits, and can use `/operator` and change budgets with `/budget`."
+WHOAMI_MANAGES = "You can change this channel's rules with `/channel`."
+OPEN_TO_OPERATORS = "operators always can"
+OPEN_BY_NAME = "an operator gave you access by name"
+OPEN_TO = {
+    Authority.GUEST: "guests have access",
+    Authority.STRANGER: "people who are not members have access",
+}
+OPEN_BY_LIST = "an operator gave access to your {kinds}"
+OPEN_TO_MEMBERS = "every member has access"
+KINDS = {"team": "workspace or server", "channel": "channel", "role": "role", "person": "account"}
+WHOAMI_IDS = "To ask an operator for access, send them the first of these IDs."
