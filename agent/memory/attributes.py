@@ -188,6 +188,37 @@ class _Pair:
         return bool(keys) and not (subject and all(_is_among(word, subject) for word in keys))
 
     @property
+    def ends_older(self) -> bool:
+        """Whether the newer one says that what the older one says of the key's attribute is no longer so: "I no longer
+        eat meat", "the trip is cancelled", "I have quit smoking".
+        """
+        if not (self.names_attribute and not self.older.statement.negated):
+            return False
+        older, clauses = self.older, clauses_of(self.newer.said)
+        ending = [clause for clause in clauses if has_any(clause, (*cues.ENDS, lexicon.CANCELLED))]
+        if not ending or any(values_clash(older.words, content_of(clause)) for clause in ending):
+            return False  # "I am free on Thursday", "I am not free on Friday any more"
+        predicate = [word for word in older.predicate if word.raw != older.statement.verb and tells(word)]
+        # Behind the verb: "I like my work" is not ended by "I do not like the way there any more"
+        objects = predicate[1:] if not (older.subject or older.statement.verb) else predicate
+        objects = [word for word in objects if not word.kind]
+        known = (*older.words, *self.keys)
+
+        def ends(clause: str) -> bool:
+            words = [word for word in content_of(clause) if tells(word)]
+            return any(_is_among(word, objects) for word in words) or (
+                bool(words) and all(_is_among(word, known) for word in words)
+            )
+
+        return any(map(ends, ending))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the older one says that something is not so yet."""
+        older = self.older.said
+        return bool(self.keys) and negates(older) and has_any(older, (cues.NOT_YET,)) and not negates(self.newer.said)
+
+    @property
     def tells_what_became_of_it(self) -> bool:
         """Whether the newer one first names the old value, and then another: "Ann left, Ben runs it", "sold the Golf, I
         drive a Polo".
@@ -307,6 +338,9 @@ def _is_among(word: Token, words: Collection[Token]) -> bool:
 
 
 def _denies(pair: _Pair) -> bool:
+    """Return whether it denies something, and not only that the older state, or one that it names, still holds."""
+    if pair.ends_older:
+        return False
     return negates(pair.newer.said) or negates(pair.newer.text)
 
 
@@ -315,9 +349,14 @@ def _is_of_the_past(pair: _Pair) -> bool:
     sentences = (pair.older.said, pair.newer.said)
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
         return True
+    if pair.is_pending:
+        return False
+    older = without(pair.older.said, cues.IN_A_STATE)
+    was_so = cues.WAS_SO.match(lexicon.folded(older[:READ_CHARS]))
+    is_name = was_so is not None and any(word.raw == was_so["was"] for word in pair.older.key)  # "Lucía"
     return pair.older.statement.past or (
-        has_any(pair.older.said, (cues.HAPPENED, cues.PERFECT, cues.WAS_SO))
-        and not has_any(pair.older.said, cues.CHANGES)
+        (has_any(older, (cues.HAPPENED, cues.PERFECT)) or (was_so is not None and not is_name))
+        and not has_any(older, cues.CHANGES)
     )
 
 
@@ -342,7 +381,8 @@ def _holds_at_another_time(pair: _Pair) -> bool:
 
 
 def _parts_of_time(text: str) -> set[str]:
-    return {match.group() for match in cues.PART_OF_TIME.finditer(lexicon.folded(text[:READ_CHARS]))}
+    text = without(text[:READ_CHARS], cues.WHEN)
+    return {match.group() for match in cues.PART_OF_TIME.finditer(lexicon.folded(text))}
 
 
 def _is_of_another(pair: _Pair) -> bool:
@@ -415,7 +455,7 @@ def _is_unspaced(side: _Side) -> bool:
 
 
 def _has_another_kind_of_value(pair: _Pair) -> bool:
-    if pair.clash:
+    if pair.clash or pair.ends_older or pair.is_pending:
         return False
     old, new = by_kind(pair.older.words), by_kind(pair.newer.words)
     if old.keys() & new.keys() & lexicon.DAYLIKE or (old.keys() & lexicon.DAYLIKE and new.keys() & lexicon.DAYLIKE):
@@ -430,7 +470,7 @@ def _has_another_kind_of_value(pair: _Pair) -> bool:
 
 def _is_one_of_many(pair: _Pair) -> bool:
     """Return whether the attribute has many values at a time, by its key, by a verb or by a plural."""
-    if pair.is_unique:
+    if pair.is_unique or pair.ends_older or pair.is_pending:
         return False
     older, key = pair.older, lexicon.folded(pair.older.key_text)
     if has_any(key, (cues.MANY_VALUES,)):
@@ -470,7 +510,7 @@ def _is_of_another_attribute(pair: _Pair) -> bool:
     """Return whether the key names only the subject, and nothing else tells that both are about one attribute."""
     if not (pair.one_key or pair.changed or pair.clash):
         return True  # The keys differ: it takes a second sign that they mean the same
-    if pair.tells_what_became_of_it:
+    if pair.tells_what_became_of_it or pair.is_pending:
         return False
     older, newer = pair.older, pair.newer
     if pair.names_attribute:
@@ -519,7 +559,7 @@ def _differs_in_a_second_place(pair: _Pair) -> bool:
     own = [word for word in newer.clause if not (word.kind or word.is_name or is_in(word, (*older.words, *older.key)))]
     if not has_any(older.text, (cues.QUALIFIES,)) and qualifies(newer.text, own):
         return True
-    if pair.tells_what_became_of_it:
+    if pair.tells_what_became_of_it or pair.ends_older:
         return False
     of_speaker = _begins_with_speaker(older.text) and _begins_with_speaker(newer.text)
     return sum(_contrasts(pair, of_speaker=of_speaker)) > 1

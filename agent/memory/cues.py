@@ -126,13 +126,13 @@ ADDED: Final = compile_later(
         r"|in più|extra)"
         r"|additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
         r"|noch ein(?:e[nmrs]?)?|en plus|de plus|encore un|encore une|pareillement|asimismo|aparte|igualmente"
-        r"|otr[oa]s?"
+        r"|(?<!\ba )otr[oa]s?"
         r"|igualmente|outr[oa]s?|altr[oaie]|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een|zowel"
         r"|ещ[её]|кроме того|вдобавок",
         r"还(?!是)|也|另外|并且|同样|再加|加えて|(?<!変)更に|それに|ほかに|他に",
     )
     + r"|(?<![でとそ])(?<!して)(?<!とて)(?<!いつ)(?<!子ど)(?<![一二三四五何])"
-    r"も(?=[\u3040-\u9fff、])(?!う|し|っと|の|ら)"
+    r"も(?=[\u3040-\u9fff、])(?!う|し|っと|の|ら|り)(?![^。！？]{1,20}(?:ない|ません|なかった))"
 )
 # Somebody else says or thinks so, or it is hearsay.
 REPORTS: Final = compile_later(
@@ -151,7 +151,7 @@ REPORTS: Final = compile_later(
         r"|pensa(?:va)?|crede(?:va)?|dice che|diceva|ha detto|secondo|pare che|sembra|propone|sostiene|spera"
         r"|a quanto pare|vorrebbe"
         r"|denkt|dacht|zegt|zei|gelooft|volgens|schijnt|blijkbaar|beweert|vindt|hoopt|stelt voor|naar verluidt"
-        r"|(?:they|people) say|asks?|asked|es heißt|man sagt|on dit|se dice|se comenta|si dice|dicono|diz-se|men zegt"
+        r"|(?:they|people) say|asks?|asked|^\W{0,3}es heißt(?=,|:| dass)|man sagt|on dit|se dice|se comenta|si dice|dicono|diz-se|men zegt"
         r"|envisage\w{0,4}|(?:me|te|le|nos|les) \w{2,20}ría[ns]?|говорят|пишут"
         r"|считает|думает|говорит|сказал[аи]?|полагает|утверждает|по словам|по мнению|кажется|якобы|надеется"
         r"|предлагает|слышал[аи]?",
@@ -306,17 +306,17 @@ HOME: Final = compile_later(
 # When something happened: no part of what is so now.
 WHEN: Final = compile_later(
     _any_of(
-        r"last (?:night|week|month|year|spring|summer|autumn|fall|winter|\w{1,10}day)|yesterday|recently|lately"
+        r"last (?:night|week(?:end)?|month|year|spring|summer|autumn|fall|winter|\w{1,10}day)|yesterday|recently|lately"
         r"|meanwhile"
-        r"|letzte[nrs]? (?:nacht|woche|monat|jahr|\w{1,10}tag)|gestern|kürzlich|vor kurzem|neulich"
-        r"|hier|la semaine dernière|le mois dernier|l['’]an dernier|récemment"
-        r"|ayer|la semana pasada|el mes pasado|el año pasado|hace poco|recientemente"
-        r"|ontem|(?:na )?semana passada|(?:no )?mês passado|(?:no )?ano passado|recentemente|há pouco"
-        r"|ieri|la settimana scorsa|il mese scorso|l['’]anno scorso|di recente|poco fa|\w{1,10} settimane fa"
+        r"|letzte[nrs]? (?:nacht|woche|wochenende|monat|jahr|\w{1,10}tag)|gestern|kürzlich|vor kurzem|neulich"
+        r"|hier|le week-end dernier|la semaine dernière|le mois dernier|l['’]an dernier|récemment"
+        r"|ayer|el fin de semana pasado|la semana pasada|el mes pasado|el año pasado|hace poco|recientemente"
+        r"|ontem|(?:no )?fim de semana passado|(?:na )?semana passada|(?:no )?mês passado|(?:no )?ano passado|recentemente|há pouco"
+        r"|ieri|lo scorso fine settimana|la settimana scorsa|il mese scorso|l['’]anno scorso|di recente|poco fa|\w{1,10} settimane fa"
         r"|\w{1,10} giorni fa"
-        r"|gisteren|vorige (?:week|maand)|vorig jaar|onlangs|pas geleden"
+        r"|gisteren|vorig weekend|vorige (?:week|maand)|vorig jaar|onlangs|pas geleden"
         r"|вчера|на прошлой неделе|в прошлом (?:месяце|году)|недавно",
-        r"上个?(?:月|周|星期)|昨天|去年|最近|刚[刚才]?|先月|先週|昨日",
+        r"上个?(?:月|周|星期)|昨天|去年|最近|刚[刚才]?|先月|先週|昨日|さっき|先日|先ほど",
     )
 )
 # The new value beside the old one: "closes earlier, at six"
@@ -445,11 +445,25 @@ ONCE: Final = compile_later(
         "以前|昔|从前|过去|かつて",
     )
 )
+# It is not so yet: what happens next ends that.
+NOT_YET: Final = compile_later(
+    _any_of(
+        r"yet|still|noch|immer noch|pas encore|toujours|encore|todavía|aún|ancora|ainda|nog|ещё|еще|пока",
+        r"まだ|还[没未在是]|還[沒未]|尚未",
+    )
+)
+# "It is planned", "she is married": a state, where the perfect of another verb tells what happened
+IN_A_STATE: Final = compile_later(
+    r"\b(?:suis|est|sommes|sont) (?!(?:all|ven|arriv|part|entr|sort|mont|descend|n|mort|tomb|rest|retourn|pass|deven)"
+    r"(?:é|u|i|t)?e?s?\b)[^\W\d_]{2,20}(?:é|i|u|is|it)e?s?\b"
+    r"|\b(?:sono|siamo) (?!(?:andat|venut|arrivat|partit|entrat|uscit|salit|sces|nat|mort|cadut|rimast|tornat|passat"
+    r"|diventat|stat)[oaie]\b)[^\W\d_]{2,20}[aiu]t[oaie]\b"
+)
 # It was so: "vivía", "morei", "abitavo" at the beginning
-WAS_SO: Final = compile_later(r"^\W{0,3}[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|ávamos|avo|evo|ivo)\b")
+WAS_SO: Final = compile_later(r"^\W{0,3}(?!todavía\b)(?P<was>[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|ávamos|avo|evo|ivo))\b")
 # It happened once, in the perfect: besides `lexicon.PAST`.
 HAPPENED: Final = compile_later(
-    r"^\W{0,3}(?:i|we) \w{2,20}ed\b|\bj['’]ai \w{2,20}[éiu]s?\b"
+    r"^\W{0,3}(?:i|we) \w{2,20}ed\b|^\W{0,3}(?:me|nos) [^\W\d_]{2,20}(?:é|í|amos|imos)\b|\bj['’]ai \w{2,20}[éiu]s?\b"
     r"|\b(?:habe|hat|haben|hatten?)\b.{0,80}\b\w{0,6}(?:ge|unter|über|zer|miss)\w{2,20}(?:t|en)\W{0,3}$"
 )
 # A part of the time: what holds then does not hold always
@@ -463,9 +477,10 @@ PART_OF_TIME: Final = compile_later(
 )
 # "On weekends …", "bei Regen …": when or for what it holds, before the sentence
 BEGINS_WITH_CONDITION: Final = compile_later(
-    r"\W{0,3}(?:on(?= (?:\w{1,20}s|the|my|our)\b)|bei|beim|in|im|at|for|with|mit|für|während|during|when|wenn|en|em"
+    r"\W{0,3}(?!(?:in place of|in(?:stead| luogo) d?|en (?:vez|lugar|remplacement)|in plaats|em (?:vez|lugar)|no lugar|al posto|au lieu)\b)"
+    r"(?:on(?= (?:\w{1,20}s|the|my|our)\b)|bei|beim|in|im|at|for|with|mit|für|während|during|when|wenn|en|em"
     r"|dans|pour|avec|para|com|con|per|в|во|на|для|при|по|voor|met|op|tijdens|pendant|durante|aux|au|aos|as|às|am|an"
-    r"|no|na|nos|nas|nel|nella|al|alla)\s(?P<what>[^,]{1,40}?)(?=,|$|\s\w+\s\w+)"
+    r"|no(?! more\b)|na|nos(?! (?:han?\b|\w{2,20}(?:aron|ieron)\b))|nas|nel|nella|al|alla)\s(?P<what>[^,]{1,40}?)(?=,|$|\s\w+\s\w+)"
 )
 # Of a key: one has several of it at a time.
 MANY_VALUES: Final = compile_later(

@@ -241,11 +241,12 @@ BECOMES: Final = compile_later(
 )
 # Words of addition: the statement adds something and changes nothing.
 ADDS: Final = compile_later(
-    r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa]"
+    r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además"
+    r"|(?<!\ba )otr[oa]"
     r"|aussi|également|autre|também|além disso|outr[oa]|anche|inoltre|altr[oa]|ook|bovendien|daarnaast|nog een"
     r"|een andere?|тоже|также|ещ[её] один|друг(?:ой|ая))\b"
     + _signs(r"也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて")
-    + r"|[\w\ue000-\uf8ff]も(?!う)"
+    + r"|[\w\ue000-\uf8ff]も(?!う|り)(?![^。！？]{1,20}(?:ない|ません|なかった))"  # "Not even one drop" adds nothing
 )
 # A return to what held before, as "after all", which contradicts the last statement without naming it.
 RESTORES: Final = compile_later(
