@@ -16,6 +16,7 @@ What is added, reported or supposed is refused before (`agent.memory.judging`), 
 only the subject, or no key is known.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,9 +30,9 @@ from agent.memory.alignment import (
     all_in,
     are_apart,
     by_kind,
-    clause_about,
     clauses_of,
     content_of,
+    count_in,
     differing_places,
     has_any,
     is_in,
@@ -160,7 +161,7 @@ class _Pair:
         restated = restate(newer.sentence, older.sentence)
         about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
         old = _Side.of(older, old_text, old_text)
-        new = _Side.of(newer, restated.text, clause_about(restated.text, newer.value, about))
+        new = _Side.of(newer, restated.text, _stating(restated.text, newer.value, about, content_of(old_text)))
         return cls(
             older=old,
             newer=new,
@@ -231,6 +232,31 @@ class _Pair:
         return any(is_in(value, clause) for value in values for clause in before) and not any(
             is_in(value, last) for value in values
         )
+
+
+def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Token]) -> str:
+    """Return the clause that states the value. One that gives a value of the older one's kind, or that speaks of the
+    speaker or of a change, does so rather than a reason: "we moved to York, boxes everywhere".
+    """
+    clauses = clauses_of(text)
+    if len(clauses) < 2:
+        return text
+    stated = content_of(value) if value.strip() != text.strip() else ()
+
+    def shared(clause: str) -> tuple[int, int, bool]:
+        words = content_of(clause)
+        is_news = has_any(clause, (*cues.CHANGES, cues.SPEAKER)) or _begins_with_speaker(clause)
+        return count_in(stated, words), count_in(about, words) + 2 * values_clash(older, words), is_news
+
+    return max(reversed(clauses), key=shared)
+
+
+def _is_title(word: Token, side: _Side, other: _Side) -> bool:
+    """Return whether it only says what somebody or something is whom both name: "my son Paul", "the project Falke"."""
+    names = re.findall(rf"(?<!\w){re.escape(word.raw)} (\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE)
+    return bool(word.raw) and any(
+        name[0].isupper() and any(is_in(named, other.words) for named in content_of(name)) for name in names
+    )
 
 
 def _are_hours(older: _Side, newer: _Side) -> bool:
@@ -307,6 +333,8 @@ def _are_related(older: _Side, newer: _Side) -> bool:
         return bool(old_key) and bool(new_key) and (old_key.startswith(new_key) or new_key.startswith(old_key))
     only_old = [word for word in older.key if not _is_of_key(word, newer.key, new_key)]
     only_new = [word for word in newer.key if not _is_of_key(word, older.key, old_key)]
+    only_old = [word for word in only_old if not _is_title(word, older, newer)]
+    only_new = [word for word in only_new if not (_is_title(word, newer, older) or is_in(word, _new_in(newer.said)))]
     if len(only_old) == len(older.key) or len(only_new) == len(newer.key):
         return False
     tells_apart = any(is_in(word, newer.words) and not is_in(word, older.words) for word in only_new) or any(
@@ -424,7 +452,8 @@ def _names_another(pair: _Pair) -> bool:
 def _has_other_subject(pair: _Pair) -> bool:
     older, newer = pair.older, pair.newer
     keys = pair.keys
-    if any(tells(word) and not (_is_among(word, keys) or newer.mentions(word)) for word in older.subject):
+    missing = [word for word in older.subject if tells(word) and not (_is_among(word, keys) or newer.mentions(word))]
+    if not all(_is_title(word, older, newer) for word in missing):
         return True
     known = older.key if keys else ()
     extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or _is_among(word, known))]
@@ -549,9 +578,14 @@ def _renews(pair: _Pair) -> bool:
     """Return whether the newer one has a new one of what the key names: "I have a new dentist, …"."""
     if has_any(pair.older.text, (cues.OLD,)):
         return False
-    about, said = (*pair.older.subject, *pair.keys), pair.newer.said
-    starts = (said[match.end() :] for match in lexicon.NEW.finditer(lexicon.folded(said[:READ_CHARS])))
-    return any(_is_among(word, about) for rest in starts for word in content_of(rest)[:2])
+    about = (*pair.older.subject, *pair.keys)
+    return any(_is_among(word, about) for word in _new_in(pair.newer.said))
+
+
+def _new_in(text: str) -> list[Token]:
+    """Return of what there is a new one: "number" of "Ann got a new number"."""
+    starts = (text[match.end() :] for match in lexicon.NEW.finditer(lexicon.folded(text[:READ_CHARS])))
+    return [word for rest in starts for word in content_of(rest)[:2]]
 
 
 def _differs_in_a_second_place(pair: _Pair) -> bool:

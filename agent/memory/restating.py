@@ -11,7 +11,7 @@ pattern is linear: fixed words, and runs of bounded length. They are in lower ca
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -60,6 +60,7 @@ _CHANGED: Final = "|".join(
         ),
     )
 )
+_PART: Final = 4  # Letters of a word that is part of a compound
 _PARTICIPLES: Final = (
     r"verschoben|verlegt|vorverlegt|vorgezogen|geändert|verlängert|verkürzt|erhöht|gesenkt|angehoben|gesetzt|umbenannt"
     r"|umgestellt|gelegt|aktualisiert|angepasst|reduziert|aufgestockt|gekürzt|umgebucht|geschoben|gezogen"
@@ -90,10 +91,15 @@ _ACTED: Final = compile_later(
     rf"[^\W\d_]{{3,20}}\s{_OBJECT}"
     rf"(?:\s(?:back|forward|up|down|over|out))?\s{_TO}\s(?P<value>.)"
 )
-_DEFINITE: Final = compile_later(rf"(?:{_THE})\s")
+_ACTED_BY_NAME: Final = compile_later(
+    rf"^\W{{0,3}}(?P<agent>(?!(?:{_THE})\s)[^\W\d_]{{2,20}}\s)(?:{_HAVE}\s){{0,2}}(?:{_CHANGED})\s{_OBJECT}\s{_TO}\s"
+    r"(?P<value>.)"
+)
+_DEFINITE: Final = compile_later(rf"(?:{_THE}|de[rmn]|die|das|unser\w{{0,2}}|mein\w{{0,2}})\s")
 _ACTED_AT_END: Final = compile_later(
-    r"^\W{0,3}(?:wir|sie|man|ich|we|wij|ze|ik) (?:haben?|hat|hebben|heb) (?P<what>[^.,;]{1,60}?)"
-    r" (?P<value>(?:auf|nach|bis|zum?|in|ins|um|ab|naar|tot|op) [^.,;]{1,60}?)"
+    r"^\W{0,3}(?:wir|sie|man|ich|we|wij|ze|ik|(?P<agent>(?:(?:der|die|das|de|het) )?[^\W\d_]{2,24}))"
+    r" (?:haben?|hat|hebben|heb|heeft) (?P<what>[^.,;]{1,60}?)"
+    r" (?P<value>(?:auf|nach|bis|zum?|in|ins|um|ab|naar|tot|op) (?:[^.,;]|[.,](?=\d)){1,60}?)"
     r" (?P<verb>[^\W\d_]{4,24})(?=\W*$)"
 )
 # "We changed our supplier, it is X now."
@@ -290,7 +296,7 @@ def _replace(text: str, patterns: Iterable[re.Pattern[str]], replacement: str) -
 
 
 def _acted(text: str, after: str) -> str | None:
-    for pattern in (_ACTED_AT_END, _ACTED):
+    for pattern in (_ACTED_AT_END, _ACTED, _ACTED_BY_NAME):
         match = pattern.match(folded(text))
         if match is None:
             continue
@@ -298,10 +304,17 @@ def _acted(text: str, after: str) -> str | None:
         what = content_tokens(text[slice(*match.span("what"))])
         known = {token.word for token in content_tokens(after)}
         is_value = any(token.kind for token in content_tokens(value))
-        is_agent = pattern is _ACTED_AT_END or match["agent"] is None or _DEFINITE.match(match["what"]) is not None
-        if is_value and is_agent and what and all(token.word in known for token in what):
+        # "Dan moved staging to 16": without an article it is as little his own as with one
+        is_thing = pattern is _ACTED_BY_NAME and " " not in match["what"]
+        is_agent = match["agent"] is None or is_thing or _DEFINITE.match(match["what"]) is not None
+        if is_value and is_agent and what and all(_is_known(token.word, known) for token in what):
             return f"{text[slice(*match.span('what'))]} is now {value}"
     return None
+
+
+def _is_known(word: str, known: Collection[str]) -> bool:
+    """Return whether it is one of these words, or a compound of two of them: "Marketingbudget"."""
+    return word in known or sum(len(part) >= _PART and part in word for part in known) > 1
 
 
 def _half_hours(text: str) -> str:
