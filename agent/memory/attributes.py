@@ -160,8 +160,9 @@ class _Pair:
         old_text = restate(older.sentence, older.sentence).text
         restated = restate(newer.sentence, older.sentence)
         about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
+        stated = "" if newer.value.strip() == newer.sentence.strip() else newer.value
         old = _Side.of(older, old_text, old_text)
-        new = _Side.of(newer, restated.text, _stating(restated.text, newer.value, about, content_of(old_text)))
+        new = _Side.of(newer, restated.text, _stating(restated.text, stated, about, content_of(old_text)))
         return cls(
             older=old,
             newer=new,
@@ -217,7 +218,23 @@ class _Pair:
     def is_pending(self) -> bool:
         """Whether the older one says that something is not so yet."""
         older = self.older.said
-        return bool(self.keys) and negates(older) and has_any(older, (cues.NOT_YET,)) and not negates(self.newer.said)
+        is_open = has_any(older, (cues.NOBODY,)) or (negates(older) and has_any(older, (cues.NOT_YET,)))
+        return bool(self.keys) and is_open and not negates(self.newer.said)
+
+    @property
+    def is_about_key(self) -> bool:
+        """Whether the newer one says that what the key names, with all its words, has changed."""
+        key = self.older.key
+        names = self.one_key and self.names_attribute and self.changed
+        names = names and (len(key) > 1 or not any(word.is_name for word in key))  # "Eve" is not all that is said of her
+        owners = all(map(self.newer.mentions, owners_in(self.older.said)))  # "Grandpa's house", "our house"
+        return names and owners and all(self.newer.mentions(word) for word in self.older.key)
+
+    @property
+    def shares_name(self) -> bool:
+        """Whether both and the key name somebody or something: "Rosa's surprise party", "the party of Rosa"."""
+        named = [word for word in self.older.subject if word.is_name and not word.kind and is_in(word, self.older.key)]
+        return self.one_key and self.names_attribute and any(map(self.newer.mentions, named))
 
     @property
     def tells_what_became_of_it(self) -> bool:
@@ -241,7 +258,7 @@ def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Toke
     clauses = clauses_of(text)
     if len(clauses) < 2:
         return text
-    stated = content_of(value) if value.strip() != text.strip() else ()
+    stated = content_of(value)
 
     def shared(clause: str) -> tuple[int, int, bool]:
         words = content_of(clause)
@@ -290,7 +307,12 @@ def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Tok
             () if noun is None else content_of(noun.group()) or (Token(stem(noun.group()), raw=noun.group().lower()),)
         )
     is_romance = has_any(text, (cues.ROMANCE,))
+    words = tuple(word for word in words[:2] if is_in(word, key) or not _is_ours(word.raw))
     return tuple(word for word in words[:1] if word.is_name and not word.kind and (not is_romance or is_in(word, key)))
+
+
+def _is_ours(word: str) -> bool:
+    return cues.OURS.fullmatch(lexicon.folded(word)) is not None
 
 
 def _begins_with_speaker(text: str) -> bool:
@@ -310,7 +332,7 @@ def _is_speakers(text: str) -> bool:
     # A name has such an ending, too ("Marco", "Paulo"), but is followed by a verb.
     following = text[verb.end() :].split(maxsplit=1)[:1]
     return verb.group().strip() in lexicon.SPEAKERS_VERBS or any(
-        word[0].isdigit() or is_function(word.strip(".,")) for word in following
+        word[0].isdigit() or is_function(word.strip(".,")) or word in cues.OFTEN for word in following
     )
 
 
@@ -357,9 +379,11 @@ def _is_among(word: Token, words: Collection[Token]) -> bool:
     """Return whether a word is one of those of a key or of a subject: "professora" is "professor" there."""
     if is_in(word, words):
         return True
-    return not word.kind and any(
-        not other.kind and (root(other.word) == root(word.word) or _is_part(word, other.word)) for other in words
-    )
+    others = [other for other in words if not other.kind]
+    if word.kind:
+        return False
+    is_compound = sum(_is_part(other, word.word) for other in others) > 1  # "Marketingbudget"
+    return is_compound or any(root(other.word) == root(word.word) or _is_part(word, other.word) for other in others)
 
 
 # The signs that both stand.
@@ -419,7 +443,8 @@ def _is_of_another(pair: _Pair) -> bool:
     known = (*older.words, *older.key)
     if not all(is_in(owner, known) for owner in owners_in(newer.text)):
         return True
-    if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject):
+    of_key = older.key if pair.one_key and pair.names_attribute else ()
+    if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject if not is_in(word, of_key)):
         return True
     if has_any(older.text, (cues.OURS,)) and is_theirs(newer.said):
         return True
@@ -443,6 +468,8 @@ def _names_another(pair: _Pair) -> bool:
         return True
     old_said, new_said, old_key = map(lexicon.folded, (older.said, newer.said, older.key_text))
     added = [word for word in map(lexicon.folded, WORD.findall(newer.key_text)) if word not in old_key]
+    known = [*_new_in(newer.said), *older.key]
+    added = [word for word in added if not _is_among(Token(stem(word), raw=word), known)]
     if any(word in new_said and word not in old_said and not is_function(word) for word in added):
         return True
     # "The north trail is …": without a known verb only its first word counts as its subject
@@ -452,11 +479,16 @@ def _names_another(pair: _Pair) -> bool:
 def _has_other_subject(pair: _Pair) -> bool:
     older, newer = pair.older, pair.newer
     keys = pair.keys
-    missing = [word for word in older.subject if tells(word) and not (_is_among(word, keys) or newer.mentions(word))]
-    if not all(_is_title(word, older, newer) for word in missing):
+    missing = [word for word in older.subject if _names(word) and not (_is_among(word, keys) or newer.mentions(word))]
+    is_one = pair.is_about_key or pair.is_pending or pair.shares_name
+    if not (is_one or all(_is_title(word, older, newer) for word in missing)):
         return True
     known = older.key if keys else ()
     extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or _is_among(word, known))]
+    if len(newer.subject) > 1:  # "La mia nuova capa", where "os meus pais" begins with all that is read of it
+        extra = [word for word in extra if not _is_ours(word.raw)]
+    if extra and has_any(older.said, (cues.NOBODY,)):
+        return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had"
     if extra:
         return not _is_agent(pair)
     if older.subject:
@@ -466,6 +498,11 @@ def _has_other_subject(pair: _Pair) -> bool:
     of_key = bool(newer.subject) and all_in(newer.subject, keys)
     without_subject = _is_unspaced(newer) and not newer.subject
     return older.is_of_speaker and not (newer.is_of_speaker or of_key or without_subject)
+
+
+def _names(word: Token) -> bool:
+    """Return whether a word of a subject tells which thing is meant: no day."""
+    return tells(word) and word.kind not in lexicon.DAYLIKE
 
 
 def _is_agent(pair: _Pair) -> bool:

@@ -395,6 +395,7 @@ BEGINS_WITH_SPEAKER: Final = compile_later(
     r"|on(?! (?:\w{1,20}s|the|my|our)\b))(?!\w)|[jm]['’]\w|(?:mi|ci) (?:sono|siamo|ha|hanno|chiamo|occupo)\b"
     r"|he \w{2,20}(?:[dt]o|cho)\b"
 )
+OFTEN: Final = lexicon.words("sempre siempre spesso di solito normalmente generalmente habitualmente geralmente nunca mai quasi casi")
 # Somebody did it to the speaker: "the doctor put me on 30 mg". Not "my sister".
 DONE_TO_SPEAKER: Final = compile_later(
     r"^\W{0,3}(?:(?:the|der|die|das|le|la|les|l|el|los|las|il|lo|o|a|os|as|de|het) |[А-ЯЁа-яё]|l['’])"
@@ -451,6 +452,9 @@ NOT_YET: Final = compile_later(
         r"yet|still|noch|immer noch|pas encore|toujours|encore|todavía|aún|ancora|ainda|nog|ещё|еще|пока",
         r"まだ|还[没未在是]|還[沒未]|尚未",
     )
+)
+NOBODY: Final = compile_later(
+    r"^\W{0,3}(?:(?:nobody|no one|niemand|personne|nadie|nessuno|ninguém|никто)\b|没有?人|誰も)"
 )
 # "It is planned", "she is married": a state, where the perfect of another verb tells what happened
 IN_A_STATE: Final = compile_later(

@@ -583,7 +583,7 @@ KINDS: Final = tuple(
                 r"|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag"
                 r"|(?:segunda|terça|quarta|quinta|sexta)-feira"
                 r"|(?<=[aà] )(?:(?<=\bna )|(?<=\bpara )|(?<=\bpara a )|(?<=\bà ))"
-                r"(?:segunda|terça|quarta|quinta|sexta)"
+                r"(?:segunda|terça|quarta|quinta|sexta)|(?:segunda|terça|quarta|quinta|sexta)(?= às\b)"
                 r"|понедельник\w{0,2}|вторник\w{0,2}|сред[аыуе]|четверг\w{0,2}|пятниц[аыуе]|суббот[аыуе]"
                 r"|воскресень[ея])\b" + _signs("[下上这本]?(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?")
             ),

@@ -178,6 +178,8 @@ _PERIOD: Final = (
     r"|wochenende|semaine|mois|année|printemps|été|automne|hiver|rentrée|hier|peu|trimestre|semana|mes|año|primavera"
     r"|verano|otoño|invierno|ayer|hoy|poco|semestre|settimana|mese|anno|estate|autunno|inverno|ieri|oggi|mês|ano|verão"
     r"|outono|inverno|ontem|hoje|недели|месяца|года|весны|лета|осени|зимы|вчерашнего дня|недавних пор|этого момента"
+    r"|easter|christmas|new year(?:['’]s)?|ostern|weihnachten|neujahr|silvester|pâques|noël|pascua|navidad|año nuevo"
+    r"|pasqua|natale|capodanno|páscoa|natal|ano novo|pasen|kerst|nieuwjaar|пасхи|рождества|нового года"
     r"|сегодняшнего дня|maand|jaar|voorjaar|zomer|herfst|kort|gisteren|vandaag"
 )
 _TIME: Final = rf"(?:(?:{'|'.join(_DAY)})(?:day)?|{_MONTH}|{_PERIOD})"
@@ -233,6 +235,15 @@ _MADE_WHEN: Final = compile_later(
 )
 # A code of a word and a number: "tulip-44"
 _HYPHEN_IN_CODE: Final = compile_later(r"(?<=[^\W\d_])-(?=\d)")
+# Why it is so: nothing that it is about
+_REASON: Final = compile_later(
+    r"\s(?:because(?: of)?|due to|owing to|wegen|parce qu[e'’]|à cause d[eu]|porque|debido al?|por culpa de"
+    r"|por (?:el|la) (?:trabajo|estudios?) de|perché|a causa d\w{1,4}|por causa d\w|omdat|vanwege|потому что|из-за)\s"
+    r"[^.,;:!?\d]{1,100}(?=[.!?]*$)"
+    r"|^[^、。はが]{1,12}(?:のせいで|のために|のおかげで)、?|^(?:因为|由于)[^，。]{1,20}，"
+)
+# That it was said before: "我上次说…", and that it is meant whole: "全部"
+_FRAME_CHINESE: Final = compile_later(r"^我(?:上次|之前|刚才|昨天)说(?:过|的是)?[，：]?|全部(?=[换改转搬迁])")
 _NEW_JAPANESE: Final = compile_later(r"新しい(?=[^、。は]{1,10}は[^、。はがのに]{1,8}(?:さん|氏|先生|様)(?:です|だ))")
 _NEW_CHINESE: Final = compile_later(
     r"(?<=[的们是任])新(?=任?(?:经理|老板|上司|负责人|主管|校长|总裁|地址|住址|电话|邮箱|房东|班主任|密码|队长|组长|院长|主任|店长"
@@ -269,6 +280,7 @@ def restate(sentence: str, after: str = "") -> Restated:
     is_dated = any(pattern.search(folded(after[:READ_CHARS])) is not None for pattern in _SINCE_PATTERNS)
     text, dated = (text, False) if is_dated else _replace(text, _SINCE_PATTERNS, " now ")
     text, renewed = _replace(text, (_NEW_CHINESE, _NEW_JAPANESE), "")
+    text, _ = _replace(text, (_REASON, _FRAME_CHINESE), "")
     if (apart := _HAPPENS_APART.search(folded(text))) is not None:
         text = f"{text[: apart.start()]}is{text[slice(*apart.span('value'))]}{text[apart.end() :]}"
     text, _ = _replace(text, (_HAPPENS, _LIES), " is ")
