@@ -141,7 +141,9 @@ class _Side:
     def is_of_speaker(self) -> bool:
         """Whether it speaks of the speaker: "I live …", "they gave me …", "our office …"."""
         whole = self.said if not self.subject else self.text
-        return has_any(whole, (cues.SPEAKER, cues.OURS)) or _begins_with_speaker(whole)
+        if has_any(whole, (cues.SPEAKER, cues.OURS)) or _begins_with_speaker(whole):
+            return True
+        return not self.subject and _begins_with_speaker(self.text)  # "Since Easter sono …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,8 @@ class _Pair:
         old_text = restate(older.sentence, older.sentence).text
         restated = restate(newer.sentence, older.sentence)
         about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
-        stated = "" if newer.value.strip() == newer.sentence.strip() else newer.value
+        is_whole = newer.value.strip() == newer.sentence.strip() or same_key(older.key, newer.key)
+        stated = "" if is_whole else newer.value
         old = _Side.of(older, old_text, old_text)
         new = _Side.of(newer, restated.text, _stating(restated.text, stated, about, content_of(old_text)))
         return cls(
@@ -197,7 +200,7 @@ class _Pair:
         if not (self.names_attribute and not self.older.statement.negated):
             return False
         older, clauses = self.older, clauses_of(self.newer.said)
-        ending = [clause for clause in clauses if has_any(clause, (*cues.ENDS, lexicon.CANCELLED))]
+        ending = [clause for clause in clauses if has_any(clause, (*cues.ENDS, cues.LEFT, lexicon.CANCELLED))]
         if not ending or any(values_clash(older.words, content_of(clause)) for clause in ending):
             return False  # "I am free on Thursday", "I am not free on Friday any more"
         predicate = [word for word in older.predicate if word.raw != older.statement.verb and tells(word)]
@@ -212,7 +215,7 @@ class _Pair:
                 bool(words) and all(_is_among(word, known) for word in words)
             )
 
-        return any(map(ends, ending))
+        return any(map(ends, [*ending, *filter(negates, clauses)]))
 
     @property
     def is_pending(self) -> bool:
@@ -443,7 +446,8 @@ def _is_of_another(pair: _Pair) -> bool:
     known = (*older.words, *older.key)
     if not all(is_in(owner, known) for owner in owners_in(newer.text)):
         return True
-    of_key = older.key if pair.one_key and pair.names_attribute else ()
+    of_key = [word for word in older.key if is_in(word, newer.key)]
+    of_key = of_key if (pair.one_key or pair.clash) and pair.names_attribute else []
     if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject if not is_in(word, of_key)):
         return True
     if has_any(older.text, (cues.OURS,)) and is_theirs(newer.said):
@@ -484,11 +488,11 @@ def _has_other_subject(pair: _Pair) -> bool:
     if not (is_one or all(_is_title(word, older, newer) for word in missing)):
         return True
     known = older.key if keys else ()
+    if pair.is_pending:
+        return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had yet"
     extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or _is_among(word, known))]
     if len(newer.subject) > 1:  # "La mia nuova capa", where "os meus pais" begins with all that is read of it
         extra = [word for word in extra if not _is_ours(word.raw)]
-    if extra and has_any(older.said, (cues.NOBODY,)):
-        return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had"
     if extra:
         return not _is_agent(pair)
     if older.subject:
@@ -524,6 +528,8 @@ def _has_another_kind_of_value(pair: _Pair) -> bool:
     if pair.clash or pair.ends_older or pair.is_pending:
         return False
     old, new = by_kind(pair.older.words), by_kind(pair.newer.words)
+    if pair.is_about_key and not new and any(word.is_name for word in pair.newer.words if not pair.older.mentions(word)):
+        return False  # "Ella is in year 4 at A", "Ella changed schools, she goes to B"
     if old.keys() & new.keys() & lexicon.DAYLIKE or (old.keys() & lexicon.DAYLIKE and new.keys() & lexicon.DAYLIKE):
         return False  # "on March 3" may have become "on Friday"
     untyped = _UNTYPED if old.keys() & lexicon.DAYLIKE else _UNTYPED | lexicon.DAYLIKE
@@ -574,7 +580,7 @@ def _does_it_with_another(pair: _Pair) -> bool:
 
 def _is_of_another_attribute(pair: _Pair) -> bool:
     """Return whether the key names only the subject, and nothing else tells that both are about one attribute."""
-    if not (pair.one_key or pair.changed or pair.clash):
+    if not (pair.one_key or pair.changed or pair.clash or pair.is_pending):
         return True  # The keys differ: it takes a second sign that they mean the same
     if pair.tells_what_became_of_it or pair.is_pending:
         return False

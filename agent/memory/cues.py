@@ -118,6 +118,15 @@ STOPPED: Final = compile_later(
         r"戒了|停了|やめ|辞め",
     )
 )
+# Somebody has no longer what it names
+LEFT: Final = compile_later(
+    _any_of(
+        r"sold|left|gave up|given up|quit|dropped out|verkauft|verlassen|gekündigt|aufgegeben|abgegeben|vendue?s?|quittée?s?"
+        r"|résiliée?s?|vendid[oa]s?|vendí|dej(?:é|ado)|abandon(?:é|ado)|vendut[oaie]|lasciat[oaie]|disdett[oaie]"
+        r"|vendi|deix(?:ei|ado)|larguei|verkocht|opgezegd|verlaten|продал[аи]?|бросил[аи]?",
+        r"卖[了掉]|退[了掉出]|放弃|売っ|売り|辞め|やめ",
+    )
+)
 # It adds to what was said, and ends nothing, besides `lexicon.ADDS`.
 ADDED: Final = compile_later(
     _any_of(
@@ -161,7 +170,7 @@ REPORTS: Final = compile_later(
 # It is supposed, wished or only possible.
 SUPPOSES: Final = compile_later(
     _any_of(
-        r"if|unless|would|could|might|maybe|perhaps|probably|possibly|suppose|supposing|assuming|imagine"
+        r"if|unless|(?<![^\W\d_] )se [^\W\d_]{2,20}[aei]r|would|could|might|maybe|perhaps|probably|possibly|suppose|supposing|assuming|imagine"
         r"|hypothetically"
         r"|considering|thinking (?:about|of)|thinking|i think|we think|i guess|wondering|what if|in case|ideally"
         r"|wenn|falls|würde[nt]?|hätte[nt]?|wäre[nt]?|könnte[nt]?|bräuchte[nt]?|müsste[nt]?|sollte[nt]?"
