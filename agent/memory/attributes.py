@@ -17,7 +17,7 @@ only the subject, or no key is known.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -203,6 +203,14 @@ class _Pair:
         ending = [clause for clause in clauses if has_any(clause, (*cues.ENDS, cues.LEFT, lexicon.CANCELLED))]
         if not ending or any(values_clash(older.words, content_of(clause)) for clause in ending):
             return False  # "I am free on Thursday", "I am not free on Friday any more"
+        if has_any(self.newer.said, (cues.PART_OF_DAY,)) and not has_any(older.said, (cues.PART_OF_DAY,)):
+            return False
+        names = [
+            [word for word in side if word.is_name and not word.kind and not _is_among(word, self.keys)]
+            for side in (older.words, self.newer.words)
+        ]
+        if all(names) and not any(is_in(word, names[0]) for word in names[1]) and not self.tells_what_became_of_it:
+            return False  # "My daughter Noa wears glasses", "my daughter Eva no longer wears glasses"
         predicate = [word for word in older.predicate if word.raw != older.statement.verb and tells(word)]
         # Behind the verb: "I like my work" is not ended by "I do not like the way there any more"
         objects = predicate[1:] if not (older.subject or older.statement.verb) else predicate
@@ -211,8 +219,10 @@ class _Pair:
 
         def ends(clause: str) -> bool:
             words = [word for word in content_of(clause) if tells(word)]
-            return any(_is_among(word, objects) for word in words) or (
-                bool(words) and all(_is_among(word, known) for word in words)
+            if not all(is_in(owner, older.subject) for owner in owners_in(clause)):
+                return False
+            return any(is_in(word, objects) or _is_head(word, objects) for word in words) or (
+                bool(words) and all(is_in(word, known) or _is_head(word, known) for word in words)
             )
 
         return any(map(ends, [*ending, *filter(negates, clauses)]))
@@ -222,14 +232,41 @@ class _Pair:
         """Whether the older one says that something is not so yet."""
         older = self.older.said
         is_open = has_any(older, (cues.NOBODY,)) or (negates(older) and has_any(older, (cues.NOT_YET,)))
-        return bool(self.keys) and is_open and not negates(self.newer.said)
+        return bool(self.keys) and is_open and not (negates(self.newer.said) or self.contrasts)
+
+    @property
+    def is_of_another_of_ours(self) -> bool:
+        """Whether the newer one begins with another one of ours: "I have no dog yet", "my neighbor has a dog"."""
+        said = self.newer.said
+        ours = cues.BEGINS_WITH_OURS.match(lexicon.folded(said[:READ_CHARS]))
+        whose = content_of(said[ours.end() :])[:1] if ours is not None else ()
+        return not all(self.older.mentions(word) or _is_among(word, self.keys) for word in whose)
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether they name two things in one place: "the invoice of May", "the invoice of April"."""
+        older, newer = self.older, self.newer
+        if self.is_of_another_of_ours:
+            return True
+        said = [word for word in newer.words if not has_any(older.said, (cues.NOBODY,)) or word not in newer.subject]
+        names = [[word for word in words if word.is_name or word.kind] for words in (older.words, said)]
+        new = [word for word in names[1] if not (older.mentions(word) or _is_among(word, self.keys))]
+        if new and any(not newer.mentions(word) for word in names[0] if not _is_among(word, self.keys)):
+            return True
+        return any(
+            is_behind and any(map(tells, was)) and any(map(tells, instead))
+            for is_behind, was, instead in aligned_after(older.words, said)
+        )
 
     @property
     def is_about_key(self) -> bool:
         """Whether the newer one says that what the key names, with all its words, has changed."""
         key = self.older.key
         names = self.one_key and self.names_attribute and self.changed
-        names = names and (len(key) > 1 or not any(word.is_name for word in key))  # "Eve" is not all that is said of her
+        names = names and (
+            len(key) > 1 or not any(word.is_name for word in key)
+        )  # "Eve" is not all that is said of her
+        names = names and not self.is_of_another_of_ours
         owners = all(map(self.newer.mentions, owners_in(self.older.said)))  # "Grandpa's house", "our house"
         return names and owners and all(self.newer.mentions(word) for word in self.older.key)
 
@@ -447,6 +484,9 @@ def _is_of_another(pair: _Pair) -> bool:
     if not all(is_in(owner, known) for owner in owners_in(newer.text)):
         return True
     of_key = [word for word in older.key if is_in(word, newer.key)]
+    owned = [match for word in of_key for match in _owned_by(word, newer.said)]
+    if pair.names_attribute and any(tells(word) and not (_is_among(word, known)) for word in owned):
+        return True  # "Ann's husband" is another one than "Ann"
     of_key = of_key if (pair.one_key or pair.clash) and pair.names_attribute else []
     if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject if not is_in(word, of_key)):
         return True
@@ -484,11 +524,12 @@ def _has_other_subject(pair: _Pair) -> bool:
     older, newer = pair.older, pair.newer
     keys = pair.keys
     missing = [word for word in older.subject if _names(word) and not (_is_among(word, keys) or newer.mentions(word))]
-    is_one = pair.is_about_key or pair.is_pending or pair.shares_name
+    is_nobody = pair.is_pending and has_any(older.said, (cues.NOBODY,))
+    is_one = (pair.is_about_key and not pair.is_pending) or is_nobody or pair.shares_name
     if not (is_one or all(_is_title(word, older, newer) for word in missing)):
         return True
     known = older.key if keys else ()
-    if pair.is_pending:
+    if pair.is_pending and has_any(older.said, (cues.NOBODY,)):
         return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had yet"
     extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or _is_among(word, known))]
     if len(newer.subject) > 1:  # "La mia nuova capa", where "os meus pais" begins with all that is read of it
@@ -502,6 +543,19 @@ def _has_other_subject(pair: _Pair) -> bool:
     of_key = bool(newer.subject) and all_in(newer.subject, keys)
     without_subject = _is_unspaced(newer) and not newer.subject
     return older.is_of_speaker and not (newer.is_of_speaker or of_key or without_subject)
+
+
+def _owned_by(name: Token, text: str) -> list[Token]:
+    """Return what of what a word names a text speaks of: "husband" of "Ann's husband", "demo" of "la demo de Ann"."""
+    word = re.escape(re.sub("['’]s$", "", name.raw))
+    pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:of|von|de|du|da|do|di|van) {word}(?!\w)"
+    found = re.findall(pattern, text[:READ_CHARS], re.IGNORECASE) if name.is_name and name.raw else []
+    return [token for before, after in found for token in content_of(before or after)[:1]]
+
+
+def _is_head(word: Token, others: Iterable[Token]) -> bool:
+    """Return whether a word is the last part of a compound: "pot" of "flowerpot"."""
+    return len(word.word) > 2 and any(other.word.endswith(word.word) for other in others)
 
 
 def _names(word: Token) -> bool:
@@ -528,7 +582,11 @@ def _has_another_kind_of_value(pair: _Pair) -> bool:
     if pair.clash or pair.ends_older or pair.is_pending:
         return False
     old, new = by_kind(pair.older.words), by_kind(pair.newer.words)
-    if pair.is_about_key and not new and any(word.is_name for word in pair.newer.words if not pair.older.mentions(word)):
+    if (
+        pair.is_about_key
+        and not new
+        and any(word.is_name for word in pair.newer.words if not pair.older.mentions(word))
+    ):
         return False  # "Ella is in year 4 at A", "Ella changed schools, she goes to B"
     if old.keys() & new.keys() & lexicon.DAYLIKE or (old.keys() & lexicon.DAYLIKE and new.keys() & lexicon.DAYLIKE):
         return False  # "on March 3" may have become "on Friday"

@@ -121,7 +121,8 @@ STOPPED: Final = compile_later(
 # Somebody has no longer what it names
 LEFT: Final = compile_later(
     _any_of(
-        r"sold|left|gave up|given up|quit|dropped out|verkauft|verlassen|gekündigt|aufgegeben|abgegeben|vendue?s?|quittée?s?"
+        r"sold|left|gave up|given up|quit|dropped out|verkauft|verlassen|gekündigt|aufgegeben|abgegeben|vendue?s?"
+        r"|quittée?s?"
         r"|résiliée?s?|vendid[oa]s?|vendí|dej(?:é|ado)|abandon(?:é|ado)|vendut[oaie]|lasciat[oaie]|disdett[oaie]"
         r"|vendi|deix(?:ei|ado)|larguei|verkocht|opgezegd|verlaten|продал[аи]?|бросил[аи]?",
         r"卖[了掉]|退[了掉出]|放弃|売っ|売り|辞め|やめ",
@@ -160,7 +161,8 @@ REPORTS: Final = compile_later(
         r"|pensa(?:va)?|crede(?:va)?|dice che|diceva|ha detto|secondo|pare che|sembra|propone|sostiene|spera"
         r"|a quanto pare|vorrebbe"
         r"|denkt|dacht|zegt|zei|gelooft|volgens|schijnt|blijkbaar|beweert|vindt|hoopt|stelt voor|naar verluidt"
-        r"|(?:they|people) say|asks?|asked|^\W{0,3}es heißt(?=,|:| dass)|man sagt|on dit|se dice|se comenta|si dice|dicono|diz-se|men zegt"
+        r"|(?:they|people) say|asks?|asked|^\W{0,3}es heißt(?=,|:| dass)|man sagt|on dit|se dice|se comenta|si dice"
+        r"|dicono|diz-se|men zegt"
         r"|envisage\w{0,4}|(?:me|te|le|nos|les) \w{2,20}ría[ns]?|говорят|пишут"
         r"|считает|думает|говорит|сказал[аи]?|полагает|утверждает|по словам|по мнению|кажется|якобы|надеется"
         r"|предлагает|слышал[аи]?",
@@ -170,14 +172,16 @@ REPORTS: Final = compile_later(
 # It is supposed, wished or only possible.
 SUPPOSES: Final = compile_later(
     _any_of(
-        r"if|unless|(?<![^\W\d_] )se [^\W\d_]{2,20}[aei]r|would|could|might|maybe|perhaps|probably|possibly|suppose|supposing|assuming|imagine"
+        r"if|unless|(?<![^\W\d_] )se [^\W\d_]{2,20}[aei]r|would|could|might|maybe|perhaps|probably|possibly|suppose"
+        r"|supposing|assuming|imagine"
         r"|hypothetically"
         r"|considering|thinking (?:about|of)|thinking|i think|we think|i guess|wondering|what if|in case|ideally"
         r"|wenn|falls|würde[nt]?|hätte[nt]?|wäre[nt]?|könnte[nt]?|bräuchte[nt]?|müsste[nt]?|sollte[nt]?"
         r"|dürfte[nt]?|vielleicht"
         r"|eventuell|möglicherweise|angenommen|überlege|überlegen|wahrscheinlich|vermutlich|ich (?:glaube|denke)"
         r"|si(?! (?:fa|fanno|farà|faranno|tiene|tengono|terrà|terranno|trova|trovano|chiama|chiamano|svolge"
-        r"|svolgono|occupa|occupano|usa|usano|riunisce|riuniscono|incontra|incontrano|allena|allenano|è|sono|chiude|apre)\b)"
+        r"|svolgono|occupa|occupano|usa|usano|riunisce|riuniscono|incontra|incontrano|allena|allenano|è|sono|chiude"
+        r"|apre)\b)"
         r"|s['’]ils?|serai(?:s|t|ent)|aurai(?:s|t|ent)|faudrait|pourrai(?:s|t|ent)|devrai(?:s|t|ent)"
         r"|peut-être|supposons"
         r"|probablement|[a-zàâçéèêëîïôûù]{2,20}eri(?:ons|ez)|[a-zàâçéèêëîïôûù]{2,20}erai(?:s|t|ent)"
@@ -215,7 +219,8 @@ SUPPOSES: Final = compile_later(
 EXCEPT: Final = compile_later(
     _any_of(
         rf"(?:this|diese[nrms]?|ce|este|esta|est[ae]|quest[oa]|deze|neste|nesta|эт(?:от|у|о)) (?:{_DAYS_AND_MONTHS}"
-        r"|понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье|domingo|s[áa]bado|sabato|domenica|zaterdag|zondag)"
+        r"|понедельник|вторник|среду|четверг|пятницу|субботу|воскресенье|domingo|s[áa]bado|sabato|domenica|zaterdag"
+        r"|zondag)"
         r"|this (?:spring|summer|autumn|fall|winter|time|weekend|once|semester|term|season)|th(?:is|ese) holidays?"
         r"|diese[nrsm]? (?:frühling|sommer|herbst|winter|mal|wochenende|semester)|diesmal"
         r"|cet (?:été|automne|hiver)|cette fois|ce week-end|ce printemps|est[ea] (?:verano|otoño|invierno|vez|finde)"
@@ -315,13 +320,16 @@ HOME: Final = compile_later(
 # When something happened: no part of what is so now.
 WHEN: Final = compile_later(
     _any_of(
-        r"last (?:night|week(?:end)?|month|year|spring|summer|autumn|fall|winter|\w{1,10}day)|yesterday|recently|lately"
+        r"(?:at last|endlich|enfin|por fin|eindelijk|наконец)|last (?:night|week(?:end)?|month|year|spring|summer"
+        r"|autumn|fall|winter|\w{1,10}day)|yesterday|recently|lately"
         r"|meanwhile"
         r"|letzte[nrs]? (?:nacht|woche|wochenende|monat|jahr|\w{1,10}tag)|gestern|kürzlich|vor kurzem|neulich"
         r"|hier|le week-end dernier|la semaine dernière|le mois dernier|l['’]an dernier|récemment"
         r"|ayer|el fin de semana pasado|la semana pasada|el mes pasado|el año pasado|hace poco|recientemente"
-        r"|ontem|(?:no )?fim de semana passado|(?:na )?semana passada|(?:no )?mês passado|(?:no )?ano passado|recentemente|há pouco"
-        r"|ieri|lo scorso fine settimana|la settimana scorsa|il mese scorso|l['’]anno scorso|di recente|poco fa|\w{1,10} settimane fa"
+        r"|ontem|(?:no )?fim de semana passado|(?:na )?semana passada|(?:no )?mês passado|(?:no )?ano passado"
+        r"|recentemente|há pouco"
+        r"|ieri|lo scorso fine settimana|la settimana scorsa|il mese scorso|l['’]anno scorso|di recente|poco fa"
+        r"|\w{1,10} settimane fa"
         r"|\w{1,10} giorni fa"
         r"|gisteren|vorig weekend|vorige (?:week|maand)|vorig jaar|onlangs|pas geleden"
         r"|вчера|на прошлой неделе|в прошлом (?:месяце|году)|недавно",
@@ -404,7 +412,9 @@ BEGINS_WITH_SPEAKER: Final = compile_later(
     r"|on(?! (?:\w{1,20}s|the|my|our)\b))(?!\w)|[jm]['’]\w|(?:mi|ci) (?:sono|siamo|ha|hanno|chiamo|occupo)\b"
     r"|he \w{2,20}(?:[dt]o|cho)\b"
 )
-OFTEN: Final = lexicon.words("sempre siempre spesso di solito normalmente generalmente habitualmente geralmente nunca mai quasi casi")
+OFTEN: Final = lexicon.words(
+    "sempre siempre spesso di solito normalmente generalmente habitualmente geralmente nunca mai quasi casi"
+)
 # Somebody did it to the speaker: "the doctor put me on 30 mg". Not "my sister".
 DONE_TO_SPEAKER: Final = compile_later(
     r"^\W{0,3}(?:(?:the|der|die|das|le|la|les|l|el|los|las|il|lo|o|a|os|as|de|het) |[А-ЯЁа-яё]|l['’])"
@@ -421,7 +431,8 @@ GIVEN: Final = compile_later(
         r"|bekommen|erhalten|zugeteilt|gekriegt|gekauft"
         r"|m['’](?:a|ont) \w{2,20}|(?:me|nos) (?:han?|hemos) \w{2,20}[dt]o"
         r"|(?:me|nos) (?:dieron|deram|pusieron|asignaron)"
-        r"|recib(?:í|ido|imos)|compr(?:é|ei|amos)|receb(?:i|emos)|ganh(?:ei|amos)|acheté|reçu|pris|found|gefunden|trouvé|encontr(?:ad[oa]|é|ei)|trovat[oa]|gevonden|нашёл|нашла"
+        r"|recib(?:í|ido|imos)|compr(?:é|ei|amos)|receb(?:i|emos)|ganh(?:ei|amos)|acheté|reçu|pris|found|gefunden"
+        r"|trouvé|encontr(?:ad[oa]|é|ei)|trovat[oa]|gevonden|нашёл|нашла"
         r"|migré|migrad[oa]|migrat[oa]|migriert|gemigreerd|elegeram|eligieron|gewählt|élue?|elett[oa]|выбрали"
         r"|(?:mi|ci) (?:ha|hanno) \w{2,20}|ricevut[oa]|comprat[oa]|gekregen|ontvangen|gekocht"
         r"|дали|выдали|получил[аи]?|купил[аи]?",
@@ -473,7 +484,9 @@ IN_A_STATE: Final = compile_later(
     r"|diventat|stat)[oaie]\b)[^\W\d_]{2,20}[aiu]t[oaie]\b"
 )
 # It was so: "vivía", "morei", "abitavo" at the beginning
-WAS_SO: Final = compile_later(r"^\W{0,3}(?!todavía\b)(?P<was>[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|ávamos|avo|evo|ivo))\b")
+WAS_SO: Final = compile_later(
+    r"^\W{0,3}(?!todavía\b)(?P<was>[^\W\d_]{2,20}(?:ei|aba|ía|íamos|ava|ávamos|avo|evo|ivo))\b"
+)
 # It happened once, in the perfect: besides `lexicon.PAST`.
 HAPPENED: Final = compile_later(
     r"^\W{0,3}(?:i|we) \w{2,20}ed\b|^\W{0,3}(?:me|nos) [^\W\d_]{2,20}(?:é|í|amos|imos)\b|\bj['’]ai \w{2,20}[éiu]s?\b"
@@ -488,25 +501,40 @@ PART_OF_TIME: Final = compile_later(
         "周末|平日|平时|休日|祝日|节假日|假期|寒假|暑假|夏休み|冬休み|土日|週末",
     )
 )
+PART_OF_DAY: Final = compile_later(
+    _any_of(
+        r"(?:in the|on) (?:morning|evening|afternoon|mornings|evenings|afternoons)|at (?:night|lunch|noon)"
+        r"|(?:morgen|mittag|abend|nacht|vormittag|nachmittag)s|am (?:morgen|abend|mittag)|le (?:matin|soir|midi)"
+        r"|la nuit"
+        r"|por la (?:mañana|tarde|noche)|de manhã|à (?:tarde|noite)|la (?:mattina|sera)|di (?:mattina|sera|notte)"
+        r"|['’]s (?:ochtends|avonds|nachts|middags)|вечером|утром|ночью|по (?:утрам|вечерам|ночам)",
+        "早上|晚上|夜里|中午|朝は|夜は|昼は",
+    )
+)
 # "On weekends …", "bei Regen …": when or for what it holds, before the sentence
 BEGINS_WITH_CONDITION: Final = compile_later(
-    r"\W{0,3}(?!(?:in place of|in(?:stead| luogo) d?|en (?:vez|lugar|remplacement)|in plaats|em (?:vez|lugar)|no lugar|al posto|au lieu)\b)"
+    r"\W{0,3}(?!(?:in place of|in(?:stead| luogo) d?|en (?:vez|lugar|remplacement)|in plaats|em (?:vez|lugar)"
+    r"|no lugar|al posto|au lieu)\b)"
     r"(?:on(?= (?:\w{1,20}s|the|my|our)\b)|bei|beim|in|im|at|for|with|mit|für|während|during|when|wenn|en|em"
     r"|dans|pour|avec|para|com|con|per|в|во|на|для|при|по|voor|met|op|tijdens|pendant|durante|aux|au|aos|as|às|am|an"
-    r"|no(?! more\b)|na|nos(?! (?:han?\b|\w{2,20}(?:aron|ieron)\b))|nas|nel|nella|al|alla)\s(?P<what>[^,]{1,40}?)(?=,|$|\s\w+\s\w+)"
+    r"|no(?! more\b)|na|nos(?! (?:han?\b|\w{2,20}(?:aron|ieron)\b))|nas|nel|nella|al"
+    r"|alla)\s(?P<what>[^,]{1,40}?)(?=,|$|\s\w+\s\w+)"
 )
 # Of a key: one has several of it at a time.
 MANY_VALUES: Final = compile_later(
     _any_of(
-        r"languages?|hobb(?:y|ies)|allerg(?:y|ies)|instruments?|pets?|sports?|music|drinks?|foods?|interests?|skills?|kids"
-        r"|children|siblings?|brothers?|sisters?|medications?|supplements?|media|games?|reading|routine|trips?|vacations?"
+        r"languages?|hobb(?:y|ies)|allerg(?:y|ies)|instruments?|pets?|sports?|music|drinks?|foods?|interests?"
+        r"|skills?|kids"
+        r"|children|siblings?|brothers?|sisters?|medications?|supplements?|media|games?|reading|routine|trips?"
+        r"|vacations?"
         r"|likes|dislikes|habits?|notes?|todos?|tasks?|expenses|products?"
         r"|sprachen?|hobbys?|instrumente?|getränke?|haustiere?|medikamente?|allergien?|interessen|reisen?|gewohnheiten"
         r"|aufgaben?|kosten|geschwister|musik|vorlieben"
         r"|langues?|loisirs?|animaux|musique|boissons?|allergies?|goûts|habitudes?|voyages?|tâches?|frais|dépenses"
         r"|idiomas?|aficion(?:es)?|afición|alergias?|mascotas?|bebidas?|instrumentos?|deportes?|gustos?|gastos|viajes?"
         r"|tareas?|hábitos|intereses|passatempos?|esportes?|desportos?|gostos|despesas|viagens|viagem|tarefas?|música"
-        r"|línguas?|lingu[ae]|allergi[ae]|strument[oi]|musica|bevand[ae]|animali|gusti|abitudini|viagg[io]|spese|compiti"
+        r"|línguas?|lingu[ae]|allergi[ae]|strument[oi]|musica|bevand[ae]|animali|gusti|abitudini|viagg[io]|spese"
+        r"|compiti"
         r"|talen|huisdier(?:en)?|drank(?:en)?|allergie(?:ën)?|muziek|reizen|taken|kosten|gewoontes?|voorkeuren"
         r"|языки?|аллерги[яи]|хобби|спорт|музыка|напитки|увлечени[яе]|питомцы|привычки|расходы|поездки|задачи|досуг"
         r"|сотрудники?|лекарства",

@@ -53,7 +53,8 @@ FUNCTION_WORDS: Final = words(
 OTHER_FUNCTION_WORDS: Final = words(
     """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
     meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei
-    beim mit nach von vom zu zum zur für fürs übers aufs ans ins durchs über unter vor um bis ab als wie auch nur noch schon sehr so dann mehr dass
+    fürs übers aufs ans ins durchs
+    beim mit nach von vom zu zum zur für über unter vor um bis ab als wie auch nur noch schon sehr so dann mehr dass
     ist sind
     war waren wird werden wurde wurden worden hat haben hatte hatten habe bin bist""",
     """yo tú él ello nosotros ellos ellas usted el la los las lo un una unos unas mi mis tu tus su sus nuestro

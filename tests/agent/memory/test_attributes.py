@@ -179,3 +179,37 @@ def test_keys_that_tell_two_things_apart_keep_both_even_if_the_older_one_is_name
     older_key: str, newer_key: str, older: str, newer: str, named: bool
 ) -> None:
     assert not gives(older_key, older, newer, newer_key=newer_key, named=named)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        (
+            "account owner",
+            "Nobody has been assigned to the Harrow account yet.",
+            "Lucy has taken on the Harrow account.",
+        ),
+        ("Wohnort", "Ich wohne in Leipzig.", "Seit letzter Woche wohne ich in Halle, die Miete war zu hoch."),
+        ("gafas de Noa", "Mi hija Noa lleva gafas.", "Noa se operó y ya no necesita gafas."),
+        ("database", "Our staging database runs on Postgres 13.", "Dan upgraded staging to Postgres 16 last night."),
+    ],
+)
+def test_a_reason_a_helper_or_a_title_makes_it_no_other_thing(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        (
+            "account owner",
+            "Nobody has been assigned to the Harrow account yet.",
+            "Lucy has taken on the Baker account.",
+        ),
+        ("Ann's job", "Ann works at Siemens.", "Ann's husband changed jobs, he works at Bosch now."),
+        ("gafas", "Mi hija Noa lleva gafas.", "Mi hija Eva ya no lleva gafas."),
+        ("database", "Our staging database runs on Postgres 13.", "Dan upgraded production to Postgres 16 last night."),
+    ],
+)
+def test_the_same_words_about_somebody_or_something_else_change_nothing(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
