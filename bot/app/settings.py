@@ -15,7 +15,7 @@ from platformdirs import user_data_path
 from agent.errors import SettingsError
 from agent.providers import static_embeddings
 from agent.providers.catalog import is_loopback
-from bot.app.network_settings import NetworkSettings, in_capitals
+from bot.app.network_settings import HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE, NetworkSettings, in_capitals
 from bot.app.storage_settings import DATABASE_URL, REPLICA_URL, StorageSettings, database_hosts, passwords_of
 from bot.budgets.settings import BudgetSettings
 from bot.channels.settings import ChannelSettings
@@ -26,11 +26,11 @@ from bot.chat.turns.settings import TurnSettings
 from bot.forgetting.settings import ForgettingSettings
 from bot.memory.settings import MemorySettings
 from bot.models.settings import ModelSettings
-from bot.operators.settings import OperatorSettings, header_values
+from bot.operators.settings import OperatorSettings, header_values, is_header_variable
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.settings import SlackSettings
 from bot.settings import texts as settings_texts
-from bot.settings.declaration import Setting, ShownSetting, declared_settings, in_order
+from bot.settings.declaration import Setting, SettingOrigin, ShownSetting, declared_settings, in_order
 from bot.settings.reading import (
     custom_addresses,
     exposure_sentence,
@@ -53,6 +53,13 @@ from bot.web.settings import WebSettings
 
 # Environment variables whose values PostgreSQL's clients send to the server they are given.
 PASSWORDS: Final = ("PGPASSWORD", "PGPASSFILE")
+
+
+ROUTE_SENTENCES: Final = {
+    HTTPS_PROXY: settings_texts.GOES_THROUGH,
+    HTTP_PROXY: settings_texts.GOES_THROUGH,
+    SSL_CERT_FILE: settings_texts.TRUSTS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +147,11 @@ def setting_names() -> tuple[str, ...]:
     return tuple(setting.name for setting in all_settings())
 
 
+def names_of_ours() -> tuple[str, ...]:
+    """Return the names that make a file one of this program: all settings but those that other programs have, too."""
+    return tuple(setting.name for setting in all_settings() if not setting.is_route)
+
+
 def load_settings(
     environ: Mapping[str, str],
     dotenv: Path | None = None,
@@ -163,6 +175,11 @@ def load_settings(
     if has_static_embeddings():
         values.setdefault("COGENCY_EMBEDDINGS", static_embeddings.StaticEmbedder.name)
     given, everything = written.environment, written.values
+    if not is_own_file:
+        # Servers have keys of their own, and run what lies in their caches: what no check below knows comes from the
+        # environment alone.
+        unchecked = {*ENVIRONMENT} - {setting.name for setting in declared} - given.keys()
+        everything = {name: value for name, value in everything.items() if name not in unchecked}
     settings = Settings(
         **{part: _group(group, values) for part, group in GROUPS.items()},
         mcp_variables=everything
@@ -184,7 +201,7 @@ def load_settings(
         if name not in given and passwords:
             raise SettingsError(exposure_sentence(name, dotenv, passwords))
     refuse_foreign_addresses(declared, values, written, dotenv)
-    refuse_foreign_routes(declared, values, written, dotenv)
+    refuse_foreign_routes(declared, values, written, dotenv, [name for name in given if is_header_variable(name)])
     return settings
 
 
@@ -194,8 +211,8 @@ def _group(group: type, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- th
 
 
 def moved_addresses(settings: Settings) -> list[str]:
-    """Return a sentence for each address that is not the vendor's and receives a key or is on another machine, and for
-    each database on another machine.
+    """Return a sentence for each address that is not the vendor's and receives a key or is on another machine, for
+    each database on another machine, and for what `.env` says of how everything is reached.
     """
     values, sentences = settings.values(), list[str]()
     for setting, address in custom_addresses(all_settings(), values):
@@ -205,6 +222,10 @@ def moved_addresses(settings: Settings) -> list[str]:
             sentences.append(settings_texts.GOES_ELSEWHERE.format(name=setting.name, address=address, too=suffix))
     for name, hosts in _remote_databases(settings).items():
         sentences.append(settings_texts.DATABASE_ELSEWHERE.format(name=name, hosts=" and ".join(hosts)))
+    in_dotenv = {shown.name: shown.value for shown in settings.shown if shown.origin is SettingOrigin.DOTENV}
+    for name, sentence in ROUTE_SENTENCES.items():
+        if name in in_dotenv:
+            sentences.append(sentence.format(name=name, value=in_dotenv[name]))
     return sentences
 
 

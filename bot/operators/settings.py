@@ -16,9 +16,14 @@ class OperatorAct(StrEnum):
     ERASE = "erase"
 
 
+def is_header_variable(name: str) -> bool:
+    """Return whether it is a variable of OpenTelemetry with headers, which hold keys."""
+    return name.startswith("OTEL_") and name.endswith("_HEADERS")
+
+
 def header_values(variables: Iterable[tuple[str, str]]) -> list[str]:
     """Return the values in OpenTelemetry's header variables ("name=value,…", percent-encoded): they hold keys."""
-    pairs = [pair for name, value in variables if name.endswith("_HEADERS") for pair in value.split(",")]
+    pairs = [pair for name, value in variables if is_header_variable(name) for pair in value.split(",")]
     values = [pair.partition("=")[2].strip() for pair in pairs]
     return [*values, *map(unquote, values)]
 

@@ -176,17 +176,27 @@ def refuse_foreign_addresses(
 
 
 def refuse_foreign_routes(
-    settings: Sequence[Setting], values: Mapping[str, Any], written: Written, dotenv: Path | None
+    settings: Sequence[Setting],
+    values: Mapping[str, Any],
+    written: Written,
+    dotenv: Path | None,
+    also: Collection[str] = (),
 ) -> None:
     """Raise SettingsError if `.env` alone decides how services are reached to which a key goes that was set elsewhere:
-    whoever wrote that file could then read the key on its way.
+    whoever wrote that file could then read the key on its way. If the file came with a clone, also without such a key:
+    one that is not set yet will be typed, or come from a database. `also`: more variables with keys.
     """
+    routes = [
+        one.name for one in settings if one.is_route and one.name in values and one.name in written.only_in_dotenv
+    ]
+    if routes and dotenv is not None and is_in_repository(dotenv):
+        raise SettingsError(settings_texts.ROUTE_FROM_A_REPOSITORY.format(name=routes[0], dotenv=dotenv))
     elsewhere = {*written.environment, *written.in_files, *written.in_keychain}
     exposed = [name for name, value in values.items() if isinstance(value, Secret) and name in elsewhere]
     exposed += [one.name for one in settings if one.secrecy is Secrecy.FILE and one.name in written.environment]
-    for setting in settings:
-        if setting.is_route and setting.name in written.only_in_dotenv and setting.name in values and exposed:
-            raise SettingsError(exposure_sentence(setting.name, dotenv, exposed))
+    exposed += also
+    if routes and exposed:
+        raise SettingsError(exposure_sentence(routes[0], dotenv, exposed))
 
 
 def custom_addresses(settings: Iterable[Setting], values: Mapping[str, Any]) -> list[tuple[Setting, str]]:

@@ -3,9 +3,16 @@
 DOTENV_UNREADABLE = "{dotenv} could not be read. Make it a UTF-8 text file that you have permission to read."
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
 GOES_ELSEWHERE = "{name} is set to {address}. Questions go there{too}."
+GOES_THROUGH = "{name} in .env is set to {value}. Everything the bot sends goes through it."
+TRUSTS = "{name} in .env is set to {value}. Whoever made these certificates can read what the bot sends."
 KEY_FROM_ELSEWHERE = (
     "{name} comes from {dotenv}, but {others} from the environment or another file, so the key could go to a server "
     "that you did not choose. Set both in the environment, or put both into {dotenv}."
+)
+ROUTE_FROM_A_REPOSITORY = (
+    "{name} in {dotenv} decides who can read your API keys on their way. That file is part of a git repository, so "
+    "somebody else may have written it. Set {name} in the environment, or remove the file from the repository with "
+    "`git rm --cached {dotenv}`."
 )
 CODE_FROM_A_REPOSITORY = (
     "{name} in {dotenv} decides which code runs here. That file is part of a git repository, so somebody else may "

@@ -23,7 +23,7 @@ from agent.incoming import Person
 from agent.machine import CLOCK
 from agent.messages import Json, ModelCall
 from agent.spending import By
-from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, setting_names
+from bot.app.settings import Settings, all_settings, load_settings, moved_addresses, names_of_ours
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.logs import LogForm, LogLevel, log_to, log_uncaught, logs_json
@@ -60,7 +60,7 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         if command is Subcommand.RUN:  # also the sentence about a setting that cannot be read is a line of the log
             log_to(sys.stderr, LogLevel.INFO, (), _log_form(os.environ))  # noqa: TID251 -- the only place that reads the environment
         config = cast("Path | None", options["config"])
-        file = find_settings_file(config, Path(".env"), settings_home(), setting_names())
+        file = find_settings_file(config, Path(".env"), settings_home(), names_of_ours())
         if config is not None and not file.is_read and command is not Subcommand.INIT:
             raise SettingsError(settings_texts.CONFIG_MISSING.format(file=config))
         settings = load_settings(os.environ, file.path, is_own_file=file.is_own)  # noqa: TID251 -- the only place that reads the environment
@@ -68,9 +68,10 @@ def carry_out(command: Subcommand, options: Mapping[str, object]) -> Exit:
         os.environ.update(settings.network.variables())  # noqa: TID251 -- the only place that reads the environment
         level = LogLevel.ERROR if command is Subcommand.DOCTOR else LogLevel.WARNING  # doctor prints what it finds
         log_to(sys.stderr, settings.chat.log_level or level, settings.secrets(), settings.chat.log_form)
-        if command in STARTS:
+        if command in SAYS_WHERE:
             for sentence in moved_addresses(settings):
                 _warn(command, sentence)
+        if command in STARTS:
             for name, meant in settings.misspelt:
                 _warn(command, setup_texts.SETTING_MISSPELT.format(file=file.path, name=name, meant=meant))
         if command in SAYS_FILE and file.is_read and not options.get("as_json") and sys.stderr.isatty():
@@ -638,6 +639,7 @@ DO: Mapping[Subcommand, Do] = {
 
 # Commands that send something to models and platforms.
 STARTS = frozenset({Subcommand.CHAT, Subcommand.ASK, Subcommand.PLAY, Subcommand.RUN, Subcommand.CHECK_MODEL})
+SAYS_WHERE = STARTS | {Subcommand.INIT}  # which asks for keys, and tries them
 TAKES_FILE = frozenset({Subcommand.INIT, Subcommand.DOCTOR, Subcommand.RUN})
 # Those whose result depends on the settings; a person at a terminal sees from which file they come. `run` logs it.
 SAYS_FILE = frozenset(Subcommand) - {

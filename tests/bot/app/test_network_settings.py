@@ -1,5 +1,7 @@
 """The proxy and the certificate authorities: read like any other setting, and written where libraries look for them."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from bot.app.network_settings import NetworkSettings, proxy
-from bot.app.settings import load_settings
+from bot.app.settings import load_settings, moved_addresses
+from bot.tools.mcp.config import base_environment
 from tests.fakes.tls_server import self_signed
 
 PROXY = "http://proxy.example:3128"
@@ -90,6 +93,50 @@ def test_env_of_a_folder_cannot_lead_a_key_of_the_environment_through_a_stranger
         load_settings({"OPENAI_API_KEY": "sk-1"}, file, is_own_file=True)
         load_settings({}, dotenv_with(tmp_path, OPENAI_API_KEY="sk-1", **{name: value}))
         load_settings({"OPENAI_API_KEY": "sk-1", name: value}, file)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="without git nothing is cloned")
+def test_env_that_came_with_a_clone_leads_nothing_through_a_strangers_proxy(tmp_path: Path) -> None:
+    """Also where no key is set yet: `cogency init` asks for keys, tries them, and writes them into this file."""
+    authority = self_signed(tmp_path, "proxy.example")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)  # noqa: S607 -- git of this machine
+    for name, value in {"HTTPS_PROXY": PROXY, "SSL_CERT_FILE": str(authority), "NO_PROXY": "a.example"}.items():
+        file = dotenv_with(tmp_path, **{name: value})
+        assert load_settings({}, file), "an own file beside a repository's"
+        subprocess.run(["git", "add", "--force", ".env"], cwd=tmp_path, check=True)  # noqa: S607 -- git of this machine
+        with pytest.raises(SettingsError, match=f"^{name} in .* is part of a git repository"):
+            load_settings({}, file)
+        assert load_settings({name: value}, file)
+        subprocess.run(["git", "rm", "--cached", "-q", "--force", ".env"], cwd=tmp_path, check=True)  # noqa: S607 -- as above
+
+
+def test_env_of_a_folder_leads_no_traces_with_their_keys_elsewhere(tmp_path: Path) -> None:
+    file = dotenv_with(tmp_path, HTTPS_PROXY=PROXY)
+    with pytest.raises(SettingsError, match=r"^HTTPS_PROXY comes from .*but OTEL_EXPORTER_OTLP_HEADERS from the"):
+        load_settings({"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer x"}, file)
+
+
+@pytest.mark.parametrize("name", ["https_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "XDG_CACHE_HOME", "TMPDIR"])
+@pytest.mark.parametrize("more", [{}, {"COGENCY_MCP": "/own/mcp.json"}])
+def test_programs_that_the_bot_starts_get_what_no_setting_checks_from_the_environment_alone(
+    tmp_path: Path, name: str, more: dict[str, str]
+) -> None:
+    """A server has keys of its own, and `uvx` runs what lies in its cache."""
+    file, environ = dotenv_with(tmp_path, **{name: "of the folder"}), {"PATH": "/bin", **more}
+    assert name not in base_environment(load_settings(environ, file).mcp_variables)
+    for environment, is_own in (({**environ, name: "mine"}, False), (environ, True)):
+        assert name in base_environment(load_settings(environment, file, is_own_file=is_own).mcp_variables)
+
+
+def test_a_proxy_and_authorities_of_env_are_said_before_keys_are_asked_for(tmp_path: Path) -> None:
+    authority = self_signed(tmp_path, "proxy.example")
+    file = dotenv_with(tmp_path, HTTPS_PROXY="http://ann:p%40ss@proxy.example:3128", SSL_CERT_FILE=str(authority))
+    said = [
+        f"HTTPS_PROXY in .env is set to {PROXY}. Everything the bot sends goes through it.",
+        f"SSL_CERT_FILE in .env is set to {authority}. Whoever made these certificates can read what the bot sends.",
+    ]
+    assert moved_addresses(load_settings({}, file)) == said
+    assert moved_addresses(load_settings({"HTTPS_PROXY": PROXY, "SSL_CERT_FILE": str(authority)})) == []
 
 
 def test_a_proxys_password_is_a_secret_that_can_be_in_a_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SettingsError
-from bot.app.settings import load_settings
+from bot.app.settings import load_settings, names_of_ours
 from bot.settings.files import SettingsFile, find_settings_file
 
 NAMES = {"COGENCY_MODEL", "OPENAI_API_KEY"}
@@ -39,6 +39,14 @@ def test_another_programs_file_does_not_hide_the_one_at_home(tmp_path: Path) -> 
     assert found(tmp_path) == SettingsFile(here, is_own=False)
     home = written(tmp_path / "home/.env", "COGENCY_MODEL=rehearsal\n")
     assert found(tmp_path) == SettingsFile(home, is_own=True)
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"])
+def test_nor_does_one_that_only_says_how_its_program_gets_out(tmp_path: Path, name: str) -> None:
+    written(tmp_path / "here/.env", f"{name}=proxy.example\n")
+    home = written(tmp_path / "home/.env", "COGENCY_MODEL=rehearsal\n")
+    file = find_settings_file(None, tmp_path / "here/.env", tmp_path / "home/.env", names_of_ours())
+    assert file == SettingsFile(home, is_own=True)
 
 
 def test_a_file_that_cannot_be_read_is_never_passed_over(tmp_path: Path) -> None:
