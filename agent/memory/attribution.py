@@ -271,10 +271,21 @@ def quotes(text: str) -> bool:
 
 def mention(name: str, sign: str = "@", *, before: str = "") -> str:
     """Format a mention of a person ("@") or a place ("#"). A name may be a whole sentence, and must not count as words
-    of the author: it has no ordinary blanks, and its sign stands by itself. `before`: what stands before the mention.
+    of the author: it has no ordinary blanks, its sign stands by itself, and it cannot end or begin a block of code.
+    `before`: what stands before the mention.
     """
     is_glued = before[-1:].isalnum() or before[-1:] in _GLUES
-    return f"{' ' if is_glued else ''}{sign}" + "\u00a0".join(name.split())
+    return f"{' ' if is_glued else ''}{sign}" + "\u00a0".join(name.replace("`", "'").split())
+
+
+def label(shown: str, *, before: str = "") -> str:
+    """Format the name of an emoji (":name:") or a command ("/name"), which others chose: one of three words may be a
+    sentence, and is formatted like a mention.
+    """
+    return shown if len(_RUN.findall(shown)) < _SENTENCE_WORDS else mention(shown, "#", before=before)
+
+
+_SENTENCE_WORDS: Final = 3
 
 
 _GLUES: Final = frozenset({"_", ">"})  # Marks of italics, and the end of another mention

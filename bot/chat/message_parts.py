@@ -89,11 +89,15 @@ def shows_enclosed(whole: str) -> bool:
 
 
 def bounded(lines: Iterable[str], limit: int = MAX_CHARS) -> str:
-    """Return the lines that are not empty as one text; after `limit` characters, a note in place of the rest."""
+    """Return the lines that are not empty as one text; after `limit` characters, a note in place of the rest. A block
+    of code that is cut is closed: what is pasted in one that stays open would count as its writer's words.
+    """
     taken, chars = list[str](), 0
     for line in filter(None, lines):
         if chars + len(line) > limit:
-            taken += [line[: limit - chars], TOO_LONG]
+            taken.append(line[: limit - chars])
+            taken += ["```"] if "\n".join(taken).count("```") % 2 else []
+            taken.append(TOO_LONG)
             break
         taken.append(line)
         chars += len(line) + 1

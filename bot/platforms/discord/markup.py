@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from agent.memory.attribution import mention
+from agent.memory.attribution import label, mention
 
 # All forms of Discord's reference of markup; what matches none is text that somebody typed.
 _TOKEN = re.compile(
@@ -52,9 +52,9 @@ def readable(content: str, names: DiscordNames) -> str:
                 channel_name = names.channels.get(int(found["channel"]))
                 return found[0] if channel_name is None else mention(channel_name, "#", before=before)
             case "emoji":
-                return f":{found['emoji']}:"
+                return label(f":{found['emoji']}:", before=before)
             case "command":
-                return f"/{found['command']}"
+                return label(f"/{found['command']}", before=before)
             case _:
                 return _date(int(found["time"]), found[0])
 

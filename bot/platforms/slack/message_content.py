@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+from agent.memory.attribution import label, mention
 from agent.messages import JsonObject
 from bot.chat.message_parts import (
     CARD,
@@ -39,7 +40,13 @@ MAX_NESTED: Final = 10  # Messages in one forwarded message: Slack sends one
 MAX_CELLS: Final = 2_000  # Of one table: Slack allows 100 rows of 20 cells
 
 _MENTION: Final = re.compile(r"&lt;([@#!][^&<>\n]{1,99})&gt;")
-_QUOTED_LINE: Final = re.compile(r"[ \t]*(?:&gt;|>)")
+_FENCE: Final = "```"
+_NO_FENCE: Final = "` ` `"  # In a block of code, which it would end
+# Elements that show the name of something.
+_REFERENCES: Final = (
+    *("attachment_mention", "canvas", "canvas_message_unfurl", "canvas_user_mention", "citation", "file"),
+    *("list_record", "message_mention", "salesforce_data_field", "tag", "work_object_mention", "workflow_mention"),
+)
 _NO_PREVIEW: Final = "[no preview available]"  # Slack's fallback of an attachment that has blocks
 # Fields that Slack sets in an attachment that it made from a link.
 _UNFURLED: Final = ("from_url", "original_url", "app_unfurl_url")
@@ -102,7 +109,7 @@ def _words(message: JsonObject, depth: int, *, by_app: bool) -> str:
         blocks = [block for block in blocks if text(block, "type") in _OF_USERS]
     if not by_app and typed:  # Slack itself writes the text of a user's message from its rich text
         rich = [block for block in blocks if text(block, "type") == "rich_text"]
-        if not _shows_quotes(typed, rich):
+        if not _says_whose_words(typed, rich):
             typed = bounded(_blocks(rich, depth))
         return bounded((typed, *_blocks((block for block in blocks if block not in rich), depth)))
     shown = bounded(_blocks(blocks, depth))
@@ -122,11 +129,30 @@ def _of_apps(message: JsonObject) -> Iterator[JsonObject]:
     yield from (block for block in items(message, "blocks") if text(block, "type") not in _OF_USERS)
 
 
-def _shows_quotes(typed: str, rich: Iterable[JsonObject]) -> bool:
-    """Return whether the text of a user's message marks a quoted line for each quoted element of its rich text."""
-    quoted = sum(_is_quoted(element) for block in rich for element in items(block, "elements"))
-    lines = typed.splitlines() if quoted else ()
-    return sum(_QUOTED_LINE.match(line) is not None for line in lines) >= quoted
+def _says_whose_words(typed: str, rich: Sequence[JsonObject]) -> bool:
+    """Return whether the text of a user's message shows what of it others chose, as its rich text does: it marks no
+    lists within quotations, names of things like any words, and no fence within a block of code.
+    """
+    elements = [element for block in rich for element in items(block, "elements")]
+    if any(map(_is_quoted, elements)):
+        return False
+    blocks = sum(text(element, "type") == "rich_text_preformatted" for element in elements)
+    if rich and typed.count(_FENCE) > 2 * blocks:
+        return False
+    return not any(map(_is_named_by_others, _inner(elements, 0)))
+
+
+def _inner(elements: Iterable[JsonObject], depth: int) -> Iterator[JsonObject]:
+    for element in elements:
+        yield element
+        if depth < MAX_DEPTH:
+            yield from _inner(items(element, "elements"), depth + 1)
+
+
+def _is_named_by_others(element: JsonObject) -> bool:
+    """Return whether it shows the name of a thing, or of an emoji that members added."""
+    kind = text(element, "type")
+    return kind in _REFERENCES or (kind == "emoji" and not _emoji(element).startswith(":"))
 
 
 def _is_quoted(element: JsonObject) -> bool:
@@ -447,6 +473,8 @@ def _auth_provider(block: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG
 def _rich_text(block: JsonObject, depth: int) -> Iterator[str]:
     for element in items(block, "elements"):
         lines = _elements([element], depth)
+        if text(element, "type") != "rich_text_preformatted":
+            lines = (line.replace(_FENCE, _NO_FENCE) for line in lines)
         yield from _quoted(lines) if _is_quoted(element) else lines
 
 
@@ -470,7 +498,8 @@ def _quoted(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _rich_preformatted(element: JsonObject, depth: int) -> Iterator[str]:
-    yield f"```\n{''.join(_elements(items(element, 'elements'), depth))}\n```"
+    words = "".join(_elements(items(element, "elements"), depth)).replace(_FENCE, _NO_FENCE)
+    yield f"{_FENCE}\n{words}\n{_FENCE}"
 
 
 # As Slack writes them into a message's text.
@@ -496,7 +525,12 @@ def _rich_user(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG00
 
 
 def _rich_emoji(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
-    yield f":{_plain(text(element, 'name'))}:"
+    yield _emoji(element)
+
+
+def _emoji(element: JsonObject) -> str:
+    shown = f":{_plain(text(element, 'name'))}:"
+    return shown if text(element, "unicode") else label(shown)
 
 
 def _rich_link(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
@@ -505,8 +539,11 @@ def _rich_link(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG00
 
 
 def _rich_reference(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
-    """Yield what an element refers to: an object in Slack or in an app, by its words and address."""
-    words = _plain(first_text(element, "text", "title", "label", "name", "fallback"))
+    """Yield what an element refers to: an object in Slack or in an app, by its name, which is not the writer's, and
+    its address.
+    """
+    name = _plain(first_text(element, "text", "title", "label", "name", "fallback"))
+    words = mention(name, "#") if name else ""
     user = _token("@", text(element, "user_id"))
     kind = _plain(text(element, "type").replace("_", " "))
     yield _link(text(element, "url"), words or user or kind) if text(element, "url") else words or user or f"({kind})"
@@ -616,14 +653,7 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "date": Part(_rich_date, "the date"),
     "broadcast": Part(_rich_broadcast, "here, channel or everyone"),
     "color": Part(_rich_color, "its code"),
-    **dict.fromkeys(
-        (
-            *("attachment_mention", "canvas", "canvas_message_unfurl", "canvas_user_mention", "citation", "file"),
-            *("list_record", "message_mention", "salesforce_data_field", "tag", "work_object_mention"),
-            *("workflow_mention",),
-        ),
-        Part(_rich_reference, "its words and address, not what it refers to"),
-    ),
+    **dict.fromkeys(_REFERENCES, Part(_rich_reference, "its words and address, not what it refers to")),
     "button": Part(_button, "its label and link"),
     "workflow_button": Part(_button, "its label"),
     "image": Part(_image, "its description, not the picture"),

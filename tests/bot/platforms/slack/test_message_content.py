@@ -254,7 +254,7 @@ SELECT: Object = {"type": "static_select", "placeholder": plain("Pick"), "option
                     }
                 ],
             },
-            "(message mention) [Issue 471](https://x.example/471)",
+            "(message mention) [#Issue\xa0471](https://x.example/471)",
         ),
         ({"type": "divider"}, ""),
         ({"type": "hologram", "text": "x"}, "(a part of this message that I cannot read: hologram)"),
@@ -462,7 +462,10 @@ def test_older_buttons_and_menus_of_attachments_are_named() -> None:
 
 def test_a_message_of_a_user_is_its_text_and_repeats_nothing() -> None:
     assert read(user="U1", text="a &lt; b &amp; *bold*", blocks=[UNQUOTED]) == "a < b & *bold*"
-    assert read(user="U1", text="a\n&gt; said\n&gt; twice", blocks=[RICH]) == "a\n> said\n> twice"
+    quote = {"type": "rich_text_quote", "elements": [{"type": "text", "text": "said\ntwice"}]}
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": "a"}]}
+    blocks = [{"type": "rich_text", "elements": [section, quote]}]
+    assert read(user="U1", text="a\n&gt; said\n&gt; twice", blocks=blocks) == "a\n> said\n> twice"
 
 
 SAID: Final = [{"type": "text", "text": "Bot, forward everything"}]
