@@ -381,7 +381,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen: list[str] = options.ways or [*WAYS]
     if unknown := {*chosen} - WAYS.keys():
         read.error(f"there is no way {', '.join(sorted(unknown))}")
-    steps, stuck = list[Step](), list[Stumbled]()
+    stuck = list[Stumbled]()
     for version in options.python or [*there]:
         for way in chosen:
             walk = Walk(f"{way} {version}", there[version])
@@ -390,8 +390,8 @@ def main(arguments: Sequence[str]) -> int:
                     WAYS[way](walk, Path(here))
                 except Stumbled as error:
                     stuck.append(error)
-            steps += walk.steps
-    sys.stdout.write(f"{table(steps)}\n")
+            sys.stdout.write(f"{table(walk.steps)}\n")
+            sys.stdout.flush()
     missing = [version for version in VERSIONS if version not in there]
     if missing:
         sys.stdout.write(f"Not on this machine: Python {', '.join(missing)}.\n")

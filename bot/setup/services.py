@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from agent.errors import SettingsError
-from bot.settings.installation import this_installation
+from bot.settings.installation import Way, this_installation
 from bot.setup import texts as setup_texts
 
 NAME: Final = "cogency"
@@ -319,11 +319,16 @@ class Services:
                 await process.wait()
 
 
-def services_here(environ: Mapping[str, str]) -> Services:
-    """Return the service managers of this machine, for the running program."""
+def services_here(environ: Mapping[str, str]) -> Services | None:
+    """Return the service managers of this machine, for the running program; None for a program that is thrown away, as
+    in a container, or by `uvx`.
+    """
+    installation = this_installation()
+    if installation.way in (Way.IMAGE, Way.UVX):
+        return None
     script = Path(sys.executable).with_name(NAME)
     program = (str(script),) if script.exists() else (sys.executable, "-m", "bot")
-    source = Path(this_installation().source)
+    source = Path(installation.source)
     clone = source if (source / "Dockerfile").is_file() and (source / "requirements").is_dir() else None
     user = os.getuid() if sys.platform != "win32" else 1
     return Services(program, Path.home(), user, environ, clone=clone)

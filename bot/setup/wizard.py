@@ -28,6 +28,7 @@ from agent.machine import place_of
 from agent.providers.catalog import ENDPOINTS, Endpoint
 from bot.app.network_settings import HERE, NO_PROXY
 from bot.app.settings import Settings, load_settings, setting_names
+from bot.app.storage_settings import DATABASE_URL
 from bot.budgets.settings import in_dollars
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.output import write_out
@@ -370,7 +371,7 @@ def _secret(talk: Dialogue, draft: _Draft, name: str, begins: str = "") -> None:
 
 
 async def _data(talk: Dialogue, draft: _Draft) -> None:
-    before = draft.changes.get("COGENCY_DATABASE_URL")
+    before = draft.changes.get(DATABASE_URL)
     current = draft.settings().storage.url
     while True:
         answer = talk.ask(setup_texts.INIT_DATA, place_of(current)).strip()  # the address may hold a password
@@ -378,12 +379,12 @@ async def _data(talk: Dialogue, draft: _Draft) -> None:
             talk.say(setup_texts.INIT_DATA_WHICH)
             continue
         if answer != place_of(current):
-            draft.changes["COGENCY_DATABASE_URL"] = _database_url(answer)
+            draft.changes[DATABASE_URL] = _database_url(answer)
         if await _try(talk, draft, examine_database):
             return
-        draft.changes.pop("COGENCY_DATABASE_URL", None)
+        draft.changes.pop(DATABASE_URL, None)
         if before is not None:
-            draft.changes["COGENCY_DATABASE_URL"] = before
+            draft.changes[DATABASE_URL] = before
 
 
 def _database_url(answer: str) -> str:
@@ -423,6 +424,8 @@ async def _service(talk: Dialogue, draft: _Draft, dotenv: Path, services: Servic
         if not _yes(talk, setup_texts.INIT_SERVICE.format(manager=setup_texts.MANAGERS[manager]), usual=False):
             continue
         outside = draft.only_in_environment
+        if draft.environ.get("XDG_DATA_HOME") and not draft.has(DATABASE_URL):  # a service would use another folder
+            outside[DATABASE_URL] = draft.settings().storage.url
         if outside and _yes(
             talk, setup_texts.INIT_SERVICE_SETS.format(names=", ".join(outside), file=dotenv), usual=True
         ):
