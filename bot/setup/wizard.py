@@ -240,7 +240,9 @@ async def _server(talk: Dialogue, draft: _Draft, service: Endpoint) -> list[str]
     usual = draft.value(service.url_setting) or ("" if service.key_setting else service.base_url.removesuffix("/v1"))
     typed = ["COGENCY_MODEL", service.url_setting]
     while True:
-        draft.changes[service.url_setting] = talk.ask(setup_texts.INIT_SERVER_ADDRESS, usual)
+        if not (address := talk.ask(setup_texts.INIT_SERVER_ADDRESS, usual)):
+            continue
+        draft.changes[service.url_setting] = address
         try:
             endpoint = draft.settings().models.endpoint(service.name)
         except SettingsError as error:

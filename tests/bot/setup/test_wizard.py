@@ -274,8 +274,9 @@ async def test_a_server_with_openais_protocol_is_one_of_the_models_and_lists_its
     dotenv = tmp_path / ".env"
     async with ModelServer(compatible) as server:
         person = Person(
-            ("A number", "5"), ("Address of the server", server.url), ("Which model", "2"), ("2. Slack", "n")
-        )
+            ("A number", "5"), ("Address of the server", ""), ("Address of the server", "localhost:8000"),
+            ("Address of the server", server.url), ("Which model", "2"), ("2. Slack", "n"),
+        )  # fmt: skip
         await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
     assert read_dotenv(dotenv) == {"OPENAI_BASE_URL": server.url, "COGENCY_MODEL": "openai:small"}
     assert "openai:small answers" in person.heard
