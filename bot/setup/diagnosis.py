@@ -29,7 +29,7 @@ from agent.machine import sqlite_path
 from agent.ports.clock import Clock
 from agent.ports.shard_leases import ListedShard
 from agent.providers.catalog import Endpoint, is_loopback
-from agent.providers.http_client import Http, TransportError, Untrusted
+from agent.providers.http_client import Http, TransportError, Untrusted, proxy_for
 from bot.app.from_settings import app_secret_files, no_traces, sends_traces
 from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level, clock_finding
@@ -40,6 +40,7 @@ from bot.setup import texts as setup_texts
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
 from bot.tools.mcp.settings import mcp_file
+from bot.web.tunnel import ProxyRefused, dial_through
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
 from store.migrations import HEAD
@@ -585,3 +586,42 @@ def trace_findings(settings: Settings, find_module: Callable[[str], object]) -> 
         findings = [finding(Level.WARNING, what=what, remedy=setup_texts.TRACES_HTTPS)]
     content = [name for name in _CONTENT if otel.get(name, "").strip().lower() not in {"", "false", "no_content", "0"}]
     return findings + [finding(Level.NOTE, what=setup_texts.TRACES_WORDLESS.format(name=name)) for name in content]
+
+
+# The proxy, by which each service is reached, or not.
+
+PROXY_S: Final = 10.0  # For one connection
+
+
+async def proxy_findings(addresses: Collection[str]) -> list[Finding]:
+    """Check that the environment's proxy connects to the hosts of these addresses (https); no finding without one."""
+    hosts = {f"{parts.hostname}:{parts.port or 443}": parts for parts in map(urlsplit, addresses)}
+    through = {host: proxy for host, parts in hosts.items() if (proxy := proxy_for(parts.geturl()))}
+    problems = [await _proxy_problem(proxy, host) for host, proxy in sorted(through.items())]
+    findings = [finding for finding in problems if finding is not None]
+    if through and not findings:
+        shown = ", ".join(sorted({_shown_proxy(proxy) for proxy in through.values()}))
+        what = setup_texts.PROXY_WORKS.format(proxy=shown, hosts=_join(sorted(through)))
+        findings.append(Finding(Level.GOOD, "Proxy", what))
+    return list(dict.fromkeys(findings))
+
+
+async def _proxy_problem(proxy: str, host: str) -> Finding | None:
+    name, _, port = host.rpartition(":")
+    finding, shown = partial(Finding, Level.PROBLEM, "Proxy"), _shown_proxy(proxy)
+    try:
+        async with asyncio.timeout(PROXY_S):
+            _, writer = await dial_through(proxy, name.strip("[]"), int(port), None, None)
+    except ProxyRefused as refused:
+        if refused.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            return finding(setup_texts.PROXY_WANTS_USER.format(proxy=shown), setup_texts.PROXY_USER)
+        what = setup_texts.PROXY_REFUSES.format(proxy=shown, host=host, status=refused.status or "no readable answer")
+        return finding(what, setup_texts.PROXY_ALLOW.format(host=host))
+    except OSError:  # TimeoutError among them
+        return finding(setup_texts.PROXY_AWAY.format(proxy=shown), setup_texts.PROXY_CHECK)
+    writer.transport.abort()
+    return None
+
+
+def _shown_proxy(proxy: str) -> str:
+    return proxy.partition("://")[2].rpartition("@")[2]

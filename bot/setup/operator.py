@@ -71,6 +71,7 @@ from bot.setup.diagnosis import (
     kept_files,
     migrate_after_backup,
     no_progress,
+    proxy_findings,
     run_checks,
     shards_held,
     trace_findings,
@@ -333,6 +334,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
     model_s = settings.models.first_token_timeout_s + settings.models.next_token_timeout_s
     model = partial(examine_model, settings, ask_model=ask_model)
     return [
+        Check("Proxy", partial(_proxy, settings), PLATFORM_S),
         Check("Web", partial(_web, settings), WEB_S),
         Check("Database", partial(examine_database, settings), DATABASE_S, Level.PROBLEM),
         Check("Model", model, model_s, Level.PROBLEM),
@@ -480,6 +482,17 @@ def file_findings(*, office: bool) -> list[Finding]:
         return []
     remedy = setup_texts.OFFICE_REMEDY.format(command=command_for("office"))
     return [Finding(Level.NOTE, "Files", setup_texts.OFFICE_MISSING, remedy)]
+
+
+async def _proxy(settings: Settings) -> list[Finding]:
+    """Check the proxy for the services that this bot uses."""
+    provider = (settings.models.model or "").partition(":")[0]
+    addresses = {
+        settings.slack.api_base_url: settings.slack.bot_token is not None,
+        settings.discord.api_base_url: settings.discord.token is not None,
+        **({settings.models.endpoint(provider).base_url: True} if provider in ENDPOINTS else {}),
+    }
+    return await proxy_findings([address for address, is_used in addresses.items() if is_used])
 
 
 async def examine_database(settings: Settings) -> list[Finding]:

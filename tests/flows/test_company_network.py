@@ -143,8 +143,25 @@ async def test_doctor_finds_a_certificate_that_is_not_trusted_in_each_place_and_
         here.write(SSL_CERT_FILE=str(here.proxy.authority))
         code, said, complained = await here.ran("doctor")
     assert "not trusted" not in said
+    assert f"ok       Proxy: the proxy at {here.proxy.address} connects to discord.test:443, model.test:443 and" in said
     assert "openai:m-1 answers" in said, said + complained
     assert "signed in as" in said
+
+
+async def test_doctor_says_what_the_proxy_refuses(tmp_path: Path) -> None:
+    async with company(tmp_path) as here:
+        authority, address = str(here.proxy.authority), here.proxy.address
+        here.write(SSL_CERT_FILE=authority, HTTPS_PROXY=f"http://ann:wrong@{address}")
+        code, said, _ = await here.ran("doctor", "--no-model")
+        assert code == Exit.FAILED
+        assert f"problem  Proxy: the proxy at {address} does not accept the user and password in HTTPS_PROXY" in said
+        assert "wrong" not in said
+        here.write(SSL_CERT_FILE=authority, OPENAI_BASE_URL="https://elsewhere.test")
+        _, said, _ = await here.ran("doctor", "--no-model")
+        assert f"problem  Proxy: the proxy at {address} does not connect to elsewhere.test:443 (403)." in said
+    here.write(SSL_CERT_FILE=authority)
+    _, said, _ = await here.ran("doctor", "--no-model")
+    assert f"problem  Proxy: the proxy at {address} cannot be reached." in said
 
 
 async def test_a_server_of_tools_is_reached_through_the_proxy(tmp_path: Path) -> None:
