@@ -106,12 +106,26 @@ def table(steps: Sequence[Step]) -> str:
     return "\n".join(lines)
 
 
+def is_python(file: Path, version: str) -> bool:
+    """Whether it starts, and is of that version: pyenv has a `python3.12` in PATH also where it is switched off."""
+    if not file.is_file():
+        return False
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        done = subprocess.run([file, "-c", asked], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 -- a Python
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.stdout.strip() == version
+
+
 def pythons(path: str, home: Path) -> dict[str, Path]:
     """Each Python of this machine that Cogency supports, by its version: of PATH, or where installers put them."""
     folders = [*map(Path, path.split(os.pathsep)), *(folder for form in INSTALLED for folder in home.glob(form))]
     found = {version: [folder / f"python{version}" for folder in folders] for version in VERSIONS}
-    there = {version: [file for file in files if file.is_file()] for version, files in found.items()}
-    return {version: files[0] for version, files in there.items() if files}
+    first = {
+        version: next((file for file in files if is_python(file, version)), None) for version, files in found.items()
+    }
+    return {version: file for version, file in first.items() if file is not None}
 
 
 def bare(home: Path, python: Path = PYTHON, **more: str) -> dict[str, str]:

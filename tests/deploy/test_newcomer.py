@@ -42,17 +42,23 @@ async def test_in_a_companys_network_it_ends_in_a_service_that_answers_with_noth
     assert [step.what for step in walk.steps][-1] == "the service is stopped"
 
 
-def test_each_python_of_the_machine_that_is_supported_is_found(tmp_path: Path) -> None:
-    for file in (
-        "bin/python3.10",
-        "bin/python3.12",
-        "home/.local/share/uv/python/x/bin/python3.14",
-        "home/.local/bin/python3.12",
-    ):
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
+def test_each_python_of_the_machine_that_starts_is_found(tmp_path: Path) -> None:
+    programs = {
+        "bin/python3.10": "echo 3.10",
+        "bin/python3.12": "echo 3.12",
+        "bin/python3.13": "echo 'pyenv: command not found' >&2; exit 127",
+        "home/.pyenv/versions/3.13.0/bin/python3.13": "echo 3.13",
+        "home/.local/share/uv/python/x/bin/python3.14": "echo 3.14",
+        "home/.local/bin/python3.11": "echo 3.9",
+    }
+    for name, says in programs.items():
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{says}\n")
+        program.chmod(0o755)
     assert pythons(f"/nowhere:{tmp_path / 'bin'}", tmp_path / "home") == {
         "3.12": tmp_path / "bin/python3.12",
+        "3.13": tmp_path / "home/.pyenv/versions/3.13.0/bin/python3.13",
         "3.14": tmp_path / "home/.local/share/uv/python/x/bin/python3.14",
     }
 
