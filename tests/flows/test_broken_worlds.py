@@ -225,7 +225,7 @@ async def test_a_database_that_serves_a_bot_is_a_note_and_a_second_start_is_aske
         holder.kill()
         await holder.wait()
     assert content
-    assert "note     Database: another process has" in found
+    assert "note     Database: another process is using" in found
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")

@@ -240,7 +240,7 @@ async def test_an_operator_gets_a_link_to_their_page_and_nobody_else_does(office
     assert found[1] not in await office.looks(office.boss)
     await office.slack.command(office.ann.user, office.general, "/operator", "")
     await office.slack.until(lambda: office.slack.state.ephemerals)
-    assert "those who run the bot" in office.slack.state.ephemerals[-1].text
+    assert office.slack.state.ephemerals[-1].text == operators_texts.NO_OPERATOR
 
 
 async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office: Office) -> None:
