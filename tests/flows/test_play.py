@@ -123,6 +123,16 @@ async def test_whatever_one_has_tried_of_the_page_of_the_documents_a_reminder_to
         assert "Kept as number" in answers()[-1]["html"]
 
 
+async def test_each_is_told_alone_who_they_are(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann, ben = await here.page("ann"), await here.page("ben")
+        await ann.say("general", "/whoami")
+        assert "channel:general" in (await ann.shown("person:ann"))["html"]
+        await ben.say("dm-ben", "/whoami")
+        assert "channel:" not in (await ben.shown("person:ben"))["html"]
+        assert "person:ann" not in str(ben.frames)
+
+
 async def test_who_refuses_a_tool_reads_that_it_was_not_used(tmp_path: Path) -> None:
     async with playing(tmp_path) as here:
         ann = await here.page("ann")

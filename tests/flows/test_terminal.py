@@ -22,6 +22,7 @@ from agent.schedules.ids import source_of
 from bot.budgets import texts as budgets_texts
 from bot.chat.attachments.read_again import NO_FILE
 from bot.chat.exit_codes import Exit
+from bot.chat.texts import commands as command_texts
 from bot.memory import texts as memory_texts
 from bot.models import texts as models_texts
 from bot.platforms import texts as platforms_texts
@@ -65,6 +66,12 @@ def from_nothing(folder: Path, *arguments: str, **settings: str) -> subprocess.C
         env={**environment(folder, **settings), "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
     )
+
+
+def test_the_terminal_says_who_its_user_is(tmp_path: Path) -> None:
+    said = cogency(tmp_path, "chat", typed="/whoami\n").stdout
+    assert "person:anna" in said
+    assert command_texts.OPEN_TO_OPERATORS in said
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ class WhoIs:
 async def show(service: WhoIs, call: CommandCall) -> Panel:
     who, asker = await call.caller.requester(), await call.caller.asker()
     refusal = await service.refusal(who, asker)
-    lines = [*_ids(who, asker), "", *_access(service.access, who, asker, refusal), "", command_texts.WHOAMI_IDS]
+    last = command_texts.WHOAMI_IDS if refusal is None else command_texts.WHOAMI_SEND_IDS
+    lines = [*_ids(who, asker), "", *_access(service.access, who, asker, refusal), "", last]
     return Panel("\n".join(lines))
 
 

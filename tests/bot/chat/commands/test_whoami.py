@@ -123,4 +123,5 @@ async def test_it_agrees_with_what_lets_questions_in(
     text = await told(replace(IN_CHANNEL, authority=authority, roles=roles), rules)
     why = acl.closed_to(rules, Requester(ANN.id, "C1", roles, "T1"), authority)
     assert ("You can ask me here" in text) is (why is None)
+    assert (command_texts.WHOAMI_SEND_IDS in text) is (why is not None)
     assert why is None or why in text
