@@ -241,7 +241,7 @@ async def test_what_cannot_go_back_is_one_sentence_and_stays_as_it_is(url: str, 
         with pytest.raises(StoreError, match=sentence):
             await go_back(url, version, file, START, lose=True)
     file.write_text("the only copy of a novel")
-    with pytest.raises(StoreError, match="exists: choose another name"):
+    with pytest.raises(StoreError, match=r"already exists\. Choose another name"):
         await go_back(url, "r0015", file, START, lose=True)
     assert file.read_text() == "the only copy of a novel"
     assert await beside(url, digests) == before
