@@ -268,7 +268,7 @@ async def test_a_model_that_never_ends_is_cut_off(*, reasons: bool) -> None:
     pieces = [" ".join(map(str, range(start, start + 1_000))) for start in range(0, MAX_CHARS, 1_000)]
     done = await ran([ReasoningArrived(piece) if reasons else piece for piece in pieces])
     assert done.ended.outcome is Outcome.CUT
-    assert "length limit. Choose *Continue*" in done.ended.text
+    assert "length limit cut off the answer here. Choose *Continue*" in done.ended.text
     assert done.ended.usage.estimated
     assert done.model.open_streams == 0
 

@@ -65,5 +65,5 @@ async def test_it_falls_with_its_message(store: Store) -> None:
     await store.working_set.store_item("thread", DM, item("route", "by train", claim.message))
     assert proved(await store.forgetting.forget(one_thread("ann", "thread"), START))
     assert await kept(store) == []
-    with pytest.raises(StoreError, match="forgotten or taken back"):
+    with pytest.raises(StoreError, match="forgotten or deleted"):
         await store.working_set.store_item("thread", DM, item("route", "by train", claim.message))

@@ -109,5 +109,5 @@ async def test_a_refused_key_is_one_sentence_and_its_setting_is_named_in_the_log
     async with talking(aimock, tmp_path, refused) as talk:
         assert await talk.ask("Hello") is Outcome.REFUSED
     assert talk.surface.shown[0].endswith("Please tell my operator.")
-    assert "check OPENAI_API_KEY" in caplog.text
+    assert "Check OPENAI_API_KEY" in caplog.text
     assert "sk-1" not in talk.surface.shown[0] + caplog.text

@@ -181,7 +181,7 @@ async def test_in_a_locked_thread_the_asker_alone_is_told_why_there_is_no_answer
         thread["thread_metadata"]["locked"] = True
         await talk.fake.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
         await talk.fake.say(ANN, f"{ME} hello", "7001")
-        assert await refused(talk) == "I cannot answer in the thread “the boat”: it is locked."
+        assert await refused(talk) == "I cannot answer in the thread “the boat” because it is locked."
 
 
 async def deny(talk: Talk, bits: int) -> None:

@@ -77,7 +77,7 @@ async def test_a_token_that_only_the_gateway_refuses_is_told_in_the_same_words()
     clock = FastClock(speed=1.0)
     async with running_discord(clock) as fake:
         fake.gateway_token = "another"
-        with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted"):
+        with pytest.raises(SettingsError, match=r"^Discord does not accept DISCORD_TOKEN"):
             await serve(recording_host(), settings(fake), clock)
 
 

@@ -277,7 +277,7 @@ async def test_what_is_remembered_follows_an_edit_there(open_world: AnyWorld, tm
         await talk.world.until(lambda: "Remembered: The canoe is vermilion" in reply.whole)
         await talk.world.edit(asked, "note The canoe is ochre")
         await talk.gone("vermilion")
-        await talk.world.until(lambda: "Undone: I no longer remember this." in reply.whole)
+        await talk.world.until(lambda: "Undone. I no longer remember this." in reply.whole)
         assert "vermilion" not in reply.whole
         assert "Undo" not in reply.buttons
         assert "Regenerate" in reply.buttons

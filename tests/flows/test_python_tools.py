@@ -58,7 +58,7 @@ def test_a_file_is_named_in_the_folders_own_settings_if_nobody_else_can_write_it
     (folder / "my_tools.py").chmod(0o666)
     ran = cogency(folder, "ask", USE)
     assert ran.returncode == Exit.SETTINGS
-    assert "my_tools.py may be written by others" in ran.stderr
+    assert "my_tools.py can be written by other users" in ran.stderr
     (folder / "my_tools.py").unlink()
     assert "COGENCY_TOOLS names my_tools.py, which does not exist" in cogency(folder, "ask", USE).stderr
 
@@ -72,7 +72,7 @@ def test_without_its_name_it_is_not_there(folder: Path) -> None:
 def test_doctor_says_of_each_tool_whether_somebody_is_asked_first(folder: Path) -> None:
     looked = cogency(folder, "doctor", **named(folder, "my_tools", "loud_tools"))
     assert looked.returncode == Exit.OK
-    assert "ferry can be called" in looked.stdout
+    assert "ferry are ready" in looked.stdout
     assert setup_texts.TOOLS_ASKED_FIRST.format(names="send") in looked.stdout
 
 

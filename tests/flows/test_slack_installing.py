@@ -55,7 +55,7 @@ async def test_from_the_page_to_the_first_answered_mention(world: InstallWorld) 
     async with world.process(host), host.turns.serving():
         browser = Browser("ann")
         page = await browser.open(world.link)
-        assert (page.status_code, "Go on to Slack" in page.text) == (200, True)
+        assert (page.status_code, "Continue to Slack" in page.text) == (200, True)
         told = await world.install(browser)
         assert "Cogency is installed in Fake" in told
         assert f"https://slack.com/app_redirect?app=A0APP&amp;team={TEAM}" in told
@@ -95,7 +95,7 @@ async def test_who_declines_on_slacks_page_is_told_what_to_do(world: InstallWorl
     async with world.process(recording_host()):
         browser = Browser("ann")
         back = await browser.open(world.installs.deny(await world.begin(browser)))
-    assert (back.status_code, "You did not agree" in back.text) == (400, True)
+    assert (back.status_code, "You did not approve" in back.text) == (400, True)
     assert await world.rows() == []
 
 
@@ -111,10 +111,10 @@ async def test_what_leads_back_counts_once_in_one_browser_and_for_ten_minutes(wo
         assert (await eve.open(back)).status_code == 403
         assert (await Browser("nobody").open(back)).status_code == 403
         assert (await ann.open(back)).status_code == 200
-        assert "It works once" in (await ann.open(back)).text
+        assert "It works only once" in (await ann.open(back)).text
         for respelled in (state_in(back).upper(), f"{state_in(back)[:2]}+{state_in(back)[2:]}"):
             again = back.replace(state_in(back), respelled)
-            assert "It works once" in (await ann.open(again)).text, "another spelling of the same state"
+            assert "It works only once" in (await ann.open(again)).text, "another spelling of the same state"
         late = world.installs.agree(await world.begin(ann))
         world.pass_time(timedelta(minutes=11))
         assert (await ann.open(late)).status_code == 403

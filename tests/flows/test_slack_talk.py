@@ -91,8 +91,8 @@ async def test_a_question_that_was_most_likely_meant_to_be_private_is_shown_to_n
             await world.slack.acked(await world.slack.command(world.ann, world.general, "/ask", words))
         assert not world.slack.state.answers(world.general)
         assert [one.text.partition(" ")[0] for one in world.slack.state.ephemerals] == [
-            "Nothing",
-            "Nothing",
+            "I",
+            "I",
             "Write",
             "Write",
         ]

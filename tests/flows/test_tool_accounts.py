@@ -170,8 +170,8 @@ def test_the_doctor_says_how_people_sign_in_and_what_is_missing_for_that(tmp_pat
         (without, "openssl rand -base64 32"),
         (without | {"COGENCY_ACCOUNT_KEY_FILE": str(key)}, "chmod 600"),
         (complete | {"COGENCY_ACCOUNT_KEY": "short"}, "COGENCY_ACCOUNT_KEY must contain 32 random bytes"),
-        (complete | {"COGENCY_SIGN_IN_ADDRESS": "http://bot.example"}, "must begin with https://"),
-        (complete | {"COGENCY_SIGN_IN_HTTP": ""}, "belong together"),
+        (complete | {"COGENCY_SIGN_IN_ADDRESS": "http://bot.example"}, "must start with https://"),
+        (complete | {"COGENCY_SIGN_IN_HTTP": ""}, "together"),
     ):
         ran = cogency(tmp_path, "doctor", **given)
         assert (ran.returncode, said in ran.stdout) == (Exit.FAILED, True), ran.stdout

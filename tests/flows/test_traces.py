@@ -123,7 +123,7 @@ async def test_a_model_that_fails_is_an_error_in_its_trace(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "are by http/protobuf"),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "only supports http/protobuf"),
         ({"OTEL_TRACES_EXPORTER": "none"}, ""),
         ({"OTEL_SDK_DISABLED": "true"}, ""),
     ],

@@ -113,7 +113,7 @@ async def test_a_database_of_the_next_version_is_left_alone_by_this_one(url: str
     await store.close()
     await (await open_store(url, migrations=with_one_more(tmp_path, ADD_A_COLUMN))).close()
     for opening in (open_store(url), look_at(url)):
-        with pytest.raises(StoreError, match="written by a newer version of Cogency: install that version"):
+        with pytest.raises(StoreError, match=r"written by a newer version of Cogency\. Install that version"):
             await opening
 
 
@@ -126,7 +126,7 @@ async def test_a_database_from_before_the_first_release_is_left_alone_and_one_se
 
     await store.database.write(date_back)
     await store.close()
-    sentence = rf"written before the first release \(version {version}\).*move that file away, or choose another"
+    sentence = rf"from before the first release \(version {version}\).*Move that file away, or choose another"
     for opening in (open_store(url), look_at(url), open_spending(url).__aenter__()):
         with pytest.raises(StoreError, match=sentence):
             await opening

@@ -103,6 +103,6 @@ async def test_a_model_that_cannot_be_read_is_an_error_with_a_remedy_and_is_trie
         return scripted([])()
 
     embedder = StaticEmbedder(load_once)
-    with pytest.raises(ProviderUnavailable, match="install it again"):
+    with pytest.raises(ProviderUnavailable, match="Install it again"):
         await embedder.embed(["a"])
     assert (await embedder.embed(["a"])).vectors == ((1.0, 1.0),)

@@ -69,7 +69,7 @@ async def test_the_key_stands_in_its_header_and_nowhere_else() -> None:
 
 async def test_a_bad_key_comes_as_a_bad_request() -> None:
     async with serving(Refuses(400, "API_KEY_INVALID", "API key not valid.")) as world:
-        with pytest.raises(ProviderRefused, match=r"refused the key \(400\); check GEMINI_API_KEY"):
+        with pytest.raises(ProviderRefused, match=r"refused the API key \(400\)\. Check GEMINI_API_KEY"):
             await read(world)
 
 

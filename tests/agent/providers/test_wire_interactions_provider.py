@@ -192,7 +192,7 @@ async def test_an_error_before_the_first_word_is_waited_out_and_both_interaction
 
 async def test_a_cut_is_told_and_never_repeated() -> None:
     async with serving(Cuts(), HI) as (world, provider):
-        with pytest.raises(ProviderUnavailable, match="may have worked on the question"):
+        with pytest.raises(ProviderUnavailable, match="may have processed the question"):
             await Talk(provider.connect(CallOptions())).ask()
         assert len(world.asked) == 1
 

@@ -219,7 +219,7 @@ async def test_a_key_that_is_refused_when_the_connection_stands_is_told() -> Non
             await world.service.guests[0].close(1007, "API key not valid. Please pass a valid API key.")
 
     async with serving(visit=Refusing) as (world, _):
-        with pytest.raises(ProviderRefused, match=r"Gemini Live refused the key \(401\); check GEMINI_API_KEY\."):
+        with pytest.raises(ProviderRefused, match=r"Gemini Live refused the API key \(401\)\. Check GEMINI_API_KEY\."):
             await ask(world.sockets.connect(CallOptions()))
 
 

@@ -235,5 +235,5 @@ async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know() -> Non
 
 async def test_a_cut_before_the_answer_began_is_told() -> None:
     async with serving(Cuts()) as (world, _):
-        with pytest.raises(ProviderUnavailable, match="may have worked on"):
+        with pytest.raises(ProviderUnavailable, match="may have processed"):
             await ask(world.sockets.connect(CallOptions()))

@@ -158,7 +158,7 @@ async def test_a_socket_that_closes_while_tools_run_costs_one_replay() -> None:
 async def test_where_sockets_are_opened_and_then_closed_the_next_question_goes_over_http() -> None:
     async with talking(HI) as world:
         world.service.closes_with = 1008
-        with pytest.raises(ProviderUnavailable, match="may have worked on"):
+        with pytest.raises(ProviderUnavailable, match="may have processed"):
             await read(world)
         assert text_of(await read(world)) == "Hi"
         assert over_http(world) == [True]
