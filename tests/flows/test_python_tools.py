@@ -72,7 +72,7 @@ def test_without_its_name_it_is_not_there(folder: Path) -> None:
 def test_doctor_says_of_each_tool_whether_somebody_is_asked_first(folder: Path) -> None:
     looked = cogency(folder, "doctor", **named(folder, "my_tools", "loud_tools"))
     assert looked.returncode == Exit.OK
-    assert "ferry are ready" in looked.stdout
+    assert "ferry can be used" in looked.stdout
     assert setup_texts.TOOLS_ASKED_FIRST.format(names="send") in looked.stdout
 
 

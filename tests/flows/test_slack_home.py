@@ -91,7 +91,7 @@ async def office(request: pytest.FixtureRequest) -> AsyncGenerator[Office, None]
 
 
 async def test_what_was_said_stands_there_with_its_link_and_falls_when_it_is_deleted(office: Office) -> None:
-    assert "To begin" in await office.looks(office.ann)
+    assert "To start" in await office.looks(office.ann)
     said = await office.tell("remember harmonium")
     seen = await office.looks(office.ann)
     link = f"https://fake.slack.com/archives/{said.channel}/p{said.ts.replace('.', '')}"
