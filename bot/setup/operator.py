@@ -404,7 +404,7 @@ def _tools(settings: Settings) -> list[Finding]:
     unasked = [tool.name for tool in tools if tool.effect in UNASKED]
     asked = [tool.name for tool in tools if tool.effect not in UNASKED]
     return [
-        *([finding(Level.GOOD, what=f"{', '.join(unasked)}are ready")] if unasked else []),
+        *([finding(Level.GOOD, what=f"{', '.join(unasked)} can be used")] if unasked else []),
         *([finding(Level.GOOD, what=setup_texts.TOOLS_ASKED_FIRST.format(names=", ".join(asked)))] if asked else []),
     ]
 
