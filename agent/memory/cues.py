@@ -137,9 +137,10 @@ ADDED: Final = compile_later(
         r"|additional|extra|likewise|on top of that|both|ebenfalls|ebenso|genauso|gleichfalls|dazu|weitere[nrs]?|sowie"
         r"|noch ein(?:e[nmrs]?)?|en plus|de plus|encore un|encore une|pareillement|asimismo|aparte|igualmente"
         r"|(?<!\ba )otr[oa]s?"
-        r"|igualmente|outr[oa]s?|altr[oaie]|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een|zowel"
+        r"|igualmente|outr[oa]s?|altr[oaie]|pure|in più|in aggiunta|allo stesso modo|extra|eveneens|tevens|nog een"
+        r"|zowel"
         r"|ещ[её]|кроме того|вдобавок",
-        r"还(?!是)|也|另外|并且|同样|再加|加えて|(?<!変)更に|それに|ほかに|他に",
+        r"还(?!是)|也|又(?=[添加多买养种开])|添了|另外|并且|同样|再加|加えて|(?<!変)更に|それに|ほかに|他に",
     )
     + r"|(?<![でとそ])(?<!して)(?<!とて)(?<!いつ)(?<!子ど)(?<![一二三四五何])"
     r"も(?=[\u3040-\u9fff、])(?!う|し|っと|の|ら|り)(?![^。！？]{1,20}(?:ない|ません|なかった))"
@@ -207,7 +208,7 @@ SUPPOSES: Final = compile_later(
         r"|veux|voulons|voudrais|je compte|nous comptons|envisage|envisageons|prévois|cherche|cherchons|rêve"
         r"|quiero|queremos|planeo|planeamos|pienso|pensamos|me gustaría|busco|buscamos|sueño con"
         r"|voglio|vogliamo|vorrei|vorremmo|penso di|pensiamo di|sto pensando|conto di|spero di|cerco|cerchiamo|sogno"
-        r"|quero|queremos|pretendo|pretendemos|gostaria|procuro|sonho"
+        r"|quero|queremos|pretendo|pretendemos|gostaria|procuro|sonho|pensando em|a pensar em"
         r"|wil|willen|van plan|overweeg|overwegen|hoop|hopen|solliciteer|gesolliciteerd|zoek|zoeken"
         r"|хочу|хотим|планирую|планируем|собираюсь|собираемся|надеюсь|ищу|ищем|мечтаю"
         r"|если|бы|возможно|может быть|может|наверное|наверно|вероятно|допустим|предположим|думаю",

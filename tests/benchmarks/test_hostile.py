@@ -23,6 +23,7 @@ SHORT = 12_000  # Enough to detect growth
 AT_RUN_TIME = {
     "agent.memory.alignment": "a name in a statement, escaped",
     "agent.patterns": "what stands as a constant with `compile_later`",
+    "agent.protocol.echoes": "the word in the marks of the section, escaped",
     "agent.protocol.foreign_calls": "the name of a marker, escaped",
     "agent.tool_policy": "a value of a call, escaped",
     "bot.chat.attachments.read_again": "the name of a file, escaped",
