@@ -87,7 +87,7 @@ ANSWER_BROKE_OFF = "The answer from {label} broke off{why}. Please ask again."
 UNREACHABLE = "{label} does not respond at {address}: {remedy}."
 CERTIFICATE_REFUSED = "The certificate of {label} at {address} is not trusted here ({problem}): {remedy}."
 TRUST_CERTIFICATE = (
-    "if it comes from your company or from you, set SSL_CERT_FILE to a file with the certificate of its authority"
+    "if your company or you issued it, set SSL_CERT_FILE to a file with the certificate of the issuing authority"
 )
 RENEW_CERTIFICATE = "renew it, or check this machine's clock"
 CHECK_CERTIFICATE_NAME = "check the address"
@@ -134,7 +134,9 @@ SOURCE_FORGOTTEN = "Not stored: its source was forgotten or deleted in the meant
 # When a message is not taken in
 
 TERMS_NOT_MET = "The message was not accepted, because its conditions are not met."
-PLACE_UNKNOWN = "The message was not accepted, because it is not known who can read its place."
+PLACE_UNKNOWN = (
+    "The message was not accepted, because it is not known who can read the conversation that it was sent in."
+)
 
 STATIC_MODEL_UNREADABLE = "the model {model} could not be read ({why}). Install it again."
 

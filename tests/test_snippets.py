@@ -246,7 +246,7 @@ def test_the_limits_on_the_page_are_those_that_hold_without_a_setting() -> None:
 
 def check_proxy(block: Block, _: Path) -> None:
     """It leads to the addresses at which the settings on its page let the bot listen, by the paths that it serves."""
-    (settings, *_) = [one.text for one in blocks() if one.page == block.page and one.language == "ini"]
+    settings = next(one.text for one in blocks() if one.page == block.page and one.language == "ini")
     listens = dict(re.findall(r"^(COGENCY_SLACK_HTTP|COGENCY_SIGN_IN_HTTP)=(.*)$", settings, re.MULTILINE))
     of_slack = EVENTS_PATH.rpartition("/")[0]
     below = re.split(rf"(?={of_slack}/|{SIGN_IN_PATH}/)", block.text)

@@ -12,8 +12,8 @@ ABOUT = ("Version", "Models", "Database")
 # The file of Slack's apps, for operators.
 
 TWO_SLACK_LISTS = (
-    "COGENCY_SLACK_APPS is set together with SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID. Move that app into "
-    "the file and remove its settings, or remove COGENCY_SLACK_APPS."
+    "COGENCY_SLACK_APPS is set together with SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID. Describe that app "
+    "in the file that COGENCY_SLACK_APPS names and remove the other settings, or remove COGENCY_SLACK_APPS."
 )
 SLACK_SERVE_UNKNOWN = "{file} has no app {name}. Add it there, or correct the name."
 SLACK_APPS_NO_TOML = "COGENCY_SLACK_APPS: {file} is not valid TOML: {error}. Write a table for each app, as in [acme]."

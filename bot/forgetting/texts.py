@@ -148,8 +148,8 @@ def documents_left(documents: Sample) -> list[str]:
 
 
 def _documents_stay(count: int) -> str:
-    stays = counted(count, "document that you added stays", "documents that you added stay")
-    return f"{stays}; `/knowledge` removes {_them(count)}"
+    stays = counted(count, "document that you added is not included", "documents that you added are not included")
+    return f"{stays}; to remove {_them(count)}, use `/knowledge`"
 
 
 def looking(found: int) -> str:

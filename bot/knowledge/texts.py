@@ -54,7 +54,10 @@ EMPTY_FILE = "it contains no text"
 TOO_LONG_TO_LEARN = "it is longer than {chars} characters; add it in parts"
 ONLY_A_PART = "only a part of it could be read"
 NO_ROOM_ANY_MORE = "its current text is more than I can search quickly here"
-TOO_MANY_DOCUMENTS = "Not learned: this place already has 1,000 documents. Remove some with `/knowledge` first."
-NO_ROOM = "Not learned: with {name}, there would be more here than I can search quickly. Remove some with `/knowledge`."
+TOO_MANY_DOCUMENTS = "Not learned: this place already has 1,000 documents. Remove some of them with `/knowledge` first."
+NO_ROOM = (
+    "Not learned: with {name}, there would be more here than I can search quickly. Remove some documents with "
+    "`/knowledge` first."
+)
 FIRST_FILES = "I learn up to {most} files or links at once. Send the others in another message."
 UNREAD_SINCE = "could not be read since {day}: {why}"

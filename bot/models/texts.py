@@ -62,7 +62,7 @@ NO_TRANSCRIPTION = (
 
 
 def nothing_configured(ollama: Endpoint, init: str, *, answered: bool) -> str:
-    found = f"no Ollama answers at {ollama.address}"
+    found = f"Ollama does not respond at {ollama.address}"
     if answered:
-        found = f"the Ollama at {ollama.address} has no model (get one with `ollama pull llama3.2`)"
-    return f"no model is configured, and {found}; `{init}` sets up a real one"
+        found = f"Ollama at {ollama.address} has no models (get one with `ollama pull llama3.2`)"
+    return f"no model is configured, and {found}; to set one up, run `{init}`"

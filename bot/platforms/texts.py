@@ -531,7 +531,8 @@ DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
 SHARDS_UNNAMED = "no server is named, so each of several processes only knows its own part of the servers"
 NAME_SERVERS = (
-    "If you run several processes, list the servers whose members can send direct messages in COGENCY_DISCORD_SERVERS."
+    "If you run several processes, set COGENCY_DISCORD_SERVERS to the servers whose members can send the bot direct "
+    "messages."
 )
 SHARDS_AUTO = "Set COGENCY_DISCORD_SHARDS=auto."
 TRY_LATER = "Try again later."

@@ -532,7 +532,7 @@ _FREE_VARIANT: Final = ":free"
 UNSEEN_TIERS: Final[Mapping[str, tuple[str, str]]] = {
     "gemini": ("the free tier", "https://ai.google.dev/gemini-api/terms#unpaid-services"),
     "gemini-live": ("the free tier", "https://ai.google.dev/gemini-api/terms#unpaid-services"),
-    "mistral": ("the plan Experiment", "https://help.mistral.ai/en/articles/455207"),
+    "mistral": ("the Experiment plan", "https://help.mistral.ai/en/articles/455207"),
 }
 
 

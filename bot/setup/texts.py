@@ -51,7 +51,7 @@ SETTINGS_FROM = (
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
-    "_cogency in a folder of $fpath. For fish, write it to ~/.config/fish/completions/cogency.fish."
+    "_cogency in one of the folders in your $fpath. For fish, write it to ~/.config/fish/completions/cogency.fish."
 )
 CONFIG_SAYS = "the settings file to use instead of .env"
 SETTING_MISSPELT = "{file} sets {name}, which is not a setting. Did you mean {meant}?"
@@ -165,7 +165,7 @@ FREE_MODELS_REMEDY = (
     "Forbid it at https://openrouter.ai/settings/privacy, or choose a paid model. Cogency cannot see your account's "
     "setting."
 )
-TIER_UNSEEN = "{key} does not show whether it is on {plan}, where {label} may train on people's messages"
+TIER_UNSEEN = "Cogency cannot tell from {key} whether it is on {plan}, where {label} may train on people's messages"
 TIER_REMEDY = "Check your plan there, and read {terms}"
 DISCORD_FORBIDS = "training a model on Discord messages requires Discord's permission"
 DISCORD_POLICY = "Discord's developer policy: https://support-dev.discord.com/hc/en-us/articles/8563934450327"

@@ -465,7 +465,7 @@ _DISCORD_READS: Final = """\
 
 # By kind of file: which ones, and what is read of them.
 _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    FileKind.TEXT: ("text, code, data, logs", "its words, in the encodings below"),
+    FileKind.TEXT: ("text, code, data, logs", "the full text, in the encodings listed below"),
     FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters; of a longer page its words"),
     FileKind.PDF: ("PDF", "the text of its pages, and what the table below says"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "what the table below says"),

@@ -19,6 +19,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.memory.documents import ON, SHARING
 from agent.memory.forgetting_plans import AMBIENT_STATE, PAUSED, PLACE_RULES, Deleted, Everything, Gone
 from agent.memory.periods import TimeSpan
+from agent.messages import Provenance
 from agent.recall_query import Hit, RecallQuery
 from agent.stored_messages import Author
 from agent.turn_records import Claim, Closing
@@ -50,10 +51,10 @@ def told(text: str = TOLD, person: str = "ann", thread: str = "thread", **more: 
     return replace(said(text, person=person, conversation=thread), **given)
 
 
-async def tell(store: Store, incoming: Incoming, reply: str = "Noted.", *, relayed: bool = False) -> Claim:
+async def tell(store: Store, incoming: Incoming, reply: str = "Noted.", *, words: Provenance = Provenance.OWN) -> Claim:
     await store.ledger.accept(incoming)
     claim = await claimed(store)
-    closing = Closing(Outcome.ANSWERED, reply, relayed=relayed)
+    closing = Closing(Outcome.ANSWERED, reply, words=words)
     await store.ledger.finish(claim, closing, incoming.time + timedelta(milliseconds=500))
     return claim
 
@@ -165,7 +166,7 @@ async def test_a_reply_is_shared_with_its_question_unless_it_may_tell_what_other
     await switch(store)
     await tell(store, told("what is it called?"), "The printer is called Gutenberg.")
     assert await texts(store) == ["The printer is called Gutenberg.", "what is it called?"]
-    await tell(store, told("and what else is there?"), "Ben said that his printer jams.", relayed=True)
+    await tell(store, told("and what else is there?"), "Ben said that his printer jams.", words=Provenance.RELAYED)
     assert "Ben said that his printer jams." not in await texts(store)
     await tell(store, told("whose?", "gil", "gils", authority=Authority.GUEST), "It is the printer of the guests.")
     assert "It is the printer of the guests." not in await texts(store)
@@ -174,7 +175,7 @@ async def test_a_reply_is_shared_with_its_question_unless_it_may_tell_what_other
 async def test_a_reply_that_was_drawn_from_more_private_things_is_not_shared(store: Store) -> None:
     await switch(store)
     await store.ledger.accept(told("what is my password for it?"))
-    closing = Closing(Outcome.ANSWERED, "The printer takes 1234.", drawn_from="person:ann", relayed=False)
+    closing = Closing(Outcome.ANSWERED, "The printer takes 1234.", drawn_from="person:ann", words=Provenance.OWN)
     await store.ledger.finish(await claimed(store), closing, START)
     assert "The printer takes 1234." not in await texts(store)
 

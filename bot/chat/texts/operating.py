@@ -6,8 +6,8 @@ CLOCK_RIGHT = THIS_CLOCK + "is right, by {name}'s"
 CLOCK_OFF = THIS_CLOCK + "is {seconds} seconds off, by {name}'s{matters}"
 SET_CLOCK = "Turn on network time (NTP)."
 CERTIFICATE_NOT_TRUSTED = (
-    "its certificate is not trusted here ({problem}); if it comes from your company or its proxy, set SSL_CERT_FILE to "
-    "a file with the certificate of its authority"
+    "its certificate is not trusted here ({problem}); if your company or its proxy issued it, set SSL_CERT_FILE to "
+    "a file with the certificate of the issuing authority"
 )
 PORT_IN_USE = (
     "{setting}: port {port} on {host} is already in use. Stop the program that uses it, or choose another port."

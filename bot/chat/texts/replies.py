@@ -37,9 +37,9 @@ ANSWER_BUTTON = "Answer…"
 
 NOT_SHOWN = "I cannot post my answer where you asked. {why}"
 SHOWN_ELSEWHERE = "I cannot post my answer where you asked, so I sent it to you in a direct message. {why}"
-TEXT_REFUSED = "The platform did not accept the text of my answer. Ask again in other words."
+TEXT_REFUSED = "The platform did not accept the text of my answer. Try rephrasing your question."
 REPLY_DELETED = "My answer was deleted while I was writing it, so I stopped. Ask again if you still need it."
-GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Ask again in other words."
+GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Try rephrasing your question."
 STEPS_BEFORE = "{count} before"
 ANSWERED_ELSEWHERE = "Another process answered this question. The reply is in its thread."
 NO_ANSWER_FROM_FIRST = "it could not answer."
@@ -90,7 +90,7 @@ WAITS_TO_POST = "Waiting to post the answer…"
 UNSTORED = "I cannot reach my database right now. I will continue as soon as I can."
 
 
-TOO_MUCH_AT_ONCE = "Too many questions arrived at the same moment. Ask again."
+TOO_MUCH_AT_ONCE = "Too many requests arrived at once. Try again."
 
 # Threads
 

@@ -24,7 +24,9 @@ class AccountSettings:
         parsers.text,
         None,
         section=Section.TOOLS,
-        description="A file that holds that key instead. Only you should be able to read it.",
+        description=(
+            "A file with that key, as an alternative to COGENCY_ACCOUNT_KEY. Only you should be able to read it."
+        ),
     )
     sign_in_address: str = setting(
         "COGENCY_SIGN_IN_ADDRESS",

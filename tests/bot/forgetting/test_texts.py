@@ -47,6 +47,8 @@ def test_moments_are_those_of_the_persons_own_clock() -> None:
 def test_documents_that_stay_are_named_before_and_counted_after() -> None:
     preview = Preview({"messages": 1, "conversations": 1}, (), "name", documents=Sample(2, ("rules.pdf", "map.pdf")))
     asked = forgetting_texts.forget_question(Everything("ann"), preview, UTC)
-    assert asked.endswith("2 documents that you added stay; `/knowledge` removes them:\n- rules.pdf\n- map.pdf")
+    not_included = "2 documents that you added are not included; to remove them, use `/knowledge`"
+    assert asked.endswith(f"{not_included}:\n- rules.pdf\n- map.pdf")
     receipt = Receipt({"messages": 1, "conversations": 1}, 0, bytes_gone=True, documents=1)
-    assert "1 document that you added stays; `/knowledge` removes it." in forgetting_texts.receipt_text(receipt)
+    told = forgetting_texts.receipt_text(receipt)
+    assert "1 document that you added is not included; to remove it, use `/knowledge`." in told

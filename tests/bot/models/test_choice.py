@@ -191,15 +191,15 @@ async def test_without_keys_a_local_ollama_decides() -> None:
 async def test_without_anything_it_is_a_rehearsal_and_says_how_to_change_that() -> None:
     choice = await choose_model(EMPTY, NOBODY)
     assert choice.line == (
-        "Model: rehearsal — no model is configured, and no Ollama answers at http://localhost:11434/v1; "
-        f"`{typed_command('init')}` sets up a real one"
+        "Model: rehearsal — no model is configured, and Ollama does not respond at http://localhost:11434/v1; "
+        f"to set one up, run `{typed_command('init')}`"
     )
 
 
 async def test_an_ollama_without_models_is_named() -> None:
     choice = await choose_model(EMPTY, listing())
     assert choice.name == "rehearsal"
-    assert "the Ollama at http://localhost:11434/v1 has no model (get one with `ollama pull llama3.2`)" in choice.line
+    assert "Ollama at http://localhost:11434/v1 has no models (get one with `ollama pull llama3.2`)" in choice.line
 
 
 MOVED = replace(EMPTY, openai_base_url="http://gpu.example:8000/v1")

@@ -62,6 +62,9 @@ class OpenGuard:
     def admit(self, target: Target, addresses: list[IPAddress]) -> bool:  # noqa: ARG002 -- whatever they are
         return False
 
+    def admit_unresolved(self, target: Target) -> None:
+        """It does not ask where a name leads."""
+
 
 @dataclass
 class ByName:
