@@ -100,7 +100,7 @@ class Mechanism(Enum):
     )
     NOT_READ = (
         "topics and purposes of channels are not given to the model",
-        "the operator makes the topic an instruction of the channel",
+        "the operator adds the topic to the channel's instructions",
     )
     TAKEN_NAME = (
         "no tool gets a name that is taken: the bot's own come first, then servers in the operator's order",
