@@ -10,7 +10,6 @@ from agent.errors import SettingsError
 from agent.memory.documents import Document
 from agent.ports.clock import Clock
 from agent.ports.tools import Tool
-from agent.providers.http_client import proxy_for
 from bot.chat.attachments.reader import missing
 from bot.chat.attachments.reading import ReadLink
 from bot.chat.core import Core
@@ -65,6 +64,7 @@ def page_reader(settings: WebSettings, clock: Clock) -> ReadPage | None:
 
 
 def _route(settings: WebSettings) -> "Route":
+    from agent.providers.http_client import proxy_for  # noqa: PLC0415 -- only who uses the web loads it
     from bot.web.fetching import Route  # noqa: PLC0415 -- only who uses the web loads it
 
     return Route(proxy_for, settings.proxy_resolves)

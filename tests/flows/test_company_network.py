@@ -191,7 +191,7 @@ async def test_a_wrong_value_is_one_sentence_at_the_start(tmp_path: Path, name: 
         here.write(**({} if in_environment else wrong))
         code, said, complained = await here.ran("run", **(wrong if in_environment else {}))
     assert (code, said, complained.count("\n")) == (Exit.SETTINGS, "", 1)
-    assert complained.startswith(f"cogency: {name} "), complained
+    assert f'"event": "{name} ' in complained, complained
 
 
 @asynccontextmanager

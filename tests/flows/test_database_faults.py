@@ -123,7 +123,9 @@ SQLITE = {
     "a file that was replaced": Fault("was replaced while the bot was running", replace_file, put_back),
 }
 POSTGRESQL = {
-    "a server that stops and starts": Fault("cannot be reached: check that the server runs", stop_server, start_server),
+    "a server that stops and starts": Fault(
+        "could not be reached. Check that the server is running", stop_server, start_server
+    ),
     "a server that takes no writes": Fault("is read-only. Name the primary server", forbid_writing, allow_writing),
 }
 

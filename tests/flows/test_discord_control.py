@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent.admission_terms import Authority
 from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
 from agent.messages import Depth, JsonObject
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from bot.chat.access.acl import AccessEntry, AccessKind, AccessRules
+from bot.chat.access.admission import AdmissionRules
 from bot.chat.texts import replies as reply_texts
 from bot.models.service import MODEL
 from bot.platforms import texts as platforms_texts
@@ -186,6 +188,22 @@ async def test_a_press_is_about_the_reply_above_it_whatever_its_id_says() -> Non
         await fake.press_id(BO, public, f"continue:{hers}")
         await page(fake, "Public 3.")
         assert host.taken[-1].conversation == his
+        await fake.press(ANN, growing, "Stop")
+        await page(fake, STOPPED)
+
+
+async def test_who_is_denied_stops_nothing_by_a_command_or_a_button_either() -> None:
+    async with talking([[HALF, Until(hang)]]) as (fake, host):
+        denied = frozenset({AccessEntry(AccessKind.PERSON, BO)})
+        host.admission.rules = AdmissionRules(AccessRules(deny=denied, open_to=frozenset(Authority)))
+        await fake.say(ANN, f"{ME} hello")
+        growing = await page(fake, HALF)
+        await fake.command(BO, "stop")
+        pressed = await fake.press(BO, growing, "Stop")
+        await fake.until(lambda: pressed.followed)
+        refused = [message for message in by_the_bot(fake) if "do not have access" in seen(message)]
+        assert len(refused) == 2
+        assert labels(growing) == ["Stop"], "it goes on"
         await fake.press(ANN, growing, "Stop")
         await page(fake, STOPPED)
 

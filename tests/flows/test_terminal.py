@@ -399,7 +399,7 @@ def test_migrate_goes_back_to_an_earlier_version_after_a_backup_and_says_what_is
     refused = cogency(tmp_path, "migrate", "--back", "r0009")
     assert refused.returncode == Exit.FAILED
     assert "version r0009 cannot hold\n" in refused.stdout
-    assert "\n        1  entries of the audit of tools" in refused.stdout
+    assert "\n        1  audit entries about tool calls" in refused.stdout
     assert "add --yes" in refused.stdout
     done = cogency(tmp_path, "migrate", "--back", "r0009", "--backup", "before", "--yes")
     assert done.returncode == Exit.OK

@@ -145,7 +145,7 @@ async def test_a_migration_that_waits_for_a_long_read_keeps_nobody_else_waiting(
         async with direct.transaction():
             await direct.execute("SELECT count(*) FROM person")
             opening = asyncio.create_task(open_store(url, migrations=with_one_more(tmp_path, ADD_A_COLUMN)))
-            await until(lambda: "while others hold its tables: it is tried again" in caplog.text)
+            await until(lambda: "while other processes lock its tables" in caplog.text)
             async with asyncio.timeout(PATIENCE_S):
                 await answered(store, said("my boat is blue"), "Noted.")
             assert not opening.done()

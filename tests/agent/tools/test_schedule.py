@@ -96,7 +96,7 @@ async def test_every_second_week_begins_with_the_week_in_which_it_comes_first() 
         ({"what": "x", "at": "2026-11-23T09:00"}, "That time has passed"),
         ({"what": "x", "at": "tomorrow"}, "is no time: write it as"),
         ({"what": "x", "rule": "*/2 * * * *"}, "too often"),
-        ({"what": "x", "rule": "each monday"}, "is no rule"),
+        ({"what": "x", "rule": "each monday"}, "is not a valid rule"),
         ({"what": "x"}, "either a time or a rule"),
         ({"what": "x", "at": "2026-11-24T09:00", "zone": "Berlin"}, "is unknown"),
         ({"at": "2026-11-24T09:00"}, "say `what`"),

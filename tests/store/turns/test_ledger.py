@@ -26,7 +26,7 @@ async def test_a_turn_that_cannot_be_read_is_put_aside_with_one_log_line(
     with caplog.at_level(logging.INFO):
         assert (await claimed(either)).incoming.text == "second"
     [line] = caplog.messages
-    assert line.startswith(f"turn {accepted.turn} cannot be read")
+    assert line.startswith(f"turn {accepted.turn} could not be read")
     columns = select(turn.c.state, turn.c.outcome, turn.c.payload).where(turn.c.id == accepted.turn)
     assert tuple(await either.database.read(lambda c: c.execute(columns).one())) == ("done", "refused", "{}")
 

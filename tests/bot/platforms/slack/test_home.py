@@ -118,7 +118,7 @@ async def test_operators_see_how_the_bot_does_and_change_budgets_and_policies(sl
         await slack.command(ANN, "C0GENERAL", "/policy", "set tea: at five")
         await slack.until(lambda: slack.state.ephemerals)
         await ann.opened()
-    assert "For operators\n*Now*: 0 answers grow, 0 wait." in ann.text
+    assert "For operators\n*Now*: 0 answers in progress, 0 waiting." in ann.text
     assert {kind.label for kind in FORMS} <= {*ann.labels}
 
 

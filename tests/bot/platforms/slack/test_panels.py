@@ -194,7 +194,7 @@ async def test_an_outcome_that_can_no_longer_take_the_place_of_the_list_stands_b
 @pytest.mark.parametrize(
     ("words", "outcome"),
     [
-        ("delete f:2", f"Deleted “{TEA}”."),
+        ("delete f:2", f"Deleted entry 2, “{TEA}”."),
         ("export", platforms_texts.EXPORT_SENT),
         ("pause here", "I stopped learning from what you say in this channel."),
     ],
