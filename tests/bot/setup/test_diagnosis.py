@@ -361,7 +361,10 @@ def test_free_models_are_a_warning_and_a_key_that_does_not_show_its_plan_a_note(
     )
     notes = told("gemini:gemini-3.8-flash", "gemini-live:x", "mistral:small", on_discord=True)
     assert [one.level for one in notes] == [Level.NOTE] * 3
-    assert [one.what.split(" does ")[0] for one in notes[:2]] == ["GEMINI_API_KEY", "MISTRAL_API_KEY"]
+    assert [one.what.split(" whether ")[0] for one in notes[:2]] == [
+        "Cogency cannot tell from GEMINI_API_KEY",
+        "Cogency cannot tell from MISTRAL_API_KEY",
+    ]
     assert "https://ai.google.dev/gemini-api/terms" in notes[0].remedy
     assert "requires Discord's permission" in notes[2].what
 
