@@ -3,7 +3,7 @@
 Rules
 - Connections that send no request, or too much, are closed.
 - A connection above the limit closes the oldest one that waits for no response: each costs a file descriptor, and
-  whoever keeps many open must keep nobody else out.
+  one client that keeps many open must not keep others out.
 - A request that sends both a length and chunks, which a proxy before the page may read in another way, is refused.
 """
 

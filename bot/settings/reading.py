@@ -183,7 +183,7 @@ def refuse_foreign_routes(
     also: Collection[str] = (),
 ) -> None:
     """Raise SettingsError if `.env` alone decides how services are reached to which a key goes that was set elsewhere:
-    whoever wrote that file could then read the key on its way. If the file came with a clone, also without such a key:
+    the author of that file could then read the key on its way. If the file came with a clone, also without such a key:
     one that is not set yet will be typed, or come from a database. `also`: more variables with keys.
     """
     routes = [

@@ -258,7 +258,7 @@ def test_the_public_package_hands_on_what_is_for_programs_and_loads_nothing_befo
         assert getattr(cogency_bot, name) is getattr(agent_package, name)
     assert cogency_bot.open_store is store.open_store
     with pytest.raises(AttributeError, match="cogency_bot"):
-        _ = cogency_bot.nothing  # type: ignore[attr-defined]
+        _ = cogency_bot.nothing  # type: ignore[attr-defined] -- that is the point
     code = "import cogency_bot, sys; print([one for one in sys.modules if one.startswith(('agent', 'store'))])"
     path = {"PYTHONPATH": str(ROOT / "agent/public")}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=path, check=True)  # noqa: S603 -- our own

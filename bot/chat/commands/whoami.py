@@ -1,6 +1,6 @@
 """`/whoami`: who the bot takes its user for here, with the ids that settings want, and whether they can ask and why.
 
-The answer is for its user alone, and for everybody: whoever has no access needs their id to ask for it.
+Only the person who asked sees the answer. Everybody can ask: people without access need their ID to request it.
 """
 
 from dataclasses import dataclass

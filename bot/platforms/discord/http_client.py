@@ -99,7 +99,7 @@ class DiscordHttp(HTTPClient):
 
     # The library sets it as an attribute; pyright sees a property in its place, which is what we want.
     @max_ratelimit_timeout.setter
-    def max_ratelimit_timeout(self, seconds: float | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def max_ratelimit_timeout(self, seconds: float | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride] -- as above
         pass
 
     def get_ratelimit(self, key: str) -> Ratelimit:
