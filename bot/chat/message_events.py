@@ -53,9 +53,10 @@ class MessageEvents:
         """
         return False
 
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+    async def deleted(self, channel: str, messages: Collection[str], *, author: str = "") -> None:
         """Messages were deleted: they are not answered, a reply that is being written is withdrawn, and what is known
-        from them is forgotten, with everything derived from it.
+        from them is forgotten, with everything derived from it. `author`: the id of the person who wants that, of whose
+        messages only it is done; "" if the platform says that they are gone.
         """
 
     async def place_gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
@@ -92,9 +93,9 @@ class EventsOfFeatures(MessageEvents):
     async def edited(self, channel: str, message: str, text: str, alone: str | None = None) -> bool:
         return any([await feature.edited(channel, message, text, alone) for feature in self.features])
 
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+    async def deleted(self, channel: str, messages: Collection[str], *, author: str = "") -> None:
         for feature in self.features:
-            await feature.deleted(channel, messages)
+            await feature.deleted(channel, messages, author=author)
 
     async def place_gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         for feature in self.features:

@@ -503,7 +503,9 @@ class ForgetService(MessageEvents):
             await sweep_soon(self.jobs, now)
         return is_known
 
-    async def deleted(self, channel: str, messages: Collection[str]) -> None:
+    async def deleted(self, channel: str, messages: Collection[str], *, author: str = "") -> None:
+        if author:
+            messages = [one for one in messages if await self.forgetting.author(channel, one) == author]
         now = self.clock.now()
         running = [message for message in messages if await self.withdraw(channel, message)]
         for message in running:  # a job erases what the turn has stored by then

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
+import discord
 import pytest
 
 from agent.incoming import Incoming
@@ -16,8 +17,9 @@ from agent.providers.scripted import ScriptedProvider, Until
 from bot.chat.texts import replies as reply_texts
 from bot.forgetting.commands import FORGET_WORDS, TIMES
 from bot.platforms import texts as platforms_texts
-from bot.platforms.discord.asking import SOURCE_WORDS
+from bot.platforms.discord.asking import SOURCE_WORDS, AskAboutWindow
 from bot.platforms.discord.interactions import STORE_FIRST_S
+from bot.platforms.discord.panels import ButtonPress
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, on_discord, pings, serving
@@ -31,6 +33,7 @@ from tests.fakes.recording_host import RecordingHost, recording_host
 from tests.fakes.turns_host import AT_ONCE
 
 PAGE = 2_000
+QUESTION_FIELD = [{"type": 1, "components": [{"type": 4, "custom_id": "question"}]}]
 
 
 @asynccontextmanager
@@ -219,6 +222,39 @@ async def test_the_window_works_after_a_restart_if_the_message_can_be_read() -> 
             assert seen(await shown_for(fake, lost)) == platforms_texts.CHOOSE_AGAIN
 
 
+async def test_a_window_that_a_persons_own_program_names_reads_no_history_that_they_may_not_read() -> None:
+    async with recording() as (fake, host):
+        said = await fake.say(ANN, "The ferry leaves at nine.")
+        window = {"custom_id": AskAboutWindow(int(BO), int(said["id"])).id, "components": QUESTION_FIELD}
+        fake.member_may = str(int(fake.member_may) & ~discord.Permissions.read_message_history.flag)
+        asked = await fake.submit(BO, window, "when?")
+        assert seen(await shown_for(fake, asked)) == platforms_texts.CHOOSE_AGAIN
+        assert host.taken == []
+
+
+@pytest.mark.parametrize(
+    "custom_id",
+    [
+        ButtonPress(int(BO), "ask", "hello").id,
+        ButtonPress(int(BO), "message", f"reply {'9' * 70}").id,
+        "good:9999999999999999999",
+        "delete:9223372036854775808",
+        "continue:x",
+        "regenerate:5",
+    ],
+)
+async def test_whatever_a_persons_own_program_presses_in_a_panel_is_no_error(
+    custom_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with recording() as (fake, _):
+        message = await fake.say(BO, "mine is red")
+        panel = await shown_for(fake, await fake.choose_menu(BO, platforms_texts.FORGET_THIS, message))
+        await fake.press_id(BO, panel, custom_id)
+        await fake.press(BO, panel, platforms_texts.KEEP_BUTTON)
+        await replaced(fake, panel, platforms_texts.NOT_FORGOTTEN)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 async def test_a_message_of_ones_own_is_forgotten_after_a_question() -> None:
     async with recording() as (fake, host):
         said = await fake.say(ANN, "my boat is blue")
@@ -250,6 +286,18 @@ async def test_a_reply_to_oneself_is_forgotten_and_deleted_and_nothing_of_others
         await fake.press(ANN, panel, "Forget")
         await replaced(fake, panel, platforms_texts.REPLY_FORGOTTEN)
         assert not host.is_kept(turn)
+
+
+async def test_an_id_that_a_persons_own_program_sends_forgets_nothing_that_others_wrote() -> None:
+    async with recording() as (fake, host):
+        said, other = await fake.say(ANN, "my boat is blue"), await fake.say(BO, "mine is red")
+        await host.store.hear(of_ann("my boat is blue", said["id"]))
+        await host.store.hear(replace(of_ann("on another platform", "1700000000.000100"), channel="C0123"))
+        for named in (f"{GENERAL} {said['id']}", "C0123 1700000000.000100"):
+            panel = await shown_for(fake, await fake.choose_menu(BO, platforms_texts.FORGET_THIS, other))
+            await fake.press_id(BO, panel, ButtonPress(int(BO), "message", f"message {named}").id)
+            await replaced(fake, panel, platforms_texts.MESSAGE_FORGOTTEN)
+        assert sorted(host.texts.values()) == ["my boat is blue", "on another platform"]
 
 
 # `/forget`, `/new`, `/help`

@@ -193,6 +193,7 @@ MAX_WINDOW_CHARS: Final = 4_000  # Discord's limit of a modal's field
 MAX_WINDOWS: Final = 500  # More than the modals that are open at once among the users of one bot
 
 KEEP: Final = "keep"  # The words of the button that forgets nothing
+TURN_DIGITS: Final = 9  # Of a number that every database accepts
 
 SOURCE_WORDS: Final = "the message that the question is about"
 
@@ -279,8 +280,10 @@ class Menus:
         return AttachedContext((quoted,) if quoted.text else (), tuple(attached))
 
     async def _fetch_context(self, interaction: Interaction, message: int) -> AttachedContext | None:
-        channel = interaction.channel
-        if not isinstance(channel, discord.abc.Messageable):
+        channel, may_read = interaction.channel, interaction.permissions.read_message_history
+        # A person's own program may name any message of the channel, also where Discord shows them none of them.
+        is_hidden = interaction.guild_id is not None and not may_read
+        if is_hidden or not isinstance(channel, discord.abc.Messageable):
             return None
         try:
             return self._context_of(await channel.fetch_message(message))
@@ -310,9 +313,11 @@ class Menus:
         caller = discord_caller(call)
         match call.words.split(" "):
             case ["message", channel, message]:
-                await self._host.events.deleted(channel, {message, *repeats_of(message)})
+                # A person's own program may name any message.
+                named = {message, *repeats_of(message)}
+                await self._host.events.deleted(channel, named, author=caller.person.id)
                 return Panel(platforms_texts.MESSAGE_FORGOTTEN)
-            case ["reply", turn] if turn.isdecimal():
+            case ["reply", turn] if turn.isdecimal() and len(turn) <= TURN_DIGITS:
                 reply = await self._host.feedback.of(int(turn))
                 if reply is None or not await self._host.feedback.delete(int(turn), caller.person.id):
                     return Panel(platforms_texts.NO_SUCH_REPLY)

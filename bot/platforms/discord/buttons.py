@@ -41,9 +41,10 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})
 # Buttons outlive the process, so their id says all: a conversation where the button concerns all of it, else a turn.
+# A turn has fewer digits than a number that no database takes.
 _ID: Final = re.compile(
     rf"(?P<wide>{'|'.join(sorted(_OF_CONVERSATION))}):(?P<conversation>.{{1,80}})"
-    rf"|(?P<own>{'|'.join(sorted(OFFERS - _OF_CONVERSATION))}):(?P<turn>[1-9]\d{{0,18}})",
+    rf"|(?P<own>{'|'.join(sorted(OFFERS - _OF_CONVERSATION))}):(?P<turn>[1-9]\d{{0,17}})",
     re.ASCII,
 )
 

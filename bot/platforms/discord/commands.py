@@ -125,7 +125,7 @@ class CommandHandler:
     async def _panel_press(self, interaction: Interaction, press: ButtonPress) -> None:
         """Handle a button, a menu or a form: the command gets its words, and its answer replaces the panel."""
         found = form_named(press.name) if press.opens else None
-        commands = (*COMMANDS, self._menus.forget_this)
+        commands = [one for one in (*COMMANDS, self._menus.forget_this) if one.run is not None]  # a question has none
         command = (
             found[0] if found else next((candidate for candidate in commands if candidate.name == press.name), None)
         )

@@ -418,8 +418,8 @@ def _press(interaction: Interaction, connection: Connection) -> Press | None:
 
 
 def _without(page: discord.Message | None, *buttons: ReplyPress) -> discord.ui.View | None:
-    """Return a page's buttons without these."""
-    if page is None:
+    """Return a page's buttons without these; None for a panel, which has none of them."""
+    if page is None or page.flags.components_v2:
         return None
     view = discord.ui.View.from_message(page, timeout=interactions.VIEW_TIMEOUT_S)
     for item in view.children:
