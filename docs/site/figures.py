@@ -26,16 +26,19 @@ _FASTEST: Final = "a bot that edits each second"
 _BARE: Final = "bare httpx"
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "startup": Benchmark(
-        "Until you can type",
-        "From the start of `cogency chat` to its prompt.",
+        "Startup time",
+        "The time from the start of `cogency chat` to its prompt.",
         (
             Measured("chat_prompt_s", "with an existing database", "s", "bare_python_s", "a Python that ends at once"),
             Measured("first_start_s", "with a new one", "s"),
         ),
     ),
     "first_text": Benchmark(
-        "Until the first text shows",
-        "From a mention to the first text of its answer, with a model that answers at once; and the idle bot's memory.",
+        "Time to first text",
+        (
+            "The time from a mention to the first text of its answer, with a model that answers at once, and the "
+            "memory of the idle bot."
+        ),
         (
             Measured(
                 "slack_first_text_ms", "in Slack", "ms", "minimal_slack_ms", "a minimal bot with the same libraries"
@@ -45,7 +48,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "live_edit": Benchmark(
-        "How fresh a growing reply is",
+        "Delay of live replies",
         "The median time until a message shows what the model wrote, within the platforms' limits: one reply, and ten at once in five "
         "channels.",
         (
@@ -74,7 +77,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "stream": Benchmark(
-        "What is added to each token",
+        "Overhead per token",
         "With 500 answers at once in one process, compared with a bare client that reads the same.",
         (
             Measured(
@@ -85,7 +88,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "turns": Benchmark(
-        "From a message to the model",
+        "Time from a message to the model",
         "The median time from a message's arrival to the request to the model, compared with storing one row durably.",
         (
             Measured("intake_p50_ms_sqlite", "SQLite", "ms", "commit_p50_ms_sqlite", "one row committed"),
@@ -94,8 +97,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "parser": Benchmark(
-        "Reading what a model writes",
-        "In pieces of four characters, as models send them.",
+        "Parser throughput",
+        "The model's text arrives in pieces of four characters, as models send it.",
         (
             Measured(
                 "mb_per_s",
@@ -108,13 +111,16 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "tokens": Benchmark(
-        "What a question costs before anybody writes",
-        "Tokens that the model reads. A turn of 32 rounds uploads less if the vendor stores the context; it *bills* the same.",
+        "Tokens per question",
+        (
+            "The tokens that the model reads. If the vendor stores the context, a turn of 32 rounds uploads less, "
+            "but the vendor *bills* the same."
+        ),
         (
             Measured("prompt_tokens_hi", 'for "hi" in a direct message', "tokens"),
             Measured(
                 "prefix_tokens_200",
-                "with 200 tools of servers",
+                "with 200 tools from servers",
                 "tokens",
                 "prefix_tokens_200_in_full",
                 "all schemas in full",
@@ -124,8 +130,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "tools": Benchmark(
-        "What tools of servers add",
-        "MCP servers on this machine.",
+        "Overhead of MCP servers",
+        "Measured with MCP servers on this machine.",
         (
             Measured("call_overhead_ms", "added to a call", "ms", "call_ms_bare_sdk", "the call with the bare SDK"),
             Measured("start_added_ms_0_servers", "added to a start without any server", "ms"),
@@ -133,7 +139,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "languages": Benchmark(
-        "Finding a message in other words",
+        "Search in other words",
         "How often the right message is among the first hits, in ten languages (quick: three): [recall](recall.md#languages).",
         (
             Measured("recall_at_1", "the first", "%", "recall_at_1", "plain full-text search"),
@@ -141,8 +147,8 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         ),
     ),
     "search_scale": Benchmark(
-        "Finding it in a large store",
-        "A search of past threads, with warm caches.",
+        "Search in a large store",
+        "The time of a search of past threads, with warm caches.",
         (
             Measured("messages", "messages in the store", ""),
             Measured("p50_ms", "the median", "ms"),
@@ -161,8 +167,8 @@ python -m benchmarks.all --quick
 make generated
 ```
 
-*Quick* means smaller sizes. Below each table is the machine; if its load is above the number of its cores, other work made times longer.
-Platforms and models are doubles on the same machine, so these times include no network. How much of past conversations is found:
+*Quick* means smaller sizes. The line below each table names the machine. If its load is above its number of cores, other work made the times longer.
+Platforms and models are doubles on the same machine, so these times include no network. How much the search finds:
 [recall](recall.md#how-much-of-it-is-found)."""
 
 

@@ -119,34 +119,35 @@ What the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` says 
 
 ## Slack: scopes of the bot's token
 
-The manifest that `cogency slack manifest` prints contains them; `--features` leaves out features with their scopes. *Always*: every
+The manifest that `cogency slack manifest` prints contains these scopes; `--features` leaves out features with their scopes. *Always*: every
 feature needs the scope. *Optional*: an admin can untick it during the installation.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
     "assistant:write": "To suggest questions in direct messages, and to know what the asker looks at there.",
-    "channels:history": "To follow its threads in public channels, with edits and deletions, to read a channel there "
-    "when a question needs it, and to receive open questions where `/channel ambient on` was chosen.",
-    "channels:read": "To know which public channels it is in, and who can read them: that decides what it can say there.",
-    "chat:write": "To answer, to let the answer grow, and to delete its own messages.",
-    "commands": "The slash commands, and the shortcuts in the menus of messages.",
+    "channels:history": "To follow its threads in public channels, with edits and deletions, to read a channel "
+    "there when a question needs it, and to receive open questions if a channel's managers "
+    "chose `/channel ambient on`.",
+    "channels:read": "To know which public channels it is in, and who can read them. That decides what it can say there.",
+    "chat:write": "To answer, to extend its answer while the model writes, and to delete its own messages.",
+    "commands": "To offer slash commands, and shortcuts in the menus of messages.",
     "files:read": "To read files that are attached to a question.",
     "files:write": "To send long content as a file, and to delete it with its answer.",
     "groups:history": "The same as `channels:history`, in private channels that it was invited to.",
     "groups:read": "The same as `channels:read`, of private channels that it was invited to.",
-    "im:history": "To read direct messages to it.",
+    "im:history": "To read direct messages that people send it.",
     "im:read": "After an outage, to find direct messages of people who had not written to it before.",
     "im:write": "To send direct messages to people who never wrote to it: reminders and private notices.",
     "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
     "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
     "reactions:read": "To receive 👍 and 👎 on its answers as feedback, and 🗑 to delete an answer.",
     "reactions:write": "To mark questions while it works on them, where `COGENCY_SLACK_MARKS` is on.",
-    "search:read.files": "Slack's own search of files in public channels, when a question needs it.",
-    "search:read.public": "Slack's own search of messages in public channels, when a question needs it.",
-    "search:read.users": "Slack's own search of people, when a question needs it.",
-    "usergroups:read": "To know who is in the user groups that the settings name, as managers or as roles.",
-    "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest: that decides "
-    "who can ask, and what they can see.",
+    "search:read.files": "To use Slack's own search of files in public channels, when a question needs it.",
+    "search:read.public": "To use Slack's own search of messages in public channels, when a question needs it.",
+    "search:read.users": "To use Slack's own search of people, when a question needs it.",
+    "usergroups:read": "To know who is in the user groups that the settings name as managers or roles.",
+    "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. That "
+    "decides who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
 Two other tokens have one scope each: Socket Mode's app-level token has `connections:write`, to open the connection. The configuration token
@@ -155,32 +156,34 @@ has `app_configurations:read`; only `cogency doctor` uses it, to compare the app
 _DISCORD: Final = """\
 ## Discord: intents
 
-What Discord sends the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*.
+Intents decide what Discord sends the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*.
 """
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "Direct messages, with their edits and deletions.",
     "dm_reactions": "👍, 👎 or 🗑 on one of its answers in direct messages.",
-    "guild_messages": "Mentions in channels and messages in its threads, with their edits and deletions: a question that "
-    "waits follows them, and so does what was remembered.",
+    "guild_messages": "Mentions in channels and messages in its threads, with their edits and deletions: waiting "
+    "questions and memories follow them.",
     "guild_reactions": "👍, 👎 or 🗑 on one of its answers: feedback, or a request to delete it.",
     "guilds": "Channels, threads and roles: who can read a place decides what can be said there. The bot erases the messages "
     "of a deleted channel, and those of a server some time after it was removed from it.",
-    "message_content": "The text of messages in its threads that do not mention it, and of open questions where "
-    "`/channel ambient on` was chosen. Without it the bot works with mentions, direct messages and commands.",
+    "message_content": "The text of messages in its threads that do not mention it, and of open questions if a "
+    "channel's managers chose `/channel ambient on`. Without it the bot works with mentions, "
+    "direct messages and commands.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see where it is mentioned.",
-    "send_messages": "To answer in the channel, also if a thread cannot be created.",
+    "send_messages": "To answer in the channel, even if it cannot create a thread.",
     "read_message_history": "To read the thread, the message that a question replies to, and linked messages.",
-    "create_public_threads": "To answer a mention in a thread of its message.",
+    "create_public_threads": "To answer a mention in a thread under its message.",
     "send_messages_in_threads": "To answer there.",
     "attach_files": "To send content that is too long for a message as a file.",
     "add_reactions": (
-        "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it; without, the link does not ask for it."
+        "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it. Without that setting, the link "
+        "does not ask for it."
     ),
 }
 _NEVER: Final = """\
-The bot needs no permission to delete its own answers. Its messages mention nobody, except the person of a reminder.
+The bot needs no permission to delete its own answers. Its messages mention nobody, except the person it reminds.
 """
 
 
@@ -211,9 +214,12 @@ def permissions_page() -> str:
     for name in each_once(discord.PERMISSIONS, _PERMISSIONS_WHY):
         permission = discord.PERMISSIONS[name]
         lines.append(f"| {permission.title} | {permission.bit} | {_PERMISSIONS_WHY[name]} |")
-    lines += ["", _NEVER, "With the application's id in place of `APPLICATION_ID`, the link for a server:", ""]
+    lines += ["", _NEVER, "Replace `APPLICATION_ID` with the application's ID. The link for a server:", ""]
     lines += [f"<{discord.server_link('APPLICATION_ID')}>", ""]
-    lines += ["And for somebody's own account, where the commands work in every server and in direct messages:", ""]
+    lines += [
+        "The link for somebody's own account, where the commands work in every server and in direct messages:",
+        "",
+    ]
     lines += [f"<{discord.person_link('APPLICATION_ID')}>", ""]
     return "\n".join(lines)
 
@@ -252,25 +258,25 @@ _WITH_MESSAGE: Final = "as long as its message"
 _WITH_TURN: Final = "as long as its question and answer"
 STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     "Messages": {
-        "person": Stored("who wrote to the bot: id, name, time zone", "until everything of them is forgotten"),
+        "person": Stored("who wrote to the bot: id, name, time zone", "until everything about them is forgotten"),
         "conversation": Stored("a thread or a direct message, and the summary of what was said in it", _WITH_MESSAGE),
         "participant": Stored("who wrote in which conversation", "as long as one of their messages there"),
         "message": Stored("each question and each answer: its words, when, where, and a link to it", _BY_AGE),
-        "embedding": Stored("the vector of a message, where `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
+        "embedding": Stored("the vector of a message, if `COGENCY_EMBEDDINGS` is set", _WITH_MESSAGE),
     },
     "Memory": {
         "fact": Stored(
             "what somebody stated or asked the bot to remember, rules of `/policy`, and what these replaced",
-            "until it is forgotten or deleted with `/memory`; at most 2,000 of a person in one place",
+            "until it is forgotten or deleted with `/memory`; at most 2,000 about a person in one place",
             but="rules of `/policy` belong to nobody, and stay until they are removed",
         ),
-        "fact_term": Stored("words by which a fact is found", "as long as the fact"),
-        "fact_ground": Stored("which fact rests on which", "as long as the fact"),
+        "fact_term": Stored("words for finding a fact", "as long as the fact"),
+        "fact_ground": Stored("which fact is based on which", "as long as the fact"),
         "profile": Stored(
-            "how much the bot learned about a person in one place", "until everything of them is forgotten"
+            "how much the bot learned about a person in one place", "until everything about them is forgotten"
         ),
         "profile_entry": Stored("what the bot learned about them", "until one of its messages is forgotten"),
-        "profile_source": Stored("the messages that it was learned from", "as long as the entry"),
+        "profile_source": Stored("the messages from which the bot learned it", "as long as the entry"),
         "working_item": Stored(
             "scratch values of a conversation",
             f"{WORKING_TIME.days * 24} hours at most, and no longer than its question",
@@ -284,22 +290,25 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Questions and answers": {
         "turn": Stored(
-            "each question's state, and which process answers it. What only the running answer needs is deleted at its end",
+            (
+                "each question's state, and which process answers it. Data that only the running answer needs is "
+                "deleted at its end"
+            ),
             _WITH_TURN,
         ),
         "page": Stored("the platform's ids of the messages that an answer consists of", _WITH_TURN),
         "verdict": Stored("👍 and 👎", _WITH_TURN),
-        "consent": Stored("what an asker allowed or refused", _WITH_TURN),
+        "consent": Stored("what an asker approved or denied", _WITH_TURN),
         "open_question": Stored("what a tool asks its asker, and what they say", "as long as the call waits"),
         "action_record": Stored(
-            "what the model called in an answer, and what came back (1,000 characters)", _WITH_TURN
+            "the model's tool calls in an answer, and their results (1,000 characters)", _WITH_TURN
         ),
         "task_workspaces": Stored("the model's notes on a running task", "as long as it runs"),
         "schedule": Stored(
             "reminders, scheduled tasks and long work",
             f"until they are cancelled or over, and {SHOWN_FOR.days} days",
         ),
-        "job": Stored("work that waits: learning, indexing, deleting", "until it is done"),
+        "job": Stored("waiting background work: learning, indexing, deleting", "until it is done"),
     },
     "Documents": {
         "place": Stored(
@@ -335,7 +344,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "nobody's words",
         ),
-        "shard_process": Stored("the processes among which they are divided", "seconds", Fate.STAYS, "nobody's words"),
+        "shard_process": Stored("the processes that share these connections", "seconds", Fate.STAYS, "nobody's words"),
         "shard_identify": Stored("when sessions with Discord last began", "always", Fate.STAYS, "nobody's words"),
         "shared_rate": Stored(
             "recent counts of people's messages and of calls to platforms, under a hash, if processes share a database",
@@ -412,7 +421,7 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-The bot reads the text of everything that a person sees in a message: what it reads of each part, and what not. {_MADE}
+The bot reads the text of everything that a person sees in a message. This page says what it reads of each part, and what it does not. {_MADE}
 
 ## Where messages are read
 
@@ -427,7 +436,7 @@ Forwarded messages and posts of apps are quotes: never orders to the bot, and ne
 its message. What came with a question is stored only until the bot has answered.
 
 If the bot cannot read a part, one line says so, so that the answer can mention it: "{UNREADABLE}".
-Of one message the bot reads at most {MAX_CHARS:,} characters, of a table {MAX_CELLS:,} cells, and {MAX_DEPTH} levels of parts in parts; a line
+The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. A line
 says what was left out.
 """
 
@@ -437,7 +446,7 @@ _SLACK_READS: Final = """\
 | Part | What the bot reads |
 |---|---|
 | Text | all of it, with names in place of ids; of an app's message with blocks, the blocks, as Slack shows them |
-| Forwarded messages | their author, words, blocks, attachments and files, also of messages forwarded in them |
+| Forwarded messages | their author, words, blocks, attachments and files, including those of messages forwarded in them |
 | Tables pasted from a spreadsheet | their rows, as the sender's words |
 | Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; that there is a picture, not the picture |
 | Emails sent to a channel | subject, sender and text |
@@ -457,7 +466,7 @@ _DISCORD_READS: Final = """\
 | Stickers | their name |
 | Files | [their content](files.md) |
 | Previews of links | nothing; the model can open the link |
-| Links to messages | the message, also in an archived thread, if the asker can read it |
+| Links to messages | the message, even in an archived thread, if the asker can read it |
 | Replies of apps to commands, results of polls | like other messages |
 | Discord's notices ("joined the server") | nothing |
 """
@@ -466,23 +475,23 @@ _DISCORD_READS: Final = """\
 # By kind of file: which ones, and what is read of them.
 _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.TEXT: ("text, code, data, logs", "the full text, in the encodings listed below"),
-    FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters; of a longer page its words"),
+    FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters; or the words of a longer page"),
     FileKind.PDF: ("PDF", "the text of its pages, and what the table below says"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "what the table below says"),
-    FileKind.PICTURE: ("pictures", "the picture, if the model can look at pictures"),
-    FileKind.SOUND: ("voice messages and sounds", "their words, if `COGENCY_TRANSCRIPTION` names a model that listens"),
+    FileKind.PICTURE: ("pictures", "the picture, if the model can see pictures"),
+    FileKind.SOUND: ("voice messages and sounds", "their words, if `COGENCY_TRANSCRIPTION` names a model"),
     FileKind.OTHER: ("archives, films, programs, databases", "one line that says that they cannot be read"),
 }
 
 _FORMATS: Final = f"""\
 | Format | What the bot reads | What it does not read |
 |---|---|---|
-| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then what there is of {", ".join(word_text.BESIDE[1:])} | pictures, charts and embedded files (a line counts them), formatting |
-| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; a formula whose result is not stored as the formula, with a line that counts them; comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures and charts (a line counts them), number formats, macros |
-| pptx, pptm, ppsx, potx | of each slide its shapes, groups, tables, diagrams and charts, notes and comments | pictures and films (a line counts them), animations |
+| docx, docm, dotx | text with headings, lists, tables and links, as if all tracked changes were accepted; then any {", ".join(word_text.BESIDE[1:])} | pictures, charts and embedded files (a line counts them), formatting |
+| xlsx, xlsm, xltx | the cells of all sheets as they are stored, dates as dates; formulas without a stored result, as formulas (a line counts them); comments and text boxes; {MAX_ROWS:,} rows and {MAX_COLUMNS} columns of a sheet, with a line if there are more | pictures and charts (a line counts them), number formats, macros |
+| pptx, pptm, ppsx, potx | each slide's shapes, groups, tables, diagrams, charts, notes and comments | pictures and films (a line counts them), animations |
 | odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures (a line counts them), charts |
 | EPUB | text, with headings | pictures |
-| PDF | text of up to {MAX_PAGES} pages at a time; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
+| PDF | text of up to {MAX_PAGES} pages in one reading; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing: a line says in which format to save them | everything |
 """
 
@@ -498,10 +507,10 @@ def _files_read() -> Iterator[str]:
     yield from ("", _FORMATS)
     names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
     yield (
-        "The bot reads a file without an odd or damaged part that it does not need, and the beginning of a damaged sheet, with a line "
-        "that says so. Text is read as its byte order mark says, as UTF-8, or as "
-        "its platform or page announces it. Otherwise the encoding is recognized by the text, and the model gets its name; where "
-        f"it is not certain, the model is told to ask the person. The encodings: {names}."
+        "If the bot does not need an odd or damaged part of a file, it reads the rest; of a damaged sheet, it reads the beginning. "
+        "A line says so. The bot reads text as its byte order mark says, as UTF-8, or as its platform or page declares it. "
+        "Otherwise it recognizes the encoding by the text, and names it to the model. If it is not certain, it asks the model to "
+        f"check with the person. Recognized encodings: {names}."
     )
     yield ""
 

@@ -248,7 +248,7 @@ def _options(
         yield f"[{'x' if option.default else ' '}] {option.label}"
 
 
-_IN_WINDOWS: Final = "nothing: it is for windows alone"
+_IN_WINDOWS: Final = "nothing: it appears only in windows"
 
 COMPONENTS: Final[Mapping[type[discord.Component], Part]] = {
     discord.ActionRow: _part(_row, "its buttons and menus"),
