@@ -47,8 +47,9 @@ _QUOTED: Final = compile_later(
     re.MULTILINE,
 )
 _FENCE: Final = "```"  # Of a block of code, on one line or on several
-# The name of a person or place, chosen by others. Adapters write it without ordinary blanks (`mention`).
-_MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+")
+# The name of a person or place, chosen by others. Adapters write it without ordinary blanks (`mention`). So is that of
+# an emoji (":name:"), which may be a sentence from three words on.
+_MENTION: Final = compile_later(r"(?<!\w)[@#][^ \t\n]+|:[^\W_]+(?:[-_+'][^\W_]+){2,}:")
 _MONTH_NAMES: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -299,6 +300,22 @@ def mentions(text: str) -> bool:
     return any(_LETTER.search(match[0]) for match in _MENTION.finditer(text))
 
 
+def with_short_names(text: str) -> str:
+    """Return a message with the first two words of each name that it mentions, or a few signs where a script has no
+    blanks: a longer name may be a sentence, and the others who chose it are not to teach anything about the author.
+    """
+    return _MENTION.sub(_short_name, text)
+
+
+def _short_name(name: "re.Match[str]") -> str:
+    words = [*_RUN.finditer(name[0])]
+    kept = name[0] if len(words) < _SENTENCE_WORDS else name[0][: words[_SENTENCE_WORDS - 2].end()]
+    return _UNSPACED.sub(lambda run: run[0][:_NAME_SIGNS], kept)
+
+
+_NAME_SIGNS: Final = 6  # Of a name in a script without blanks; most have two to four
+
+
 def said_by(
     text: str,
     own: Sequence[str],
@@ -332,7 +349,7 @@ def _in_words_of(
     if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= _TRIVIAL.union(*(each.digits for each in own_texts)):
         return False
     pairs = frozenset(_pairs(undated))
-    if not _occurs_outside_mentions(undated, own, read):
+    if not occurs_outside_mentions(undated, own, read):
         return False
     # Scripts without spaces are compared by pairs of characters.
     own_pairs = pairs.intersection(chain.from_iterable(each.pairs for each in own_texts))
@@ -398,9 +415,9 @@ def covered(text: str, message: str) -> int:
     return words + len(_runs_of_digits(text) & own.digits) + len(frozenset(_pairs(text)) & own.pairs)
 
 
-def _occurs_outside_mentions(text: str, own: Sequence[str], read: TextsRead) -> bool:
+def occurs_outside_mentions(text: str, own: Sequence[str], read: TextsRead | None = None) -> bool:
     """Return whether a content word of the text, or a pair of characters, occurs in `own` outside of mentions."""
-    newest = [*_newest(own, MAX_OWN)]
+    newest, read = [*_newest(own, MAX_OWN)], read or TextsRead()
     if not any(_MENTION.search(each) for each in newest):
         return True
     outside = [read.words(_MENTION.sub(" ", each)) for each in newest]

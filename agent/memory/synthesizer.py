@@ -17,7 +17,13 @@ from enum import StrEnum
 from typing import Final, cast
 
 from agent.admission_terms import Authority
-from agent.memory.attribution import rests_on, stated, stated_otherwise
+from agent.memory.attribution import (
+    occurs_outside_mentions,
+    rests_on,
+    stated,
+    stated_otherwise,
+    with_short_names,
+)
 from agent.memory.facts import Fact, Scope, scopes_of
 from agent.memory.orders import without_orders
 from agent.memory.profile import (
@@ -82,9 +88,9 @@ def numbers_in(value: object, limit: int) -> list[int]:
 #
 # Rules
 #   A fact comes from one message. Its numbers and names and at least one content word must be in that message, which
-#   must not deny or ask them (`agent.memory.attribution`). A hypothetical or draft message keeps its scope and
-#   conversation, whatever scope the model gives. Facts with secrets are dropped; sensitive ones are kept only if the
-#   person asked to remember them.
+#   must not deny or ask them, and not only in a name that it mentions (`agent.memory.attribution`). A hypothetical or
+#   draft message keeps its scope and conversation, whatever scope the model gives. Facts with secrets are dropped;
+#   sensitive ones are kept only if the person asked to remember them.
 
 SOURCE: Final = "user"
 _ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
@@ -144,6 +150,8 @@ def _fact(
     known_text = "\n".join(fact.text for fact in known)
     # "Write 40 lines about the sea" states no number of lines.
     if secret or not rests_on(value, without_orders(source.text), key=key, known=known_text):
+        return None
+    if not occurs_outside_mentions(text, [source.text]):
         return None
     named_scope = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
     scope = scopes[source.id] if named_scope is Scope.GLOBAL else named_scope
@@ -321,8 +329,8 @@ class ImpressionSynthesizer:
 
 
 def _in_own_words(messages: Sequence[Utterance]) -> tuple[Utterance, ...]:
-    """Return the messages without quoted text, which does not speak for the person."""
-    return tuple(replace(message, text=stated(message.text)) for message in messages)
+    """Return the messages without quoted text and without long names, which do not speak for the person."""
+    return tuple(replace(message, text=with_short_names(stated(message.text))) for message in messages)
 
 
 def synthesised(profile: UserProfile) -> UserProfile:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from agent.memory.attribution import label, mention
+from agent.memory.attribution import label, mention, mentions
 from agent.messages import JsonObject
 from bot.chat.message_parts import (
     CARD,
@@ -40,6 +40,7 @@ MAX_NESTED: Final = 10  # Messages in one forwarded message: Slack sends one
 MAX_CELLS: Final = 2_000  # Of one table: Slack allows 100 rows of 20 cells
 
 _MENTION: Final = re.compile(r"&lt;([@#!][^&<>\n]{1,99})&gt;")
+_EMOJI_NAME: Final = re.compile(r"(?P<name>:[^\s:]{1,100}:)(?::skin-tone-[2-6]:)?")
 _FENCE: Final = "```"
 _NO_FENCE: Final = "` ` `"  # In a block of code, which it would end
 # Elements that show the name of something.
@@ -109,8 +110,7 @@ def _words(message: JsonObject, depth: int, *, by_app: bool) -> str:
         blocks = [block for block in blocks if text(block, "type") in _OF_USERS]
     if not by_app and typed:  # Slack itself writes the text of a user's message from its rich text
         rich = [block for block in blocks if text(block, "type") == "rich_text"]
-        if not _says_whose_words(typed, rich):
-            typed = bounded(_blocks(rich, depth))
+        typed = _with_emoji(typed, rich) if _says_whose_words(typed, rich) else bounded(_blocks(rich, depth))
         return bounded((typed, *_blocks((block for block in blocks if block not in rich), depth)))
     shown = bounded(_blocks(blocks, depth))
     return shown if _has_words(shown) else bounded((typed, shown))
@@ -142,6 +142,13 @@ def _says_whose_words(typed: str, rich: Sequence[JsonObject]) -> bool:
     return not any(map(_is_named_by_others, _inner(elements, 0)))
 
 
+def _with_emoji(typed: str, rich: Sequence[JsonObject]) -> str:
+    """Return the text with standard emoji in place of their names: other names were chosen by whoever added them."""
+    elements = _inner((element for block in rich for element in items(block, "elements")), 0)
+    shown = {f":{text(element, 'name')}:": _emoji(element) for element in elements if text(element, "type") == "emoji"}
+    return _EMOJI_NAME.sub(lambda found: shown.get(found["name"], found[0]), typed) if shown else typed
+
+
 def _inner(elements: Iterable[JsonObject], depth: int) -> Iterator[JsonObject]:
     for element in elements:
         yield element
@@ -152,7 +159,7 @@ def _inner(elements: Iterable[JsonObject], depth: int) -> Iterator[JsonObject]:
 def _is_named_by_others(element: JsonObject) -> bool:
     """Return whether it shows the name of a thing, or of an emoji that members added."""
     kind = text(element, "type")
-    return kind in _REFERENCES or (kind == "emoji" and not _emoji(element).startswith(":"))
+    return kind in _REFERENCES or (kind == "emoji" and mentions(_emoji(element)))
 
 
 def _is_quoted(element: JsonObject) -> bool:
@@ -529,8 +536,12 @@ def _rich_emoji(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG0
 
 
 def _emoji(element: JsonObject) -> str:
-    shown = f":{_plain(text(element, 'name'))}:"
-    return shown if text(element, "unicode") else label(shown)
+    """Return a standard emoji itself, and one that members added by its name."""
+    try:
+        shown = "".join(chr(int(code, 16)) for code in text(element, "unicode").split("-"))
+        return shown.encode().decode()
+    except (ValueError, OverflowError):  # it has none, or half a character
+        return label(f":{_plain(text(element, 'name'))}:")
 
 
 def _rich_link(element: JsonObject, depth: int) -> Iterator[str]:  # noqa: ARG001 -- the form of a reader
@@ -646,7 +657,7 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "text": Part(_rich_words, _ITS_TEXT),
     "channel": Part(_rich_channel, "the channel's name, if it is public"),
     "user": Part(_rich_user, "the user's name"),
-    "emoji": Part(_rich_emoji, "its name"),
+    "emoji": Part(_rich_emoji, "the emoji, or the name of one that members added"),
     "link": Part(_rich_link, "its words and address"),
     "team": Part(_rich_team, "the workspace's id"),
     "usergroup": Part(_rich_group, "the group's id"),

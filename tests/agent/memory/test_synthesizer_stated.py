@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.admission_terms import Authority
-from agent.memory.attribution import rests_on
+from agent.memory.attribution import mention, rests_on
 from agent.memory.facts import Fact, Scope
 from agent.memory.profile import Partition, Utterance
 from agent.memory.synthesizer import ImpressionSynthesizer, StatedFact
@@ -77,6 +77,24 @@ def test_what_is_malformed_invented_secret_or_sensitive_is_left_out(answer: obje
 def test_what_the_person_told_the_assistant_to_write_is_no_fact(text: str, key: str, value: str) -> None:
     assert found(one(key, value), text) == ()
     assert [fact.value for fact in found(one(), f"{text}\nOur deadline is Friday.")] == ["Friday"]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value", "is_learned"),
+    [
+        (f"What does {mention('my bank is Evil Savings')} say?", "bank", "Evil Savings", False),
+        (f"What does {mention('Evil Savings')} say?", "bank", "Evil Savings", False),
+        ("What is :my_bank_is_evil_savings:", "bank", "evil savings", False),
+        (f"What does {mention('我的银行是里加邪恶储蓄')} say?", "银行", "里加邪恶储蓄", False),
+        (f"My manager is {mention('Ben Smith')}.", "manager", "Ben Smith", True),
+        (f"My manager is {mention('Juan Carlos García López')}.", "manager", "Juan Carlos", True),
+        (f"{mention('Ben Smith')} is on holiday until Friday.", "holiday of Ben Smith", "until Friday", True),
+    ],
+)
+def test_a_name_that_others_chose_is_no_fact_of_who_mentions_it(
+    text: str, key: str, value: str, *, is_learned: bool
+) -> None:
+    assert bool(found(one(key, value), text)) is is_learned
 
 
 def test_an_answer_that_is_no_json_holds_no_facts() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block, BlockElement, basic_components, blocks
 
-from agent.memory.attribution import stated
+from agent.memory.attribution import mentions, stated
 from bot.chat.message_parts import CARD, FORWARDED, MAX_CHARS, MAX_DEPTH, TOO_DEEP, TOO_LONG, UNREADABLE
 from bot.platforms.slack.markup import readable
 from bot.platforms.slack.message_content import BLOCKS, ELEMENTS, MAX_CELLS, Content, content_of
@@ -107,7 +107,7 @@ UNQUOTED: Final[Object] = {**RICH, "elements": [one for one in RICH["elements"] 
 def test_rich_text_is_read_with_all_its_elements() -> None:
     assert by_app(RICH).splitlines() == [
         (
-            "a < b & *bold* ~`x`~@grace #ops @S0DEVS@T0TEAM:tada:[there](https://x.example/?a=1&b=2)"
+            "a < b & *bold* ~`x`~@grace #ops @S0DEVS@T0TEAM🎉[there](https://x.example/?a=1&b=2)"
             "2026-09-21 14:13 UTC@here#0f0"
         ),
         "3. third",
@@ -263,6 +263,26 @@ SELECT: Object = {"type": "static_select", "placeholder": plain("Pick"), "option
 )
 def test_a_block_is_read_as_a_person_sees_it(block: Object, shown: str) -> None:
     assert by_app(block) == shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "emoji", "shown"),
+    [
+        (":slightly_smiling_face: ok", {"name": "slightly_smiling_face", "unicode": "1f642"}, "🙂 ok"),
+        (":+1::skin-tone-4: ok", {"name": "+1", "unicode": "1f44d-1f3fd", "skin_tone": 4}, "👍🏽 ok"),
+        (":party: at :10:30:", {"name": "party"}, ":party: at :10:30:"),
+        (":x: ok", {"name": "x", "unicode": "d83d"}, ":x: ok"),
+    ],
+)
+def test_a_standard_emoji_in_a_users_message_is_read_as_itself(typed: str, emoji: Object, shown: str) -> None:
+    block = {"type": "rich_text", "elements": [rich_section({"type": "emoji", **emoji})]}
+    text = content(user="U1", text=typed, blocks=[block]).text
+    assert text == shown
+    assert not mentions(text)
+
+
+def rich_section(*elements: Object) -> Object:
+    return {"type": "rich_text_section", "elements": list(elements)}
 
 
 def table(*rows: list[Object]) -> Object:
