@@ -23,8 +23,10 @@ from agent.memory.audience import (
     GroupAudience,
     PersonAudience,
     TeamAudience,
+    audience_of,
     label,
 )
+from agent.memory.documents import DocumentPlace, Documents
 from agent.messages import Json
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
@@ -34,7 +36,7 @@ from store import tool_calls
 from store.backup import is_connected_to
 from store.databases.database import Database, SqlStore, reads, writes
 from store.databases.sqlite import is_locked
-from store.engine import Store, beside, erased_key
+from store.engine import SqlDocuments, Store, beside, erased_key
 from store.erased_ids import ErasedIds
 from store.forgetting import selection
 from store.forgetting.sql_forgetting import SqlForgetting
@@ -167,6 +169,31 @@ def place_named(connection: sa.Connection, id_: str) -> PlaceSubject | None:
     if not (channels or audiences or conversations):
         return None
     return PlaceSubject(id_, plans.Gone(frozenset(conversations), frozenset(channels), frozenset(audiences)))
+
+
+def document_place(connection: sa.Connection, id_: str) -> DocumentPlace | None:
+    """The place of an id, as documents belong to it: a channel, a whole workspace or server, or a person's direct
+    messages. None for a thread, and if nobody has written there yet.
+
+    A channel's readers are those of its newest message: earlier ones keep theirs when it becomes more public.
+    """
+    source, found, last = id_.rpartition(":")
+    if not found or not source or not last:
+        return None
+    newest = sa.select(turn.c.source, turn.c.channel, message.c.audience).join_from(turn, message)
+    newest = newest.order_by(message.c.id.desc()).limit(1)
+    in_channel = sa.and_(turn.c.source == source, turn.c.channel == last, ~_private(message.c.audience))
+    for where in (in_channel, message.c.audience == label(PersonAudience(id_))):
+        row = connection.execute(newest.where(where)).one_or_none()
+        if row is not None:
+            # One person may have many channels with the bot, as each chat in a terminal is one.
+            channel = row.channel if where is in_channel else ""
+            return DocumentPlace(audience_of(row.audience), row.source, channel)
+    team = label(TeamAudience(id_))
+    is_workspace = _is_there(connection, turn.c.source == id_)
+    if is_workspace or any(_is_there(connection, table.c.audience == team) for table in (conversation, document)):
+        return DocumentPlace(TeamAudience(id_), id_ if is_workspace else source, "")
+    return None
 
 
 def _linked_channels(connection: sa.Connection, source: str, server: str) -> set[str]:
@@ -532,6 +559,7 @@ class SqlDataSubjects(SqlStore):
     place_ids = reads(place_ids)
     is_known = reads(is_known)
     place_named = reads(place_named)
+    document_place = reads(document_place)
     counts = reads(counts)
     running_posts = reads(running_posts)
     page = reads(page)
@@ -559,6 +587,7 @@ class OperatorsView:
     """
 
     data_subjects: SqlDataSubjects
+    documents: Documents
     forgetting: Forgetting
     jobs: Jobs
     is_served: bool
@@ -573,7 +602,11 @@ async def open_beside(url: str) -> AsyncGenerator[OperatorsView, None]:
         erased_ids = await _erased_ids_of(database)
         is_served = await database.read(is_connected_to) if path is None else is_locked(path)
         yield OperatorsView(
-            SqlDataSubjects(database, erased_ids), SqlForgetting(database, erased_ids), SqlJobs(database), is_served
+            SqlDataSubjects(database, erased_ids),
+            SqlDocuments(database),
+            SqlForgetting(database, erased_ids),
+            SqlJobs(database),
+            is_served,
         )
 
 

@@ -248,14 +248,12 @@ OF_DOCUMENT: Final = ("name", "audience", "channel", "person", "time", "link", "
 def document_of(row: Mapping[Any, Any]) -> Document:
     web = LinkedPage(**{name: row[name] for name in _OF_PAGE}) if row["address"] else None
     values = {name: row[name] for name in ("id", *OF_DOCUMENT) if name not in _OF_PAGE}
-    return Document(**values, by=row["by"] or "", web=web)
+    return Document(**values, by=row["by"] or "", web=web, file_digest="" if web else row["digest"])
 
 
-def page_columns(web: LinkedPage | None, *, first: bool = False) -> dict[str, Any]:
+def page_columns(web: LinkedPage, *, first: bool = False) -> dict[str, Any]:
     """The columns of a linked web page. The `first` fetch of a version is due after half a day to one and a half days,
     depending on its digest, so that pages that were added together are not fetched together.
     """
-    if web is None:
-        return {"address": ""}
     after = FETCH_EVERY * (0.5 + int(web.digest[:4] or "8000", 16) / 0x10000) if first else FETCH_EVERY
     return asdict(web) | {"due": web.seen + after}

@@ -16,6 +16,8 @@ from enum import Enum, auto
 from itertools import islice
 from typing import Final, Protocol
 
+from agent.memory.audience import Audience
+
 # Some 250 tokens: long enough to hold an answer with what it is about, short enough that ten fit a result.
 PASSAGE_CHARS: Final = 1_200
 FEWEST_CHARS: Final = 300  # A shorter passage is joined with what follows: a heading and a line tell nothing alone
@@ -79,11 +81,23 @@ class LinkedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentPlace:
+    """Where an operator adds documents: the values that they get there. `source` is that of the place's messages;
+    `channel` is "" for a whole workspace or server, and for a person.
+    """
+
+    audience: Audience
+    source: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewDocument:
     """A document to store. It replaces the one of the same name or web page in its place.
 
     `audience` is the label of those who may find it. `channel` is the platform's id of the channel to which the person
-    with the id `person` added it; `link` leads people to it.
+    with the id `person` added it, "" if an operator did; `link` leads people to it. `file_digest`: names the version of
+    the file that an operator added, "" for all other documents.
     """
 
     name: str
@@ -97,6 +111,7 @@ class NewDocument:
     pages: int = 0
     """The number of pages, 0 if the kind of file has none."""
     web: LinkedPage | None = None
+    file_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ class Document:
     """A stored document.
 
     `by`: the name of the person who added it, "" if it is unknown or was erased. `time`: when the document was added,
-    or when its stored version was fetched.
+    or when its stored version was fetched. `file_digest`: as in NewDocument.
     """
 
     id: int
@@ -118,6 +133,7 @@ class Document:
     pages: int
     passages: int
     web: LinkedPage | None = None
+    file_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,11 @@ CHECK_PERSON = (
     "To verify: `cogency person export {of}` finds nothing. Audit entry #{number} names {known_as} instead of the ID."
 )
 CHECK_PLACE = "To verify: `cogency place export {of}` finds nothing. Audit entry: #{number}."
+PLACE_NEW = "If nobody has written to the bot there yet, mention it there first."
+NO_DOCUMENTS_THERE = "{of} is a thread. Documents belong to a channel, a whole workspace or server, or a person."
+FOUND_BY_PERSON = "Only {of} can ask about them, in direct messages."
+FOUND_BY_TEAM = "Full members can ask about them in public channels and in direct messages."
+FOUND_BY_READERS = "Full members who can read {of} can ask about them, there and in direct messages."
 FILE_EXISTS = "{file} already exists. Choose another name, or add --force."
 FILE_NOT_WRITTEN = "{file} could not be written ({reason})."
 SLACK_DISTRIBUTION_LACKS = (

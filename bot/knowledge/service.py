@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from agent.admission_terms import Authority
 from agent.errors import Refused
 from agent.incoming import Attachment
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, audience_of, label
+from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, audience_of, label
 from agent.memory.documents import (
     MAX_CHARS,
     MAX_NAME_CHARS,
@@ -313,7 +313,7 @@ def digest_of(name: str, passages: Sequence[Passage]) -> str:
     return digest.hexdigest()
 
 
-def _readers(audience: PersonAudience | GroupAudience | TeamAudience) -> str:
+def _readers(audience: Audience) -> str:
     match audience:
         case PersonAudience():
             return knowledge_texts.FOUND_BY_YOU

@@ -61,3 +61,18 @@ NO_ROOM = (
 )
 FIRST_FILES = "I learn up to {most} files or links at once. Send the others in another message."
 UNREAD_SINCE = "could not be read since {day}: {why}"
+
+# What operators add with `cogency learn`
+
+NO_SUCH_PATH = "There is no file or folder {path}. Check the path."
+NOTHING_MATCHES = "No file matches {path}. Check the pattern: * stands for a part of a name, ** for folders."
+TOO_MANY_FILES = (
+    "There are more than {most} files. A place holds up to 1,000 documents, so choose a folder with fewer files."
+)
+SAME_NAME = "another of these files has the same name; give their folder instead, so that names include the path"
+PLACE_GONE = "The place was erased meanwhile, so the remaining files were not learned."
+FOLDER_UNREADABLE = "the folder could not be listed ({reason}); check its permissions"
+FILE_UNREADABLE = "it could not be read; check its permissions"
+PLACE_FULL = "this place already has 1,000 documents; remove some with `/knowledge` first"
+PLACE_TOO_LARGE = "with it, there would be more here than the bot can search quickly; remove some documents first"
+READ_IN_PART = "only in part: {why}"

@@ -49,6 +49,7 @@ class Subcommand(StrEnum):
     AUDIT = "audit"
     OPERATOR = "operator"
     BUDGET = "budget"
+    LEARN = "learn"
     FIND = "find"
     EXPORT = "export"
     ERASE = "erase"
@@ -85,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_budget(commands)
     _add_operator(commands)
+    _add_learn(commands)
     completion = commands.add(
         Subcommand.COMPLETION, "print a completion script for your shell", setup_texts.COMPLETION_SAYS
     )
@@ -288,6 +290,16 @@ def _add_budget(commands: _Commands) -> None:
     )
 
 
+def _add_learn(commands: _Commands) -> None:
+    learn = commands.add(
+        Subcommand.LEARN, "add the files of a folder to the documents of a channel", setup_texts.LEARN_SAYS
+    )
+    learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file or a pattern such as "docs/*.md"')
+    learn.add_argument("--place", required=True, metavar="ID", help=setup_texts.LEARN_PLACE_SAYS)
+    learn.add_argument("--remove-missing", action="store_true", help=setup_texts.REMOVE_MISSING_SAYS)
+    learn.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)
+
+
 def _add_people(commands: _Commands, kind: str) -> None:
     find = commands.add(Subcommand.FIND, f"find the ID of a {kind}", setup_texts.WORKS_BESIDE)
     export = commands.add(Subcommand.EXPORT, f"export the data of a {kind} to a file", setup_texts.WORKS_BESIDE)
@@ -323,7 +335,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
         command.add_argument(
             "--operator",
             metavar="NAME",
-            help="your name for the audit (default: the account's name; the audit records both)",
+            help=setup_texts.OPERATOR_NAME_SAYS,
         )
 
 

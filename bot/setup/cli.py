@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing, nullcontext
 from datetime import datetime
@@ -27,7 +28,7 @@ from bot.app.settings import Settings, all_settings, load_settings, moved_addres
 from bot.chat.exit_codes import Exit, exit_code
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 from bot.chat.logs import LogForm, LogLevel, log_to, log_uncaught, logs_json
-from bot.chat.output import OutputError, complain, printable_json, write_out
+from bot.chat.output import OutputError, complain, printable_json, printable_line, write_out
 from bot.operators.settings import OperatorAct
 from bot.platforms.discord import options as discord
 from bot.platforms.slack.options import SlackFeature
@@ -355,6 +356,50 @@ async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> 
     return Exit.OK if people else Exit.FAILED
 
 
+async def _learn(
+    settings: Settings, *, paths: list[str], place: str, remove_missing: bool, operator: str | None
+) -> Exit:
+    from bot.app.folder_learning import open_learning  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.app.subject_requests import Operator  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.knowledge.folder_learning import FileEnd  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.knowledge.folders import find_files  # noqa: PLC0415 -- a settings error is reported before it loads
+
+    lines = {
+        FileEnd.LEARNED: setup_texts.FILE_LEARNED,
+        FileEnd.UPDATED: setup_texts.FILE_UPDATED,
+        FileEnd.REFUSED: setup_texts.FILE_REFUSED,
+        FileEnd.REMOVED: setup_texts.FILE_REMOVED,
+    }
+    found = find_files(paths)
+    left_out = ", ".join(f"{count:,} {why}" for why, count in found.left_out.items())
+    if left_out:
+        complain(setup_texts.FILES_LEFT_OUT.format(counts=left_out))
+    if not (found.files or found.unread):
+        complain(f"cogency learn: {setup_texts.NO_FILES}")
+        return Exit.ARGUMENTS
+    ends = Counter[FileEnd]()
+    async with open_learning(
+        settings,
+        place,
+        found,
+        Operator(operator or account_name(), account_name()),
+        CLOCK,
+        remove_missing=remove_missing,
+    ) as run:
+        with progress() as tell:
+            tell(setup_texts.LEARNING_FILES, 0, len(found.files))
+            async for outcome in run.outcomes:
+                ends[outcome.end] += 1
+                if outcome.end in lines:
+                    complain(printable_line(lines[outcome.end].format(name=outcome.name, detail=outcome.detail)))
+                tell(setup_texts.LEARNING_FILES, min(ends.total(), len(found.files)), len(found.files))
+    counts = ", ".join(f"{ends[end]:,} {end.name.lower()}" for end in FileEnd if ends[end])
+    write_out(sys.stdout, f"{setup_texts.FILES_DONE.format(of=place, counts=counts, readers=run.readers)}\n")
+    if remove_missing and found.unread:
+        complain(f"cogency learn: {setup_texts.NOTHING_REMOVED}")
+    return Exit.FAILED if ends[FileEnd.REFUSED] else Exit.OK
+
+
 async def _export(
     settings: Settings, *, kind: str, of: str, file: str | None, force: bool, operator: str | None
 ) -> Exit:
@@ -625,6 +670,7 @@ DO: Mapping[Subcommand, Do] = {
     Subcommand.AUDIT: _audit,
     Subcommand.OPERATOR: _operator,
     Subcommand.BUDGET: _budget,
+    Subcommand.LEARN: _learn,
     Subcommand.FIND: _find,
     Subcommand.EXPORT: _export,
     Subcommand.ERASE: _erase,

@@ -342,3 +342,24 @@ FREE_SHARDS = "If this lasts longer than 15 seconds, check the log of each proce
 
 
 NO_CALLS = "No tools were called in that time."
+
+# Files that an operator adds to the documents of a place
+
+OPERATOR_NAME_SAYS = "your name for the audit (default: the account's name; the audit records both)"
+LEARN_SAYS = (
+    "Run it again after changes: unchanged files are skipped, changed ones replace their documents. Hidden files and "
+    "links out of the folder are left out. It works while the bot runs."
+)
+LEARN_PLACE_SAYS = (
+    "the channel, or a whole workspace or server, from `cogency place find`; or a person, for their direct messages"
+)
+REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders, if their files are gone"
+LEARNING_FILES = "Reading files"
+FILE_LEARNED = "learned {name} ({detail})"
+FILE_UPDATED = "updated {name} ({detail})"
+FILE_REFUSED = "refused {name}: {detail}"
+FILE_REMOVED = "removed {name}"
+FILES_DONE = "Documents of {of}: {counts}. {readers}"
+FILES_LEFT_OUT = "Left out: {counts}."
+NO_FILES = "There is no file to learn there."
+NOTHING_REMOVED = "Nothing was removed, because a folder is empty or could not be read."

@@ -318,7 +318,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "no words",
         ),
         "document": Stored(
-            "a file or a page that somebody added with `/learn`: its name, link, who added it, when",
+            "a file or a page that somebody added with `/learn` or `cogency learn`: its name, link, who added it, when",
             "until it is removed, or its place is deleted",
             but="documents of a channel stay, without the name of the person who added them",
         ),

@@ -66,8 +66,9 @@ from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, ke
 
 class DocumentRow(TableRow, table=True):
     """A document of a place. `audience` is the label of those who may find it; `person` added it, or is "" after they
-    were forgotten. `state`: see `store.search.passages`. From `address` on: columns of a web page (see
-    `agent.memory.documents.LinkedPage`), which is fetched again at `due`.
+    were forgotten, or if an operator did. `state`: see `store.search.passages`. From `address` on: columns of a web
+    page (see `agent.memory.documents.LinkedPage`), which is fetched again at `due`; without an address `digest` is that
+    of the file that an operator added.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -152,7 +153,7 @@ def keep(
 ) -> int | DocumentRefused:
     """Store a document to be indexed; returns its id, or why not: the place is full, or what it `renews` is gone."""
     values = {name: getattr(new, name) for name in ("audience", "source", "channel", "person", "name", "link", "time")}
-    values |= page_columns(new.web, first=True)
+    values |= page_columns(new.web, first=True) if new.web else {"address": "", "digest": new.file_digest}
     if renews is not None:
         owner = select(document.c.audience, document.c.source, document.c.channel, document.c.person)
         owner = owner.where(document.c.id == renews, document.c.state == KNOWN)  # as they are at this moment

@@ -54,6 +54,31 @@ async def test_a_person_is_erased_by_an_operator_while_the_bot_answers_them(tmp_
     assert "It was erased on" in again.stderr
 
 
+async def test_a_folder_is_learned_for_a_channel_while_the_bot_answers_there(tmp_path: Path) -> None:
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "boats.md").write_text("Our boats are blue.")
+    (folder / "broken.pdf").write_text("no PDF")
+    async with FakeSlack(CLOCK) as slack, ModelServer([answer()]) as model:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        async with service(tmp_path, **on_slack(slack), **by_model(model)):
+            await slack.connected(2)
+            unknown = await commanded(tmp_path, "learn", str(folder), "--place", "slack:T1:C0")
+            first = await slack.say(ann, general, f"<@{BOT_USER}> hello")
+            await until(lambda: is_whole([page.text for page in slack.state.answers(general, first.ts)]))
+            [place] = json.loads((await commanded(tmp_path, "place", "find", "--json")).stdout)
+            learned = await commanded(tmp_path, "learn", str(folder), "--place", place["id"])
+            again = await commanded(tmp_path, "learn", str(folder / "boats.md"), "--place", place["id"])
+            exported = await commanded(tmp_path, "place", "export", place["id"], "-")
+    assert (unknown.returncode, "mention it there first" in unknown.stderr) == (Exit.FAILED, True)
+    assert learned.returncode == Exit.FAILED  # a script sees that a file was refused
+    assert "learned handbook/boats.md (1 passage)\nrefused handbook/broken.pdf: " in learned.stderr
+    assert f"Documents of {place['id']}: 1 learned, 1 refused. Full members can ask" in learned.stdout
+    assert (again.returncode, again.stderr) == (Exit.OK, "learned boats.md (1 passage)\n")
+    documents = [(document["name"], document["text"]) for document in json.loads(exported.stdout)["documents"]]
+    assert documents == [(name, ["Our boats are blue."]) for name in ("handbook/boats.md", "boats.md")]
+
+
 def test_two_operators_export_and_erase_at_a_shell(tmp_path: Path) -> None:
     cogency(tmp_path, "chat", typed="remember that my boat is blue\n")
     both = {"COGENCY_TWO_OPERATORS": "export,erase"}

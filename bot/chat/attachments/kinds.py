@@ -228,9 +228,14 @@ def not_read(media_type: str, size: int, reason: str) -> str:
     return f"(not read: {reason}; {shown_note(plain_type(media_type)) or 'unknown kind'}, {size_text})"
 
 
+def plain_line(name: str) -> str:
+    """Return a name as one line, without invisible characters and those that reverse the text's direction."""
+    return " ".join("".join(char if char.isprintable() else " " for char in name).split())
+
+
 def shown_note(name: str) -> str:
-    """Return a name as one bounded line, without invisible characters and those that reverse the text's direction."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in name).split())
+    """Return a name as one bounded line, as `plain_line`."""
+    line = plain_line(name)
     if len(line) <= MAX_NAME_CHARS:
         return line
     return f"{line[: MAX_NAME_CHARS - _END_CHARS - 1]}…{line[-_END_CHARS:]}"

@@ -68,7 +68,7 @@ _KIND_NAMES: Final = {
     FileKind.OFFICE: "an office file",
     FileKind.SOUND: "a sound",
 }
-_NO_DOCUMENTS: Final = frozenset({FileKind.PICTURE, FileKind.SOUND, FileKind.OTHER})
+NO_DOCUMENTS: Final = frozenset({FileKind.PICTURE, FileKind.SOUND, FileKind.OTHER})
 DOCUMENT_S: Final = 60.0  # For one document to learn, while its person watches an indicator
 MAX_DOCUMENT_PAGES: Final = 1_500  # A longer document is a collection, whose parts are easier to find as documents
 # Up to this length the model gets HTML as source, such as a page or two of code in question; beyond it, the text.
@@ -259,7 +259,7 @@ class AttachmentReader:
         request = _ReadRequest(source, person, ReadSeconds(DOCUMENT_S), is_whole=True)
         fetched = (
             _Unread(kinds.NO_DOCUMENT)
-            if announced_kind in _NO_DOCUMENTS
+            if announced_kind in NO_DOCUMENTS
             else await self._fetch_by_kind(file, announced_kind, request)
         )
         if isinstance(fetched, _Unread):
