@@ -245,7 +245,5 @@ def _begins_with_a_day(text: str) -> bool:
 
 def negates(text: str) -> bool:
     """Return whether a sentence denies something. In Portuguese "no" is "in the"."""
-    folded = lexicon.folded(text[:READ_CHARS])
-    if cues.PORTUGUESE.search(folded) is not None:
-        folded = cues.IN_THE.sub(" ", folded)
+    folded = cues.without_in_the(lexicon.folded(text[:READ_CHARS]))
     return any(pattern.search(folded) is not None for pattern in (*cues.ENDS, lexicon.NEGATED, cues.ELIDED_NEGATION))

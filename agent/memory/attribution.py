@@ -25,14 +25,17 @@ from enum import Enum, auto
 from itertools import chain, islice
 from typing import Final
 
-from agent.memory.lexicon import BASES, DAYS, folded
-from agent.memory.statements import WORD, is_function_word, stem, weekdays_in
+from agent.memory import cues
+from agent.memory.lexicon import BASES, DAYS, KINDS, NUMBER_WORDS, folded
+from agent.memory.statements import WORD, is_function_word, numerals_in_digits, stem, weekdays_in, without
 from agent.messages import confusable_skeleton
 from agent.patterns import compile_later
 
 SHARE: Final = 0.5  # Of the content words: a model rephrases, but must not say something else
 # Of the pairs of characters: half would be too few, because particles occur in all sentences.
 PAIRS_SHARE: Final = 0.7
+APART: Final = 5  # Characters from one sign to the next where a model leaves out what stands between them
+UNIT_CHARS: Final = 3  # Of a unit that a model abbreviates: "km", "h"
 # Characters of the person's newest messages: more than the limit of one message, and read in a few milliseconds.
 MAX_OWN: Final = 60_000
 MAX_OTHERS: Final = 500_000  # Characters of the newest other texts: more than a turn's context can hold
@@ -64,8 +67,8 @@ _CALENDAR: Final = frozenset(
     {*map(stem, DAYS), *map(stem, _MONTH_NAMES), *_MONTHS, *map(stem, ("today", "tomorrow", "tonight", "next"))}
     | {*map(stem, ("week", "month", "year", "day"))}
 )
-_NUMBER_WORDS: Final = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-_NUMBERS: Final = {word: str(number) for number, word in enumerate(_NUMBER_WORDS.split("|"))}
+_CLOCK: Final = next(pattern for kind, pattern in KINDS if kind == "clock")
+_NUMBERS: Final = NUMBER_WORDS | {"zero": "0", "one": "1"}
 _TRIVIAL: Final = frozenset({"00"})  # Of "9:00", where the person wrote "9 am"
 _RUN: Final = compile_later(r"[^\W_]+")
 # A hyphen inside a word, as at the end of a line.
@@ -389,11 +392,11 @@ def rests_on(value: str, text: str, *, key: str = "", known: str = "") -> bool:
     All numbers, names and weekdays of the value must be in the message, and at least one content word. The key may be
     in the model's words, but for its names, which are in the message or in `known`, the facts that the model saw.
     """
-    message = _words(text)
-    if not _runs_of_digits(_DATE.sub(" ", value)) <= message.digits | _TRIVIAL or not _names_days_of(value, [text]):
+    message, numbers = _words(text), _runs_of_digits(_DATE.sub(" ", value)) - _TRIVIAL
+    if not numbers <= message.digits or not _names_days_of(value, [text]):
         return False
-    signs, words = frozenset(_signs(value)), list(_telling(value))
-    if sum(sign in text for sign in signs) < PAIRS_SHARE * len(signs):
+    signs, words = frozenset(_signs(value)), list(_telling(without(value, _CLOCK)))  # "9 Uhr" of "um neun"
+    if sum(sign in text for sign in signs) < PAIRS_SHARE * len(signs) and not _has_in_order(value, text):
         return False
     # Where every content word has a capital, as in a title, capitals tell no names: each word counts as one.
     all_capital = all(word.group()[0].isupper() for word in WORD.finditer(value) if not is_function_word(word.group()))
@@ -401,11 +404,35 @@ def rests_on(value: str, text: str, *, key: str = "", known: str = "") -> bool:
     if any(not message.has(word.stem) for word in names):
         return False
     either = _words(f"{text}\n{known}")
-    # With a word before it the key begins no sentence, where a capital says nothing.
-    if any(word.is_name and not word.is_calendar and not either.has(word.stem) for word in _telling(f"x {key}")):
+    if any(not either.has(word.stem) for word in _names_of_key(key, text)):
         return False
     own = [word for word in words if not word.is_calendar]
-    return bool(signs) or not own or any(message.has(word.stem) for word in own)
+    is_unit = bool(numbers) and all(len(word.stem) <= UNIT_CHARS for word in own)
+    return bool(signs) or not own or is_unit or any(message.has(word.stem) for word in own)
+
+
+def _names_of_key(key: str, text: str) -> "Iterator[_Word]":
+    """Yield the names of a key. In German, which writes every noun with a capital, its head is none: "Laufzeit
+    Vertrag", but "Annas Vertrag".
+    """
+    # With a word before it the key begins no sentence, where a capital says nothing
+    words = [word for word in _telling(f"x {key}") if word.is_name and not word.is_calendar]
+    head = next((word for word in WORD.findall(key) if word[0].isupper()), "")
+    is_of_somebody = head.endswith("s") and not key.endswith(head)
+    if head and not is_of_somebody and cues.GERMAN.search(folded(text)) is not None:
+        words = [word for word in words if word.stem != stem(head)]
+    yield from words
+
+
+def _has_in_order(value: str, text: str) -> bool:
+    """Return whether the signs of a value that are no kana stand in a text in their order, close to each other: a model
+    leaves out particles and verbs between them.
+    """
+    signs = [sign for run in _UNSPACED.findall(_KANA_ENDINGS.sub(" ", value)) for sign in run]
+    reached = {at for at, sign in enumerate(text) if signs and sign == signs[0]}
+    for sign in signs[1:]:
+        reached = {at for start in reached for at in range(start + 1, start + APART + 1) if text[at : at + 1] == sign}
+    return len(signs) > 1 and bool(reached)
 
 
 def covered(text: str, message: str) -> int:
@@ -457,7 +484,7 @@ def _words(text: str) -> _Words:
     words = WORD.findall(spaced)
     stems = frozenset(map(stem, words))
     counted = {_NUMBERS[word.lower()] for word in words if word.lower() in _NUMBERS}
-    digits = _runs_of_digits(text) | frozenset(_DIGITS.findall(text)) | counted
+    digits = _runs_of_digits(text) | frozenset(_DIGITS.findall(numerals_in_digits(text))) | counted
     return _Words(stems, sorted(stems), digits, frozenset(_pairs(text)))
 
 
@@ -612,7 +639,7 @@ def _is_otherwise(
 
 def _plain(clause: Clause) -> str:
     """Return the folded text of a clause, prepared for the search for negations."""
-    plain = _NO_NEGATION.sub(" ", folded(clause.text))
+    plain = _NO_NEGATION.sub(" ", cues.without_in_the(folded(clause.text)))
     return _LIST.sub(lambda match: _AND.sub("or", match.group()) if _is_list(match) else match.group(), plain)
 
 

@@ -553,10 +553,15 @@ ROMANCE: Final = compile_later(
 # Words before a name: "is called Bo"
 CALLED: Final = lexicon.words("heißt heisst heet heten llama appelle chama chiama зовут")
 TITLED: Final = compile_later("さん|先生|氏|老师|医生|先生|女士|经理")
+# Words of German, where each noun has a capital
+GERMAN: Final = compile_later(
+    r"\b(?:der|dem|ich|wir|ist|sind|und|nicht|kein(?:e[nmrs]?)?|mein(?:e[nmrs]?)?|unser(?:e[nmrs]?)?|zum|zur|für|beim"
+    r"|wird|wurden?|haben|auf|bei|um|vom)\b"
+)
 # Words of Portuguese, and its "in the", which is "not" in Spanish and English
 PORTUGUESE: Final = compile_later(
     r"[ãõ]|\b(?:é|em|um|uma|não|meus?|minhas?|noss[oa]s?|agora|às?|aos?|dos|das|vai|foi|fica|moro|trabalho|estou|você"
-    r"|ele|ela)\b"
+    r"|ele|ela)\b|^\W{0,3}os? (?=\w)|(?<=\w{3}[aeo] )do (?=\w)"
 )
 IN_THE: Final = compile_later(r"\bno(?= \w)")
 ELIDED_NEGATION: Final = compile_later(r"\bn['’](?=\w{1,40} (?:pas|plus|jamais)\b)")
@@ -575,3 +580,8 @@ CHANGES: Final = (lexicon.CUE, lexicon.ENDED, TURNED, STOPPED)
 ADDS: Final = (lexicon.ADDS, ADDED)
 ENDS: Final = (lexicon.ENDED, STOPPED)
 UNSURE: Final = (REPORTS, SUPPOSES, EXCEPT)
+
+
+def without_in_the(text: str) -> str:
+    """Return a folded text without the "in the" of Portuguese: "no dia 5" denies nothing."""
+    return text if PORTUGUESE.search(text) is None else IN_THE.sub(" ", text)

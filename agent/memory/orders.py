@@ -34,7 +34,8 @@ _VERBS: Final = (
     r"|écri(?:s|vez)|di(?:s|tes)|donne[sz]?[- ](?:moi|nous)|répond(?:s|ez)|explique[sz]?|montre[sz]?-moi"
     r"|tradui(?:s|sez)|compte[sz]? (?:de|jusqu)|répète[sz]?|résume[sz]?"
     # Spanish, Portuguese
-    r"|escrib[ea]|d[ií](?:me|ga|game)?|dame|responde|explica(?:me)?|muéstrame|traduce|cuenta (?:de|hasta)|repite|resume"
+    r"|escrib[ea]|d[ií](?:me|ga|game|(?= (?:que|algo|hola|lo)\b))|dame"
+    r"|responde|explica(?:me)?|muéstrame|traduce|cuenta (?:de|hasta)|repite|resume"
     r"|escrev[ae]|diga|dê-me|me dê|responda|explique|mostre|traduza|conte (?:de|até)|repita|resuma"
     # Russian
     r"|(?:напиши|скажи|назови|ответь|отвечай|объясни|покажи|переведи|посчитай|повтори|перескажи)(?:те)?)\b"

@@ -268,7 +268,7 @@ def weekdays_in(text: str) -> frozenset[str]:
 def _prepared(text: str) -> str:
     """Return the sentence of a text that is analysed: without its label, its lead-in and its reason."""
     sentence = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
-    sentence = lexicon.NUMERALS.sub(_digits, sentence)
+    sentence = numerals_in_digits(sentence)
     if "'" in sentence or "’" in sentence:
         sentence = _ELISION.sub(r"\1e ", sentence)
     if (lead := lexicon.LEAD_IN.match(folded(sentence))) is not None:
@@ -278,6 +278,11 @@ def _prepared(text: str) -> str:
     if reason is not None and reason.start() > 0:
         sentence = sentence[: reason.start()]
     return sentence
+
+
+def numerals_in_digits(text: str) -> str:
+    """Return a text with its numbers in Chinese characters in digits: "九月二十号" is "9月20号"."""
+    return lexicon.NUMERALS.sub(_digits, text)
 
 
 class _Reading:

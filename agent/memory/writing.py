@@ -350,8 +350,11 @@ def _without(text: str, lowercase: str, part: str) -> str:
 
 
 def _quotes(new: NewFact, fact: Fact) -> bool:
-    """Return whether the new value repeats the other ("not any more: …"), and so is about the same."""
-    return bool(fact.value.strip()) and fact.value.strip().casefold() in new.value.casefold()
+    """Return whether the new value repeats the other's sentence ("not any more: …"), and so is about the same. A bare
+    value ("free") may stand in that of something else ("no longer free").
+    """
+    quoted = fact.value.strip().casefold()
+    return read_statement(fact.value).has_subject and quoted in new.value.casefold()
 
 
 def _created(

@@ -154,6 +154,15 @@ def test_the_model_names_by_number_what_no_longer_holds_and_only_of_what_it_was_
         ("We meet in the garden.", "swimming pool", False),
         ("我的主管是王敏。", "是李强", False),
         ("我的主管是王敏。", "王敏", True),
+        ("Der Laden öffnet um neun.", "um 9 Uhr", True),
+        ("Der Laden öffnet um neun.", "um 8 Uhr", False),
+        ("Das Päckchen wiegt sieben Kilo.", "7 kg", True),
+        ("Das Päckchen wiegt sieben Kilo.", "7 Stück", False),
+        ("Le bus part à huit heures.", "8 h", True),
+        ("我姐的孩子九月二十一号满月。", "9月21号", True),
+        ("我奶奶每天走两公里。", "每天两公里", True),
+        ("歯医者は4月3日の午後です。", "4月3日午後", True),
+        ("歯医者は4月3日の午後です。", "4月3日午前", False),
     ],
 )
 def test_a_fact_needs_its_numbers_names_and_weekdays_in_its_message(said: str, value: str, is_learned: bool) -> None:
@@ -163,3 +172,32 @@ def test_a_fact_needs_its_numbers_names_and_weekdays_in_its_message(said: str, v
 def test_a_name_in_the_key_stands_in_the_message_or_in_what_was_known() -> None:
     assert not rests_on("551", "The phone is 551.", key="phone of Ben")
     assert rests_on("551", "The phone is 551.", key="phone of Ben", known="phone of Ben: 550")
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "value", "is_learned"),
+    [
+        ("Unser Laden macht um 19 Uhr zu.", "Ladenschluss", "19 Uhr", True),
+        ("Der Pachtvertrag vom Garten läuft bis 2031.", "Laufzeit Pachtvertrag", "2031", True),
+        ("Der Pachtvertrag läuft bis 2031.", "Laufzeit Pachtvertrag Ulm", "2031", False),
+        ("Das Telefon hat die 551.", "Bens Telefon", "551", False),
+        ("Das Telefon hat die 551.", "Telefon von Ben", "551", False),
+        ("The phone is 551.", "Ben", "551", False),
+    ],
+)
+def test_the_head_of_a_german_key_is_a_noun_of_the_model_and_no_name(
+    said: str, key: str, value: str, is_learned: bool
+) -> None:
+    assert rests_on(value, said, key=key) is is_learned
+
+
+@pytest.mark.parametrize(
+    ("message", "value"),
+    [
+        ("O treino começa no dia 8.", "dia 8"),
+        ("Jogo xadrez no clube do Pedro.", "clube do Pedro"),
+        ("Di canone verso 70 euro al mese.", "70 euro"),
+    ],
+)
+def test_in_the_is_no_denial_in_portuguese_and_italian_of_no_order(message: str, value: str) -> None:
+    assert SYNTHESIZER.read_facts(json.dumps(one("nota", value)), said(message))

@@ -1,5 +1,6 @@
 """Seed 003: facts are created, superseded and marked for review, never edited."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -217,3 +218,9 @@ def test_of_many_facts_those_with_most_words_in_common_are_judged() -> None:
     facts = written(new("boat", "", "The boat of the harbour costs 900 euros."), *others)
     facts, _ = write(facts, new("now", "", "The boat of the harbour now costs 950 euros.", minutes=99))
     assert [fact.id for fact in facts if not fact.is_valid] == ["boat"]
+
+
+def test_a_value_in_that_of_something_else_is_not_replaced_though_a_model_names_it() -> None:
+    deck = new("1", "deck fee", "free", said="The upper deck is free.", source_message=1)
+    cabin = new("2", "cabin fee", "no longer free", said="The cabin is no longer free.", source_message=2, minutes=9)
+    assert valid(written(deck, replace(cabin, supersedes=("1",)))) == ["free", "no longer free"]
