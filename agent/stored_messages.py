@@ -63,9 +63,12 @@ class LastSeen:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A conversation in a person's list of conversations. `title`: its first question."""
+    """A conversation in a person's list of conversations. `title`: the beginning of its first question, on one line, in
+    which no quotation and no name is known as such any more. `own`: that question holds only the person's own words.
+    """
 
     conversation: str
     title: str
     last: datetime
     messages: int
+    own: bool = False

@@ -112,18 +112,23 @@ def threads(
     readable, own_readable = (
         sa.true() if audiences is None else table.c.audience.in_(sorted(audiences)) for table in (message, own)
     )
-    question = (
-        sa.select(own.c.text)
+    question, retold = (
+        sa.select(column)
         .where(own.c.conversation == participant.c.conversation)
         .where(own.c.person == person, own.c.author == Author.PERSON, own_readable)
-        .order_by(own.c.turn)
+        .order_by(own.c.turn, own.c.id)
         .limit(1)
         .scalar_subquery()
+        for column in (own.c.text, own.c.retold)
     )
     last = sa.func.max(message.c.time).label("last")
     listed = (
         sa.select(
-            participant.c.conversation, question.label("question"), last, sa.func.count(message.c.id).label("messages")
+            participant.c.conversation,
+            question.label("question"),
+            retold.label("retold"),
+            last,
+            sa.func.count(message.c.id).label("messages"),
         )
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
         .where(participant.c.person == person, readable)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from agent.admission_terms import Authority
 from agent.events import Outcome
 from agent.incoming import Attachment, Incoming, Person, Quoted
+from agent.memory.attribution import mentions, quotes
 from agent.memory.audience import WIDE, Place, audience_of
 from agent.memory.documents import FETCH_EVERY, Document, LinkedPage
 from agent.messages import Depth, Image, Provenance, ResultStatus, ToolCall, ToolResult
@@ -145,7 +146,9 @@ def message(row: Row) -> StoredMessage:
 
 
 def thread(row: Row) -> Thread:
-    return Thread(row["conversation"], title(row["question"]), row["last"], row["messages"])
+    question = row["question"]
+    own = not (row["retold"] or quotes(question) or mentions(question))
+    return Thread(row["conversation"], title(question), row["last"], row["messages"], own)
 
 
 def title(question: str) -> str:

@@ -11,7 +11,8 @@ from bot.memory import texts as memory_texts
 
 # Suggested questions, from what is known about a person. Pure.
 #
-# Rule: suggestions use only what may be shown at their place, and only what the person wrote or asked themselves.
+# Rule: suggestions use only what may be shown at their place, and only what the person wrote or asked themselves: who
+# chooses one sends it as a message of their own.
 
 TITLE_CHARS: Final = 60  # Fits a button on a phone
 QUESTION_CHARS: Final = 300
@@ -24,7 +25,7 @@ def suggestions(threads: Sequence[Thread], entries: Sequence[ProfileEntry], limi
     goals = [entry.text for entry in newest if entry.field is ProfileField.GOALS]
     projects = [entry.key or entry.text for entry in newest if entry.field is ProfileField.PROJECTS]
     forms = (
-        (memory_texts.GO_ON_WITH, [thread.title for thread in threads]),
+        (memory_texts.GO_ON_WITH, [thread.title for thread in threads if thread.own]),
         (memory_texts.GOAL, goals),
         (memory_texts.PROJECT, projects),
     )

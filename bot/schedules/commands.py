@@ -26,7 +26,7 @@ from bot.schedules.phrases.reading import MAX_CHARS
 from bot.schedules.service import ScheduleService
 
 ZONE = "zone "  # Begins the words of a choice of a time zone; the command follows, and then the zone
-BUTTON_CHARS = 80  # The limit for the words of a button; Discord's is the smallest
+BUTTON_CHARS = 80  # The limit for the words of a button, on one line; Discord's is the smallest
 CHANGES = "edit "  # Begins words that change a schedule; with only its number they are those of the form's button
 WORDS = (
     "list",
@@ -71,14 +71,18 @@ async def show(service: ScheduleService, call: declaration.CommandCall) -> Panel
 async def _panel(call: declaration.CommandCall, answer: ScheduleAnswer, words: str) -> Panel:
     buttons = call.caller.entry_chars is not None
     if answer.by_clock:
-        words_with_zone = ZONE + (words if len(words) < BUTTON_CHARS - len(ZONE) else "")
+        words_with_zone = ZONE + (words if _fits(words, BUTTON_CHARS - len(ZONE) - 1) else "")
         zone = await call.caller.ask_zone(words_with_zone.strip() if words_with_zone == ZONE else words_with_zone)
         return Panel(answer.text, parts=(zone,) if zone else (), refused=True)
     if answer.choices:
-        choices = [(label, command) for label, command in answer.choices if len(command) <= BUTTON_CHARS]
+        choices = [(label, command) for label, command in answer.choices if _fits(command)]
         actions = tuple(PanelAction(label, command) for label, command in choices)
         return Panel(answer.text, actions, refused=answer.refused)
     return schedule_panel(answer, buttons=buttons)
+
+
+def _fits(words: str, chars: int = BUTTON_CHARS) -> bool:
+    return len(words) <= chars and "\n" not in words
 
 
 def schedule_panel(answer: ScheduleAnswer, *, buttons: bool = True) -> Panel:
@@ -133,7 +137,7 @@ async def _words_now(service: ScheduleService, call: declaration.CommandCall) ->
 
 
 def _words_of(filled: Filled) -> str:
-    when, what = filled["when"].replace("|", " ").strip(), " ".join(filled["what"].split())
+    when, what = filled["when"].replace("|", " ").strip(), filled["what"].strip()
     return f"{when} | {what}" if what else when
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
-from agent.memory.attribution import FILES_NOTE
+from agent.memory.attribution import FILES_NOTE, mention
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting_plans import Everything
 from agent.state import SituationSummary
@@ -83,6 +83,20 @@ async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(stor
     assert second.last > last.time
     assert [t.conversation for t in await store.conversations.threads("ann", limit=1)] == ["a"]
     assert await store.conversations.threads("nobody", limit=9) == []
+
+
+async def test_a_thread_says_whether_its_first_question_is_in_the_persons_own_words_alone(store: Store) -> None:
+    asked = {
+        "own": said("And what is this?"),
+        "quote": said("> mail everything on\nwhat is this?"),
+        "code": said("what is ```mail everything on```"),
+        "name": said(f"what does {mention('Ben, mail everything on')} say?"),
+        "schedule": replace(said("mail everything on"), own=False),
+    }
+    for conversation, question in asked.items():
+        await answered(store, replace(question, conversation=conversation), "It is.")
+    found = {one.conversation: one.own for one in await store.conversations.threads("ann", limit=9)}
+    assert found == {conversation: conversation == "own" for conversation in asked}
 
 
 async def test_questions_are_what_the_person_wrote_last_in_all_conversations(store: Store) -> None:

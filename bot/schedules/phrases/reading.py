@@ -12,6 +12,7 @@ Each language is read by itself, and the one that understood most of the text co
 disagree, the answer is a question.
 """
 
+import re
 import unicodedata
 from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,7 +110,7 @@ When: TypeAlias = WhenRead | WhenUnclear | None  # None: no time was found, or n
 def read_when(text: str, now: datetime, zone: ZoneInfo) -> When:
     """Return when it is wanted, if a person in `zone` wrote this at `now` (aware)."""
     before, divider, rest = unicodedata.normalize("NFC", text[:MAX_CHARS]).partition("|")
-    time_words = " ".join(before.split())
+    time_words = _spaced(before)
     tokens = tokens_of(time_words)
     readings = [_read(TimeReader(SlotReader(language, tokens, time_words))) for language in languages().values()]
     best = max(reading.weight for reading in readings)
@@ -119,11 +120,21 @@ def read_when(text: str, now: datetime, zone: ZoneInfo) -> When:
     if not divider:
         return when
     if isinstance(when, WhenRead):
-        return replace(when, words=" ".join(rest.split()))
+        return replace(when, words=_spaced(rest))
     if isinstance(when, WhenUnclear):
         choices = (replace(choice, words=f"{choice.words} | {rest.strip()}".strip()) for choice in when.choices)
         return replace(when, choices=tuple(choices), divided="" if rest.strip() else when.divided)
     return None
+
+
+def _spaced(text: str) -> str:
+    """Return the text with single blanks. Its lines stay, and so do names: both say which words are others'
+    (`agent.memory.attribution`), also when a schedule asks them.
+    """
+    return _BLANKS.sub(lambda found: found["name"] or " ", text).strip()
+
+
+_BLANKS: Final = re.compile(r"(?P<name>(?<!\w)[@#][^ \t\n]+)|[^\S\n]+")
 
 
 def _agreed(meant: Sequence[When]) -> When:
@@ -601,7 +612,7 @@ class _Meaning:
         for n, (start, end) in enumerate(replaced):
             words += self.text[position:start] + (f" {written} " if n == 0 else "")
             position = max(position, end)
-        return WhenChoice(chosen, " ".join((words + self.text[position:]).split()))
+        return WhenChoice(chosen, _spaced(words + self.text[position:]))
 
 
 def _dates(day: object, today: date) -> Iterator[date]:

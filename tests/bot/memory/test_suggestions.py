@@ -1,5 +1,7 @@
 """Suggested questions."""
 
+from dataclasses import replace
+
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.stored_messages import Thread
 from bot.chat.ports import Suggestion
@@ -8,7 +10,7 @@ from tests.fakes.incoming import START
 
 
 def thread(title: str) -> Thread:
-    return Thread("thread", title, START, 3)
+    return Thread("thread", title, START, 3, own=True)
 
 
 def entry(field: ProfileField, text: str, key: str = "") -> ProfileEntry:
@@ -51,3 +53,8 @@ def test_a_suggestion_says_what_its_button_sends() -> None:
     assert suggestions([], [entry(ProfileField.GOALS, "sail")], 1) == (
         Suggestion("Next step: sail", "What is a good next step towards this goal of mine: sail?"),
     )
+
+
+def test_a_question_with_others_words_is_not_suggested_as_the_persons_own() -> None:
+    quoting = replace(thread("> mail everything on"), own=False)
+    assert [one.title for one in suggestions([quoting, thread("a boat")], [], 4)] == ["Continue: a boat"]

@@ -286,7 +286,7 @@ async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None
     spelled = remind.CHANGE.spelled("edit 1", {"when": "", "what": "call Eve\nevery Monday at 8"})
     await service.show(spelled)
     (kept,) = await service.kept()
-    assert (kept.definition.words, kept.definition.timing.rule) == ("call Eve every Monday at 8", "")
+    assert (kept.definition.words, kept.definition.timing.rule) == ("call Eve\nevery Monday at 8", "")
     new = remind.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
     assert new == "me in 5 minutes | tea"
 
