@@ -134,9 +134,7 @@ SOURCE_FORGOTTEN = "Not stored: its source was forgotten or deleted in the meant
 # When a message is not taken in
 
 TERMS_NOT_MET = "The message was not accepted, because its conditions are not met."
-PLACE_UNKNOWN = (
-    "The message was not accepted, because it is not known who can read the conversation that it was sent in."
-)
+PLACE_UNKNOWN = "The message was not accepted, because it is not known who can read that conversation."
 
 STATIC_MODEL_UNREADABLE = "the model {model} could not be read ({why}). Install it again."
 
@@ -198,12 +196,12 @@ POOLED = (
     "being notified"
 )
 POOLED_UNPREPARED = (
-    f"{POOLED}; and no statement is prepared for later, which makes each slower: PgBouncer 1.21 or later keeps them, "
-    "with its max_prepared_statements above 0"
+    f"{POOLED}; and statements cannot be prepared, which makes each one slower. PgBouncer 1.21 or later can prepare "
+    "them if its max_prepared_statements is above 0"
 )
-_COMPARES_ALL = "recall by meaning compares all messages that a person may find: there is no index of vectors"
+_COMPARES_ALL = "recall by meaning compares all messages that a person can find, because there is no vector index"
 NO_VECTOR_INDEX = {
-    "missing": f"{_COMPARES_ALL} without pgvector 0.8 on the server (it pays for people with many thousands)",
+    "missing": f"{_COMPARES_ALL} without pgvector 0.8 on the server (which helps people with many thousands)",
     "forbidden": f"{_COMPARES_ALL} until an administrator runs CREATE EXTENSION vector in this database",
     "old": f"{_COMPARES_ALL} before pgvector 0.8 (update it, then ALTER EXTENSION vector UPDATE)",
 }

@@ -76,7 +76,7 @@ class NetworkSettings:
         section=Section.NETWORK,
         description=(
             "The proxy for https:// and wss:// addresses (docs/proxy.md): its address, with a user and a password "
-            "before the host if it wants them. Default: none."
+            "before the host if it requires them. Default: none."
         ),
         example="http://proxy.example.com:3128",
         secrecy=Secrecy.PASSWORD,
@@ -98,8 +98,8 @@ class NetworkSettings:
         "",
         section=Section.NETWORK,
         description=(
-            "Hosts that are reached without the proxy, with commas between them: names, endings of names, addresses. "
-            "This machine always is."
+            "Hosts that the bot reaches without the proxy, separated by commas: names, endings of names, addresses. "
+            "It always reaches this machine directly."
         ),
         example="example.com,10.1.2.3",
         is_route=True,
@@ -110,7 +110,7 @@ class NetworkSettings:
         None,
         section=Section.NETWORK,
         description=(
-            "A file with the certificate authorities to trust, in PEM form, in place of the system's (docs/proxy.md). "
+            "A file with the certificate authorities to trust, in PEM form, instead of the system's (docs/proxy.md). "
             "Default: the system's."
         ),
         example="/etc/cogency/authorities.pem",

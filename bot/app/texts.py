@@ -75,7 +75,9 @@ OPERATOR_ADDRESS_PLAIN = (
     "COGENCY_OPERATOR_ADDRESS must start with https://, which a proxy in front of the page provides. http:// is only "
     "for 127.0.0.1 and localhost."
 )
-OPERATOR_ADDRESS_PATH = "COGENCY_OPERATOR_ADDRESS must be a host of its own without a path: https://operate.example.com"
+OPERATOR_ADDRESS_PATH = (
+    "COGENCY_OPERATOR_ADDRESS must be a separate host without a path, such as https://operate.example.com"
+)
 
 
 # What operators do about a person or a place

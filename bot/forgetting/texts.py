@@ -203,4 +203,4 @@ def _span(period: TimeSpan, zone: tzinfo) -> str:
     return f"from {since} to {until} ({zone})"
 
 
-COPY_STILL_KEPT = "{model} may still keep a part of an old turn; trying again later."
+COPY_STILL_KEPT = "{model} may still store part of an old turn; trying again later."

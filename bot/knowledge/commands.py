@@ -54,7 +54,7 @@ KNOWLEDGE_COMMAND = declaration.Command(
     examples={
         "show 3": "see the beginning of a document",
         "remove 3": "remove it, and erase its content",
-        "share on": "managers in a public channel: let others in the team use what people tell me here from now on",
+        "share on": "managers in a public channel: let others on the team use what people tell me here from now on",
     },
 )
 

@@ -15,7 +15,7 @@ SHARING_ON = (
 )
 SHARING_OFF = "{who} turned off sharing: I no longer share what people tell me in this channel."
 SURE_TO_SHARE = "I will announce it to everyone in this channel first. I share only what people tell me after that."
-SHARED_FROM_NOW = "From now on I share what full members tell me here with others of the team."
+SHARED_FROM_NOW = "From now on I share what full members tell me here with others on the team."
 SHARED_NO_MORE = "I no longer share anything from this channel."
 SHARES_HERE = "I share what full members tell me in this channel with others on the team."
 SHARES_ALREADY = "I already share what people tell me here."

@@ -33,7 +33,7 @@ class MemorySettings:
         parsers.whole(0, 100_000),
         800,
         section=Section.BOUNDS,
-        description="Maximum number of tokens of what the bot learned about a person that the model receives.",
+        description="Maximum number of tokens of a person's profile that the model receives.",
     )
     """About sixty short entries."""
     learning: bool = setting(

@@ -9,7 +9,7 @@ from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED
 
 # What was remembered
 MEMORY_ENTRY = "What you remember"
-MEMORY_ENTRY_WHAT = "See what the bot remembers about you; nobody else does."
+MEMORY_ENTRY_WHAT = "See what the bot remembers about you. Nobody else can see this."
 HOME_MEMORY = "What I remember about you"
 LEARNING_ON = "I learn from what you write to me."
 LEARNING_OFF = "I do not learn from what you write to me, now or later. What I already remember stays."
@@ -26,7 +26,8 @@ def withheld_text(count: int) -> str:
     """What only the asker sees about what a search found for them elsewhere."""
     more = counted(count, "more result", "more results")
     verb = "is" if count == 1 else "are"
-    return f"{more} from your direct messages or private channels {verb} not shown here: ask me in a direct message."
+    hidden = f"{more} from your direct messages or private channels {verb} not shown here."
+    return f"{hidden} To see {'it' if count == 1 else 'them'}, ask me in a direct message."
 
 
 LEARNS = (
@@ -116,11 +117,11 @@ DELETED = (
 BACK = "Restored: {said}."
 NOT_BACK = "There is nothing to restore. Deleted entries are erased after a minute."
 ELSEWHERE = "the entry, where you said it"
-LATER = "Old bytes may stay in the database files until the next clean-up."
+LATER = "Old bytes may stay in the database files until the next cleanup."
 STILL_FOUND = "**A search afterwards still finds it.** Please tell my operator."
 CORRECTED = "Corrected: your own words now replace {said}."
 BETWEEN_US = (
-    "You wrote them to me alone, so I use them only where nobody else reads, unless you choose “use everywhere”."
+    "You wrote them only to me, so I use them only where nobody else can read them, unless you choose “use everywhere”."
 )
 USED_EVERYWHERE = (
     "From now on I use it in all my replies to you, and in nobody else's. Everyone who sees such a reply can read it."
@@ -183,7 +184,7 @@ POLICY_USAGE = (
 POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before the colon."
 NO_POLICY = "There are no policies here. A manager can add one: `/policy set budget: at most 5,000 EUR a month`."
 POLICY_HEADING = "Policies for everyone here:"
-POLICY_HISTORY = "Policies that were set here, the latest last:"
+POLICY_HISTORY = "Policies that were set here, oldest first:"
 NO_POLICY_NUMBER = "There is no policy {number} here to remove. To see the policies, use `/policy`."
 POLICIES_FULL = "There are already {limit} policies. Remove one first."
 POLICY_SET = "Set."

@@ -255,8 +255,8 @@ def going_on(question: str, conversation: str, threads: Sequence[Thread]) -> str
     for number, thread in enumerate(threads, start=1):
         if thread.conversation == conversation:
             title = literal(shortened(thread.title, TITLE_CHARS))
-            return f"Going on with “{words}” (thread {number} of `/threads`, “{title}”):"
-    return f"Going on with “{words}”:"
+            return f"Continuing with “{words}” (thread {number} of `/threads`, “{title}”):"
+    return f"Continuing with “{words}”:"
 
 
 def thread_opened(thread: Thread, said: Sequence[StoredMessage] = ()) -> str:
@@ -348,7 +348,7 @@ SLACK_READERS_UNKNOWN = "Slack did not say in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot reads."
 SLACK_GROUPS_UNREAD = "Some user groups could not be read."
 SLACK_KEPT_WAITING = (
-    "Slack is not saying right now who you are. Your message is not lost: I will answer it as soon as I know."
+    "Slack is not telling me who you are right now. Your message is not lost: I will answer it as soon as I know."
 )
 
 # The terminal
@@ -499,7 +499,7 @@ PLAY_PORT_TAKEN = "Port {port} is already in use. Stop the program that uses it,
 PLAY_NO_FILE = "{file} cannot store messages. Choose another file with --keep."
 CLOCK_REFUSED = ", so every request from Slack is refused"
 REACH_UNDER = (
-    "up to {users:,} users can see the bot{part}. From {limit:,} on, Discord reviews the message content intent"
+    "up to {users:,} users can see the bot{part}. From {limit:,} users, Discord reviews the message content intent"
 )
 REACH_GRANTED = (
     "up to {users:,} users can see the bot{part}, and Discord has granted the message content intent after a review"
@@ -507,8 +507,8 @@ REACH_GRANTED = (
 REACH_PART = " in its first {servers} servers"
 REACH_RENEW = "Apply again each year, when Discord asks for it in the developer portal."
 REACH_OVER = (
-    "up to {users:,} users can see the bot{part}. From {limit:,} on, Discord grants the message content intent only "
-    "after a review"
+    "up to {users:,} users can see the bot{part}. From {limit:,} users, Discord grants the message content intent "
+    "only after a review"
 )
 REACH_APPLY = (
     "Apply in the developer portal, or set COGENCY_DISCORD_MESSAGE_CONTENT=off. (Users in two servers count twice "
@@ -529,7 +529,10 @@ SERVE_SERVER = (
 )
 DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
-SHARDS_UNNAMED = "no server is named, so each of several processes only knows its own part of the servers"
+SHARDS_UNNAMED = (
+    "COGENCY_DISCORD_SERVERS names no server, so with several processes, each one knows only its own part of the "
+    "servers"
+)
 NAME_SERVERS = (
     "If you run several processes, set COGENCY_DISCORD_SERVERS to the servers whose members can send the bot direct "
     "messages."

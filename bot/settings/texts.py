@@ -4,7 +4,7 @@ DOTENV_UNREADABLE = "{dotenv} could not be read. Make it a UTF-8 text file that 
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
 GOES_ELSEWHERE = "{name} is set to {address}. Questions go there{too}."
 GOES_THROUGH = "{name} in .env is set to {value}. Everything the bot sends goes through it."
-TRUSTS = "{name} in .env is set to {value}. Whoever made these certificates can read what the bot sends."
+TRUSTS = "{name} in .env is set to {value}. The issuer of these certificates can read what the bot sends."
 KEY_FROM_ELSEWHERE = (
     "{name} comes from {dotenv}, but {others} from the environment or another file, so the key could go to a server "
     "that you did not choose. Set both in the environment, or put both into {dotenv}."

@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version")
     commands = _Commands(root, required=False)
     init = commands.add(Subcommand.INIT, "set up the bot: model, Slack, Discord", setup_texts.INIT_SAYS)
-    init.add_argument("--yes", action="store_true", help="ask nothing")
+    init.add_argument("--yes", action="store_true", help="do not ask any questions")
     commands.add(Subcommand.SETTINGS, "list all settings with descriptions", setup_texts.SETTINGS_SAYS)
     commands.add(Subcommand.CHAT, "chat in the terminal, or through pipes", setup_texts.CHAT_HELP)
     _add_ask(commands)
@@ -165,7 +165,7 @@ def _add_play(commands: _Commands) -> None:
         "--keep",
         type=_argument_type(_file_to_keep),
         metavar="FILE",
-        help="the database for messages (default: nothing is kept)",
+        help="the database for messages (default: messages are not kept)",
     )
     play.add_argument(
         "--port",
@@ -251,7 +251,7 @@ def _add_migrate(commands: _Commands) -> None:
         "--backup", dest="file", type=Path, metavar="FILE", help="the backup file (default: named by version and time)"
     )
     migrate.add_argument(
-        "--yes", action="store_true", help="go back although the earlier version cannot hold everything"
+        "--yes", action="store_true", help="go back even if the earlier version cannot hold everything"
     )
 
 
@@ -260,7 +260,7 @@ def _add_backups(commands: _Commands) -> None:
     restore = commands.add(Subcommand.RESTORE, "restore a backup", setup_texts.RESTORE_SAYS)
     copy = commands.add(Subcommand.COPY, "copy everything to another database", setup_texts.COPY_SAYS)
     for command in (backup, restore):
-        command.add_argument("file", type=Path, metavar="FILE", help="of the backup")
+        command.add_argument("file", type=Path, metavar="FILE", help="the backup file")
     copy.add_argument(
         "--from",
         dest="source",
@@ -269,7 +269,12 @@ def _add_backups(commands: _Commands) -> None:
         help="the source database (default: COGENCY_DATABASE_URL)",
     )
     copy.add_argument(
-        "--to", dest="target", type=_argument_type(database_url), metavar="URL", required=True, help="as that"
+        "--to",
+        dest="target",
+        type=_argument_type(database_url),
+        metavar="URL",
+        required=True,
+        help="the target database, in the same form",
     )
     for command in (backup, restore, copy):
         command.add_argument("--replace", action="store_true", help="replace what the database holds now")
@@ -304,7 +309,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
     find = commands.add(Subcommand.FIND, f"find the ID of a {kind}", setup_texts.WORKS_BESIDE)
     export = commands.add(Subcommand.EXPORT, f"export the data of a {kind} to a file", setup_texts.WORKS_BESIDE)
     erase = commands.add(Subcommand.ERASE, f"erase the data of a {kind} and print a receipt", setup_texts.WORKS_BESIDE)
-    confirm = commands.add(Subcommand.CONFIRM, "confirm what another operator asked for", setup_texts.CONFIRM_SAYS)
+    confirm = commands.add(Subcommand.CONFIRM, "confirm another operator's request", setup_texts.CONFIRM_SAYS)
     find.add_argument("words", nargs="?", default="", metavar="NAME", help="part of the name or ID (default: list all)")
     find.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
     for command in (export, erase):
@@ -365,7 +370,7 @@ def _add_manifest(commands: _Commands) -> None:
     )
     manifest.add_argument("--app", type=_argument_type(slack_app), metavar="NAME", help=APP_SAYS)
     manifest.add_argument("--name", default="Cogency", help="the app's name (default: Cogency)")
-    manifest.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
+    manifest.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of YAML")
 
 
 def _add_invite(commands: _Commands) -> None:

@@ -34,14 +34,15 @@ BACK_DONE = (
 )
 BACKED_UP = "{file}: {held}, at version {version}."
 HOLDS = "{file} holds {held}, as of {made}."
-RESTORED = "{where} now holds it. Start the bot again."
+RESTORED = "{where} now holds the backup. Start the bot again."
 FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were forgotten again: {messages}."
 FORGOTTEN_UNKNOWN = (
-    "This database does not know what was forgotten after the backup, so that is back. Have it forgotten again."
+    "This database has no record of what was forgotten after the backup, so that data is back. Erase it again."
 )
 COPIED = "{where} holds {held}; the copy was compared and matches. Set COGENCY_DATABASE_URL to it and start the bot."
 RESTORE_SAYS = (
-    "Stop the bot first. What was forgotten after the backup is forgotten again, if the database still knows it."
+    "Stop the bot first. What was forgotten after the backup is forgotten again, if the database still has a record "
+    "of it."
 )
 COPY_SAYS = "Copies from SQLite to PostgreSQL, or back. Stop the bot first. The source stays unchanged."
 SETTINGS_FROM = (
@@ -81,9 +82,9 @@ WORKS_BESIDE = "It works while the bot runs."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
-    "Two people, a public and a private channel, and direct messages, side by side in a browser. It uses the model "
-    "from COGENCY_MODEL or an API key, or the offline rehearsal. Only this machine can reach it. Press Ctrl-C to "
-    "stop."
+    "It shows two people side by side in a browser, with a public channel, a private one and direct messages. It uses "
+    "the model from COGENCY_MODEL or an API key, or the offline rehearsal. Only this machine can reach it. Press "
+    "Ctrl-C to stop."
 )
 PLAY_AT = (
     "Open this page. Its address works like a password, so do not share it:\n\n    {address}\n\nPress Ctrl-C to stop."
@@ -91,9 +92,9 @@ PLAY_AT = (
 PLAY_NO_FOLDER = "must be a file in a folder that exists; the folder of {file} does not"
 RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
 WEB_READ = "the bot can read web pages when somebody asks"
-SEARCH_WORKS = "{name} answers searches, after {seconds:.1f} s with {count} results"
+SEARCH_WORKS = "{name} answered a search with {count} results in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"
-NETWORKS_OPEN = "everybody whom the bot serves can have it read addresses in these private networks: {networks}"
+NETWORKS_OPEN = "anybody who can use the bot can ask it to read addresses in these private networks: {networks}"
 TOOLS_ASKED_FIRST = "{names} run only after the person approves"
 PLUGIN_ADDED = "{summary}. The bot uses it from its next start."
 PLUGIN_THERE = "{root} is already in use as {name}."
@@ -116,7 +117,7 @@ OFFICE_MISSING = (
     "the bot cannot read docx, xlsx, pptx, epub and long HTML files, because the extra 'office' is not installed"
 )
 OFFICE_REMEDY = "Run {command}"
-PEOPLE_SIGN_IN = "{sentence}; each person signs in by `/tools`, {how}"
+PEOPLE_SIGN_IN = "{sentence}; each person signs in with `/tools`, {how}"
 ISSUER_MISSING = "{server} decides which sign-in service receives the `client_secret` from its entry"
 NAME_ISSUER = (
     'Add "issuer" to the entry with the address of the sign-in service where you registered the bot. Then no other '
@@ -290,7 +291,7 @@ MANAGERS = {
     "launchd": "launchd",
     "compose": "Docker Compose",
 }
-INIT_SERVICE = "\n6. Service: keep the bot running, also after a restart of this machine ({manager}; y or n)?"
+INIT_SERVICE = "\n6. Service: keep the bot running, even after this machine restarts ({manager}; y or n)?"
 INIT_SERVICE_SETS = (
     "The service does not see the environment of this terminal, where {names} are set. Write them to {file} (y or n)?"
 )

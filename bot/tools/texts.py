@@ -66,12 +66,10 @@ POLICY_NOT_YOURS = (
 )
 POLICY_USAGE = (
     "Write `/tools policy` to see the table, `/tools policy set TOOLS WHO WHERE ANSWER` for a new row, or `/tools "
-    "policy remove NUMBER`. For example:\n\n"
-    "- `set github.* manager team ask`: managers and above are asked first, in public places; where no row fits, what "
-    "the tool does decides\n"
-    "- `set send * * no`: nobody may use `send` anywhere\n"
-    "- `set wiki.search U0123 C0123 yes`: this person may, in this channel, without being asked\n"
-    "- `remove 3`: row 3 goes"
+    "policy remove NUMBER`. For example:\n\n- `set github.* manager team ask`: managers and above are asked first in "
+    "public places; if no row matches, the tool's effect decides\n- `set send * * no`: nobody can use `send` "
+    "anywhere\n- `set wiki.search U0123 C0123 yes`: this person can use it in this channel without being asked\n- "
+    "`remove 3`: removes row 3"
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."
 POLICY_NO_NAME = (
@@ -176,9 +174,9 @@ SOON_READY = (
     "The person is signed in at {server}; its tools are there with their next message. If they are not, the reason is: "
     "{why}. Tell them so, and go on without it."
 )
-STILL_CONNECTING = "it is still being connected"
+STILL_CONNECTING = "it is still connecting"
 NOT_THEIR_TOOL = "this tool belongs to somebody else's account"
-TOO_MANY = "too many people use servers of their own accounts at this moment; try again in a minute"
+TOO_MANY = "too many people are using servers with their own accounts right now; try again in a minute"
 
 # What a server asks the person in the middle of a call.
 
@@ -220,11 +218,11 @@ FORMS = {
     "date-time": "Write a date and time like 2026-01-31T14:00:00+01:00.",
 }
 # Why what a server asks is not even shown.
-NO_FORM = "it asks for what no form can hold"
+NO_FORM = "it asks for something that a form cannot contain"
 TOO_MANY_FIELDS = "its form has more than {most} fields"
-NOT_BY_FORM = "it asks for a secret by form, which the specification forbids"
-BAD_ADDRESS = "its address is not safe to be shown"
-TOO_LONG_TO_SHOW = "it is longer than anybody reads"
+NOT_BY_FORM = "it asks for a secret in a form, which the specification forbids"
+BAD_ADDRESS = "its address is not safe to show"
+TOO_LONG_TO_SHOW = "it is too long to read"
 
 # Why a sign-in, or what keeps it, does not succeed.
 
@@ -255,13 +253,11 @@ OAUTH_USED = "this link was already used, or it expired. Ask for a new one."
 
 PERSON = "{name}, on {platform} ({id})"
 PAGE_ASKS = (
-    "<h1>Sign in at {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. What you sign in with at "
-    "<b>{host}</b> will then be used for what <b>{person}</b> asks, and for nobody else.</p><p>Go on only if that is "
-    "you, and you have just asked for this yourself. If somebody sent you this link, close this page: nothing happens "
-    "then."
-    '</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>I am {person}: go '
-    "on</button>"
-    "</form>"
+    "<h1>Sign in at {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. It will use the account "
+    "that you sign in with at <b>{host}</b> only for what <b>{person}</b> asks.</p><p>Continue only if that is you, "
+    "and you asked for this yourself just now. If somebody else sent you this link, close this page; nothing will "
+    'happen.</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>Continue as '
+    "{person}</button></form>"
 )
 PAGE_DONE = (
     "<h1>You are signed in at {server}</h1><p>Cogency can now use it for <b>{person}</b>, from the next message on. "
@@ -319,7 +315,9 @@ def sent_lines(values: Sequence[tuple[str, str]]) -> list[str]:
 PLUGIN_LIST_UNREADABLE = (
     "{file}, the list of plug-ins, cannot be read. Make it a text file with one folder per line, or remove it."
 )
-PLUGIN_LIST_UNWRITABLE = "{file}, the list of plug-ins, cannot be written ({why}): make its folder yours."
+PLUGIN_LIST_UNWRITABLE = (
+    "{file}, the list of plug-ins, cannot be written ({why}). Make sure that you can write to its folder."
+)
 MCP_NO_JSON = "{file} is not valid JSON: {error}."
 MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/tools.md.'
 MCP_TOO_MANY = "{file} names {named} servers; the limit is {most}."

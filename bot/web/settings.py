@@ -77,7 +77,7 @@ class WebSettings:
         default=False,
         section=Section.WEB,
         description=(
-            "Whether the proxy resolves the names of pages, where this machine's DNS knows none of the public web "
+            "Let the proxy resolve the host names of web pages, if this machine's DNS does not know public names "
             "(docs/proxy.md): on or off. The proxy must then refuse addresses of your own network."
         ),
     )
@@ -111,7 +111,7 @@ class WebSettings:
         section=Section.WEB,
         description=(
             "What the bot can read besides the public web: address ranges, hosts, and hosts with ports, separated by "
-            "commas. Everybody whom the bot serves can then have it read them. Default: nothing."
+            "commas. Anybody who can use the bot can then ask it to read them. Default: nothing."
         ),
         example="10.0.0.0/8,wiki.example.com,192.168.1.7:3000",
     )

@@ -1,22 +1,21 @@
 """What the web says when it fails, or is not set up."""
 
 SEARXNG_NO_JSON = (
-    "SearXNG at {address} does not answer in JSON: who runs it has to add json to search.formats in its settings.yml"
+    "SearXNG at {address} does not answer in JSON; its administrator needs to add json to search.formats in "
+    "settings.yml"
 )
-SEARXNG_SILENT = "none of SearXNG's {count} engines has answered it; the same search may work in a minute"
-SEARCH_LATE = "{name} has not answered in time; the same search may work in a minute"
-SEARCH_NOT_TRUSTED = "the certificate of {name} is not trusted here; the operator has to set SSL_CERT_FILE"
-SEARCH_UNREACHABLE = "{name} cannot be reached; if it stays so, the operator has to look at COGENCY_WEB_SEARCH"
-SEARCH_TOO_OFTEN = "{name} was asked too often; try again in a minute"
+SEARXNG_SILENT = "none of SearXNG's {count} engines answered; the same search may work in a minute"
+SEARCH_LATE = "{name} did not answer in time; the same search may work in a minute"
+SEARCH_NOT_TRUSTED = "the certificate of {name} is not trusted here; the operator needs to set SSL_CERT_FILE"
+SEARCH_UNREACHABLE = "{name} cannot be reached; if this continues, the operator needs to check COGENCY_WEB_SEARCH"
+SEARCH_TOO_OFTEN = "{name} received too many searches; try again in a minute"
 SEARCH_BLOCKED = (
-    "{name} does not answer programs at the moment; if it stays so, the operator has to name another engine in "
+    "{name} does not answer programs at the moment; if this continues, the operator needs to choose another engine in "
     "COGENCY_WEB_SEARCH"
 )
-SEARCH_KEY_REFUSED = "the key of the search engine is not accepted: the operator has to look at {setting}"
-SEARCH_SPENT = "what the key of the search engine may ask is used up: the operator has to look at {setting}"
-SEARCH_ODD = (
-    "{name} answers with something else than results ({status}): the operator has to look at COGENCY_WEB_SEARCH"
-)
+SEARCH_KEY_REFUSED = "the search engine does not accept its API key; the operator needs to check {setting}"
+SEARCH_SPENT = "the search engine's API key has used up its quota; the operator needs to check {setting}"
+SEARCH_ODD = "{name} did not answer with search results ({status}); the operator needs to check COGENCY_WEB_SEARCH"
 WEB_MISSING = "COGENCY_WEB=on needs the extra 'web', which is not installed. Run {command}, or remove the setting."
 DDGS_MISSING = (
     "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed. Run {command}, or name another engine."

@@ -82,11 +82,11 @@ def _code(text: str) -> str:
 _SETTINGS: Final = f"""\
 # Settings
 
-All settings. They come from environment variables, and from one config file: `.env` in the current folder, else
+Settings come from environment variables and from one config file: `.env` in the current folder, else
 `~/.config/cogency/.env` (on Linux), or the file that `--config FILE` names. Environment variables override the file. No
 setting is required. Copy lines from [.env.example](../.env.example). {_MADE}
 
-A setting marked *secret* can be in a file of its own (`OPENAI_API_KEY_FILE=/run/secrets/openai`) or in the system's keychain
+A setting marked *secret* can be in a separate file (`OPENAI_API_KEY_FILE=/run/secrets/openai`) or in the system's keychain
 (`OPENAI_API_KEY=keyring`). A value with braces is one line of JSON.
 """
 

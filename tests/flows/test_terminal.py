@@ -372,7 +372,7 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
     assert "exists. Choose another name" in cogency(tmp_path, "backup", "monday").stderr
     assert "already holds 2 messages, 1 person" in cogency(tmp_path, "restore", "monday").stderr
     restored = cogency(tmp_path, "restore", "monday", "--replace")
-    assert (restored.returncode, "now holds it" in restored.stdout) == (Exit.OK, True)
+    assert (restored.returncode, "now holds the backup" in restored.stdout) == (Exit.OK, True)
     mistyped = cogency(tmp_path, "restore", "mnoday", "--replace")
     assert (mistyped.returncode, mistyped.stderr) == (
         Exit.ARGUMENTS,

@@ -161,7 +161,7 @@ def test_the_doctor_warns_of_a_secret_that_goes_to_whichever_service_a_server_na
 
 def test_the_doctor_says_how_people_sign_in_and_what_is_missing_for_that(tmp_path: Path) -> None:
     complete = settings(tmp_path, "http://127.0.0.1:1/mcp")
-    assert "each person signs in by `/tools`, on pages at http" in cogency(tmp_path, "doctor", **complete).stdout
+    assert "each person signs in with `/tools`, on pages at http" in cogency(tmp_path, "doctor", **complete).stdout
     without = {name: value for name, value in complete.items() if name != "COGENCY_ACCOUNT_KEY"}
     key = tmp_path / "key"
     key.write_text(KEY)

@@ -104,5 +104,5 @@ def test_the_question_of_a_terminal_that_was_killed_is_answered_at_another_one(
         killed.until("rehears")
     with FakeTerminal(CHAT, 100, 24, **environ) as other:
         other.type("hello\rhello again\r")
-        other.until("Going on with “what is a boat?” (thread")
+        other.until("Continuing with “what is a boat?” (thread")
         other.until("one.)")

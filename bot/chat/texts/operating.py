@@ -2,8 +2,8 @@
 
 OUTPUT_CLOSED = "The output cannot be written ({reason}). Send it somewhere else."
 THIS_CLOCK = "this machine's clock "
-CLOCK_RIGHT = THIS_CLOCK + "is right, by {name}'s"
-CLOCK_OFF = THIS_CLOCK + "is {seconds} seconds off, by {name}'s{matters}"
+CLOCK_RIGHT = THIS_CLOCK + "agrees with {name}'s"
+CLOCK_OFF = THIS_CLOCK + "differs from {name}'s by {seconds} seconds{matters}"
 SET_CLOCK = "Turn on network time (NTP)."
 CERTIFICATE_NOT_TRUSTED = (
     "its certificate is not trusted here ({problem}); if your company or its proxy issued it, set SSL_CERT_FILE to "

@@ -124,7 +124,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: a file that describes several apps, one for each workspace, instead of the tokens above; "
-            "docs/slack.md has an example. Only you may be able to write it."
+            "docs/slack.md has an example. Only you may have permission to write it."
         ),
         example="/etc/cogency/slack-apps.toml",
         secrecy=Secrecy.FILE,

@@ -69,7 +69,8 @@ async def test_the_sentence_says_how_many_and_nothing_of_what() -> None:
     held, _ = await withheld()
     sentence = (await held.line(ended(1, asked(), searching("canoe")))).text
     assert sentence == (
-        "2 more results from your direct messages or private channels are not shown here: ask me in a direct message."
+        "2 more results from your direct messages or private channels are not shown here. "
+        "To see them, ask me in a direct message."
     )
     one = (await held.line(ended(1, asked(CLUB), searching("canoe")))).text
     assert one.startswith("1 more result from your direct messages or private channels is not shown here")

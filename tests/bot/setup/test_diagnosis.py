@@ -316,7 +316,7 @@ async def test_the_clock_is_compared_with_that_of_a_models_vendor(seconds: int, 
     async with answering(404) as address:
         (found,) = await vendors_clock(GEMINI.at(address), clock)
     assert (found.level, found.where) == (level, "Model")
-    assert found.what.startswith("this machine's clock is ")
+    assert found.what.startswith("this machine's clock ")
 
 
 async def test_a_vendor_that_is_away_says_nothing_of_the_clock() -> None:

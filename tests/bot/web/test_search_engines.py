@@ -128,20 +128,20 @@ KEYED: Final[Sequence[Callable[[SearchServer], SearchEngine]]] = (
 @pytest.mark.parametrize(
     ("make", "answer", "why"),
     [
-        (asked_in, (403, "<html>Forbidden"), r"has to add json to search\.formats in its settings\.yml$"),
-        (asked_in, (200, "<html>No JSON"), r"answers with something else than results \(200\)"),
-        (asked_in, (200, ["no object"]), "answers with something else"),
-        (asked_in, (200, "[" * 100_000), "answers with something else"),
-        (asked_in, (429, "Too many"), "was asked too often; try again in a minute"),
-        (asked_in, (502, "Bad gateway"), r"answers with something else than results \(502\)"),
+        (asked_in, (403, "<html>Forbidden"), r"needs to add json to search\.formats in settings\.yml$"),
+        (asked_in, (200, "<html>No JSON"), r"did not answer with search results \(200\)"),
+        (asked_in, (200, ["no object"]), "did not answer with search results"),
+        (asked_in, (200, "[" * 100_000), "did not answer with search results"),
+        (asked_in, (429, "Too many"), "received too many searches; try again in a minute"),
+        (asked_in, (502, "Bad gateway"), r"did not answer with search results \(502\)"),
         (
             asked_in,
             (200, {"results": [], "unresponsive_engines": [["brave", "timeout"]]}),
             "none of SearXNG's 1 engines",
         ),
-        (KEYED[0], (401, EMPTY), "the operator has to look at BRAVE_API_KEY$"),
-        (KEYED[1], (401, EMPTY), "the operator has to look at TAVILY_API_KEY$"),
-        (KEYED[1], (432, EMPTY), "is used up: the operator has to look at TAVILY_API_KEY$"),
+        (KEYED[0], (401, EMPTY), "the operator needs to check BRAVE_API_KEY$"),
+        (KEYED[1], (401, EMPTY), "the operator needs to check TAVILY_API_KEY$"),
+        (KEYED[1], (432, EMPTY), "has used up its quota; the operator needs to check TAVILY_API_KEY$"),
     ],
 )
 async def test_what_goes_wrong_says_what_can_be_done(

@@ -189,7 +189,7 @@ def test_discords_clock_is_compared_with_ours() -> None:
     now = datetime(2026, 11, 23, tzinfo=UTC)
     assert wrong(replace(WELL, ours=now, theirs=now + timedelta(seconds=2))) == []
     assert wrong(replace(WELL, ours=now, theirs=now + timedelta(hours=1))) == [
-        (Level.WARNING, "this machine's clock is 3600 seconds off, by Discord's")
+        (Level.WARNING, "this machine's clock differs from Discord's by 3600 seconds")
     ]
 
 

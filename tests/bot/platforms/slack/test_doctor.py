@@ -48,7 +48,7 @@ async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack:
     found = await examined(slack)
     assert [finding.what for finding in found] == [
         "signed in as cogency in Fake (https://fake.slack.com/)",
-        "this machine's clock is right, by Slack's",
+        "this machine's clock agrees with Slack's",
         "the bot token has exactly the scopes it needs",
         "Socket Mode works, with 1 connection at once",
         "the app matches its manifest",
@@ -148,13 +148,18 @@ async def test_over_http_no_socket_is_asked_for_and_the_request_urls_are_compare
     ("seconds", "over_http", "said"),
     [
         (5, True, []),
-        (30, True, ["warning: this machine's clock is 30 seconds off, by Slack's"]),
+        (30, True, ["warning: this machine's clock differs from Slack's by 30 seconds"]),
         (
             400,
             True,
-            ["problem: this machine's clock is 400 seconds off, by Slack's, so every request from Slack is refused"],
+            [
+                (
+                    "problem: this machine's clock differs from Slack's by 400 seconds, "
+                    "so every request from Slack is refused"
+                )
+            ],
         ),
-        (400, False, ["warning: this machine's clock is 400 seconds off, by Slack's"]),
+        (400, False, ["warning: this machine's clock differs from Slack's by 400 seconds"]),
     ],
 )
 async def test_a_clock_that_is_off_is_told_with_what_it_harms(

@@ -368,9 +368,9 @@ def test_no_question_and_too_long_a_one_are_refused() -> None:
 async def test_interrupted_answers_are_finished_at_the_start_one_after_the_other() -> None:
     bot = FakeChatBot(left={"old": "An old answer.", "older": "An older answer."})
     assert await conversation(bot, "hello") == [
-        "Going on with “An old question?” (thread 1 of `/threads`, “old thread”):",
+        "Continuing with “An old question?” (thread 1 of `/threads`, “old thread”):",
         "An old answer.",
-        "Going on with “An older question?” (thread 2 of `/threads`, “older thread”):",
+        "Continuing with “An older question?” (thread 2 of `/threads`, “older thread”):",
         "An older answer.",
         "You wrote: hello",
     ]
@@ -381,7 +381,7 @@ async def test_what_another_terminal_leaves_meanwhile_is_finished_before_the_nex
     bot.left_by_the_next_question = {"old": "An old answer."}
     assert await conversation(bot, "hello", "/threads 1") == [
         "You wrote: hello",
-        "Going on with “An old question?” (thread 1 of `/threads`, “old thread”):",
+        "Continuing with “An old question?” (thread 1 of `/threads`, “old thread”):",
         "An old answer.",
         "Back in “old thread”.",
     ]
