@@ -224,7 +224,10 @@ class _FeedParser:
             chars += len(pieces[-1])
             if chars > RAW_CHARS * limit:
                 break
-        return plain_text("".join(pieces), limit)
+        text = plain_text("".join(pieces), limit)
+        if not text:
+            del self._pieces[begin:]  # nothing but tags, which each element around it would read again
+        return text
 
     def refuse(self, *_: object) -> None:
         raise _StopParsing

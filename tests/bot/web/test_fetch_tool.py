@@ -24,7 +24,7 @@ from bot.web.page_text import BROKEN_FEED, CUT, MAX_TIDY_DEPTH, PageReader, read
 from tests.fakes.clock import FakeClock
 from tests.fakes.pdfs import pdf
 from tests.fakes.web_world import Behaviour, WebWorld, answer, redirect, web_world
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, cpu_s
 
 PLACE: Final = Place(GroupAudience("slack:T1:C1"))
 ARTICLE: Final = """<!doctype html><html><head><title>Harbours of Riga</title><meta charset="CHARSET"></head><body>
@@ -172,6 +172,15 @@ def test_a_feed_that_declares_entities_or_is_damaged_is_read_as_far_as_it_goes()
 
 
 @pytest.mark.slow
+def test_a_feed_with_titles_of_tags_within_one_another_is_read_once() -> None:
+    tags = "&lt;b&gt;" * 3_000
+    began = time.process_time()
+    nested = f"{'<title>' * 90}{tags}{'</title>' * 90}" * 60
+    feed = read_feed(f"<rss><item>{nested}<title>One</title></item></rss>")
+    assert time.process_time() - began < cpu_s(1)
+    assert feed.text == "## One"
+
+
 def test_a_feed_takes_time_that_grows_as_it_does() -> None:
     def taken(times: int) -> float:
         began = time.process_time()
