@@ -376,7 +376,7 @@ async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
 
 def _vacuum(path: Path, part: Path) -> None:
     """Copy a snapshot without free pages, so that it has no bytes of forgotten rows."""
-    part.touch(0o600)
+    os.close(_new_file(part))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("VACUUM INTO ?", [str(part)])
 
@@ -552,16 +552,21 @@ def _discard(part: Path) -> None:
         _remove(part)
 
 
+def _new_file(part: Path) -> int:
+    """Return the descriptor of a new file that only its owner reads. What somebody put there meanwhile, such as a link
+    in a folder that others share, is not written to.
+    """
+    return os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
 def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
 def _copy_file(file: Path, part: Path, tell: ReportProgress) -> None:
     of, done = file.stat().st_size, 0
-    with (
-        file.open("rb") as source,
-        os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target,
-    ):
+    _remove(part)
+    with file.open("rb") as source, os.fdopen(_new_file(part), "wb") as target:
         while block := source.read(BLOCK_BYTES):
             target.write(block)
             tell("copying", done := done + len(block), of)

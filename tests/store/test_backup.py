@@ -252,6 +252,17 @@ asyncio.run(main())
 """
 
 
+async def test_a_restore_writes_nothing_through_a_link_that_somebody_put_there(tmp_path: Path) -> None:
+    url, read_by_all = await new_database(tmp_path / "a.db"), tmp_path / "read by all"
+    last = await fill(url)
+    await backup(url, tmp_path / "backup", LATER)
+    read_by_all.touch(0o666)
+    (tmp_path / ".b.db.part").symlink_to(read_by_all)
+    await restore(tmp_path / "backup", f"sqlite:///{tmp_path}/b.db", LATER)
+    assert read_by_all.read_bytes() == b""
+    await checked(f"sqlite:///{tmp_path}/b.db", last)
+
+
 @pytest.mark.parametrize(("engine", "after"), [("sqlite", 0), ("postgresql", 3), ("postgresql", 60)])
 async def test_a_restore_that_is_killed_leaves_the_database_before_it(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str, after: int
