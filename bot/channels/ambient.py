@@ -22,6 +22,7 @@ from agent.errors import CogencyError, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.loop import as_data, complete
+from agent.memory.audience import WIDE
 from agent.messages import Depth, Message, ModelCall, Role
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
@@ -29,9 +30,10 @@ from agent.ports.ledger import Ledger
 from agent.ports.model import CallOptions
 from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
-from agent.progress import Progress
+from agent.progress import Progress, turn_drawn_from
 from agent.protocol.render import quote
 from agent.shown_replies import Answered
+from agent.turn import EndDue
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from bot.channels import texts as channels_texts
@@ -102,7 +104,8 @@ class RecentTalk:
 class AmbientService(MessageEvents):
     """Rules
     A message is considered by the first process that claims it, and by no other. Its answer is a turn like any other,
-    with the same access rules, rates, budgets and audience. Refusals are not shown, because no person asked the bot.
+    with the same access rules, rates, budgets and audience. Its tools only read, and it ends at a result that not
+    everybody in the channel may read. Refusals are not shown, because no person asked the bot.
     Answers and examined questions of a day are counted in the database beforehand, so that processes share the limit.
     "stop" below such an answer, a 👎 or its deletion keeps the bot silent in the channel for a day.
     The model's cost is charged to the channel and to everyone, and to no person: they did not ask the bot.
@@ -181,8 +184,11 @@ class AmbientService(MessageEvents):
             serving=self.serving,
         )
 
-    async def end_due(self, question: Incoming, progress: Progress) -> None:
-        """See `TurnWatcher`: such a turn ends by itself."""
+    async def end_due(self, question: Incoming, progress: Progress) -> EndDue | None:
+        """End the turn once it holds what not everybody in the channel may read: its person did not ask to show it."""
+        if turn_drawn_from(progress, question.place) == WIDE:
+            return None
+        return EndDue(channels_texts.AMBIENT_PRIVATE, at_once=True)
 
     async def ended(self, question: Incoming, closing: Closing) -> None:
         """Erase the question of a turn that ended without an answer."""

@@ -13,6 +13,7 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Tool
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import ScriptedProvider
+from agent.tool_policy import PolicyRow
 from agent.toolbox.registry import FixedTools, Toolbox
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
@@ -57,6 +58,7 @@ def turns_host(
     operators: frozenset[str] = frozenset(),
     limits: TurnWorkerLimits = AT_ONCE,
     tools: Sequence[Tool] = (),
+    rows: Sequence[PolicyRow] = (),
     footer: FooterStyle = FooterStyle.OFF,
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
     *,
@@ -66,14 +68,14 @@ def turns_host(
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
 
-    `tools` are added to every bot's own, under the policy without any rows. `budgets`: of long work. `earlier`: past
+    `tools` are added to every bot's own, under the policy with `rows`. `budgets`: of long work. `earlier`: past
     threads about a question come with it. `judge`: selects the overheard messages to answer.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
     spending = AdmissionControl(AdmissionRules(), ChannelEffects(store.preferences), allowances, clock)
     longer = LongWork(store.schedules, connections.schedules, clock, spending.budget_left)
-    policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock))
+    policy = ApprovalPolicy(store.consents, clock, PolicyTable(store.preferences, store.audit, clock, rows))
     questions = QuestionService(store.open_questions, clock)
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
     again = ReadAgainTool(store.conversations, reader, connections.files_now)

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from agent.admission_terms import Authority
 from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
 from agent.messages import Message, Role
+from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.texts import NOTHING_TO_REPORT
+from agent.tool_policy import PolicyAnswer, PolicyRow
 from bot.channels import texts as channels_texts
 from bot.channels.ambient import AmbientService
 from bot.chat.commands.declaration import CommandCall
@@ -29,6 +33,7 @@ from tests.fakes.slack_things import BOT_USER, TEAM
 from tests.fakes.store import store_in_memory
 from tests.fakes.turns_host import turns_host
 from tests.flows.test_discord_commands import answer_to
+from tests.injection.world import SECRET, Tooled, calls_of
 
 ME = f"<@{BOT_USER}>"
 WIKI = "It is at wiki.example."
@@ -110,6 +115,39 @@ async def test_in_slack_a_question_that_the_model_cannot_answer_leaves_nothing_b
             await slack.until(lambda: [turn.state for turn in store.turns] == ["done"])
             assert slack.state.answers(general, asked.ts) == []
             assert [message.text for _, message in store.messages if message.text] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "runs", "is_answered"),
+    [
+        pytest.param(Tooled("mail", says=SECRET), True, False, id="only-the-asker-may-read-it"),
+        pytest.param(Tooled("docs", says=SECRET, for_all=True), True, True, id="everybody-may-read-it"),
+        pytest.param(Tooled("invite", for_all=True, effect=ToolEffect.ACTS_OUTWARD), False, True, id="it-acts"),
+        pytest.param(Tooled("note", for_all=True, effect=ToolEffect.WRITES_HERE), False, True, id="it-writes"),
+    ],
+)
+async def test_a_question_to_nobody_runs_only_what_reads_and_shows_only_what_all_may_read(
+    tool: Tooled, runs: bool, is_answered: bool
+) -> None:
+    def answer(messages: Sequence[Message]) -> str:
+        if "You decide whether" in messages[0].text:
+            return "yes"
+        results = [one.text for one in messages if "<results>" in one.text]
+        return f"I looked: {results[-1]}" if results else calls_of((tool.name, {}))
+
+    rows = (PolicyRow(tool.name, "*", "*", PolicyAnswer.YES),)
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann = slack.state.user("boss", is_admin=True), slack.state.user("ann")
+        general, store = slack.state.channel("general"), store_in_memory()
+        host = turns_host(store, ScriptedProvider(answer), slack.clock, tools=[tool], rows=rows)
+        async with serving(slack, host), host.turns.serving():
+            await slack.say(boss, general, f"{ME} channel ambient on")
+            await slack.until(lambda: slack.state.ephemerals)
+            asked = await slack.say(ann, general, "Who of you has seen my umbrella?")
+            await considered(host)
+            await slack.until(lambda: [turn.state for turn in store.turns] == ["done"])
+            assert bool(tool.got) is runs
+            assert bool(slack.state.answers(general, asked.ts)) is is_answered
 
 
 async def test_in_slack_a_channel_narrows_who_asks_and_says_how_it_is_answered() -> None:

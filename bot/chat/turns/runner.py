@@ -128,7 +128,7 @@ class TurnRunner:
     async def _run(
         self, claim: Claim, rule: TurnRule, report: Report, live: LiveReply, stopped: Callable[[], bool]
     ) -> EndedTurn | PutAside:
-        tools = await self.tools.prepare(claim, stopped)
+        tools = await self.tools.prepare(claim, stopped, reads_only=rule.is_unasked)
         context: Context | None = None
 
         def words() -> TurnWords:
@@ -330,7 +330,7 @@ class TurnRunner:
                 emit=events.record_event,
                 save=save,
                 arrived=arrived if self.joins and not rule.runs_beside else None,
-                ask=self.tools.asking(claim),
+                ask=None if rule.is_unasked else self.tools.asking(claim),
                 afford=partial(self.budgets.budget_left, claim.incoming),
                 ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
                 explain=failed,
