@@ -161,7 +161,7 @@ def test_a_secret_is_not_asked_for_by_form(name: str) -> None:
     by_name: Json = {"type": "object", "properties": {name: {"type": "string"}}}
     by_title: Json = {"type": "object", "properties": {"x": {"type": "string", "title": f"Your {name}, please"}}}
     for schema in (by_name, by_title):
-        with pytest.raises(QuestionRefused, match="a secret by form"):
+        with pytest.raises(QuestionRefused, match="a secret in a form"):
             asked(schema)
 
 
