@@ -28,6 +28,8 @@ class Answered:
     """The label of those who could read the question."""
     pages: tuple[str, ...]
     kind: TurnKind = TurnKind.QUESTION
+    schedule: int | None = None
+    """The schedule that began the turn, or about which it tells its person."""
 
 
 # The kind of job that deletes one page of a reply on its platform, or clears other shown text; its payload is a

@@ -56,6 +56,7 @@ _QUESTION: Final = (
         message.c.text,
         message.c.audience,
         turn.c.kind,
+        turn.c.schedule,
     )
     .join_from(turn, message, message.c.turn == turn.c.id)
     .where(message.c.author == Author.PERSON)
@@ -90,7 +91,10 @@ def by_turn(connection: sa.Connection, number: int) -> Answered | None:
 
 def _answered(connection: sa.Connection, number: int, pages: tuple[str, ...]) -> Answered | None:
     asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
-    return None if asked is None else Answered(*asked[:-1], pages=pages, kind=TurnKind(asked[-1]))
+    if asked is None:
+        return None
+    *question, kind, schedule = asked
+    return Answered(*question, pages=pages, kind=TurnKind(kind), schedule=schedule)
 
 
 def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:

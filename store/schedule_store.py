@@ -7,7 +7,7 @@ Rules
   An occurrence is identified by its schedule and its time, so it does not come twice after a clock went back. A
   schedule whose `run_at` a wrong clock has moved far ahead is found by its `next` time.
   Missed times are due as one occurrence: the last time, and the number of those before it.
-  `run_at` of an ended schedule is when its row is deleted.
+  `run_at` of an ended schedule is when its row is deleted. One that has lapsed is paused instead, and stays.
   Long work ends as a schedule as soon as it has begun; then only its turn is left. It counts towards a person's limit
   until both are over, and is stored once: a call that is repeated after a crash returns the same schedule.
 """
@@ -51,7 +51,7 @@ from agent.schedules.definitions import (
 from agent.schedules.ids import lasting_source, occurrence_id
 from agent.schedules.lateness import last_until
 from agent.schedules.long_work import MAX_AT_WORK
-from agent.schedules.times import next_occurrence, with_end
+from agent.schedules.times import next_occurrence, renewed, with_end
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
@@ -167,7 +167,7 @@ def change(
     made = stored.definition if words is None else replace(stored.definition, words=words)
     if timing is None:
         return _update(connection, replace(stored, definition=made), now)
-    changed = replace(stored, definition=replace(made, timing=with_end(timing, now)))
+    changed = replace(stored, definition=replace(made, timing=with_end(timing, now)), warned=False)
     return _update(connection, changed if stored.state is ScheduleState.PAUSED else _rescheduled(changed, now), now)
 
 
@@ -176,7 +176,9 @@ def pause(connection: Connection, person: str, id_: int, *, paused: bool, now: d
     if stored is None or stored.state is ScheduleState.ENDED:
         return stored
     if not paused:
-        return _update(connection, _rescheduled(stored, now) if stored.state is ScheduleState.PAUSED else stored, now)
+        made = stored.definition
+        kept = replace(stored, definition=replace(made, timing=renewed(made.timing, now)), warned=False)
+        return _update(connection, _rescheduled(kept, now) if stored.state is ScheduleState.PAUSED else kept, now)
     return _update(connection, replace(stored, state=ScheduleState.PAUSED, next=None), now)
 
 
@@ -253,20 +255,35 @@ def _accept(connection: Connection, new: NewTurn, erased_ids: ErasedIds, *, own:
 
 
 def begin(
-    connection: Connection, due: Occurrence, new: NewTurn, seen: str | None, erased_ids: ErasedIds, now: datetime
+    connection: Connection,
+    due: Occurrence,
+    new: NewTurn,
+    lapse: NewTurn | None,
+    seen: str | None,
+    erased_ids: ErasedIds,
+    now: datetime,
 ) -> Accepted:
     held = _held(connection, due)
     accepted = _accept(connection, new, erased_ids, own=held.definition.own)
-    _advance(connection, replace(held, last=due.time), due, now, seen)
+    _advance(connection, replace(held, last=due.time, warned=held.warned or lapse is not None), due, now, seen)
+    if lapse is not None:
+        _accept(connection, lapse, erased_ids)
     return accepted
 
 
 def skip(
-    connection: Connection, due: Occurrence, notice: NewTurn | None, seen: str | None, erased: ErasedIds, now: datetime
+    connection: Connection,
+    due: Occurrence,
+    notice: NewTurn | None,
+    lapse: NewTurn | None,
+    seen: str | None,
+    erased: ErasedIds,
+    now: datetime,
 ) -> None:
-    _advance(connection, _held(connection, due), due, now, seen)
-    if notice is not None:
-        _accept(connection, notice, erased)
+    held = _held(connection, due)
+    _advance(connection, replace(held, warned=held.warned or lapse is not None), due, now, seen)
+    for told in filter(None, (notice, lapse)):
+        _accept(connection, told, erased)
 
 
 def end(
@@ -300,10 +317,10 @@ def _advance(connection: Connection, item: Schedule, due: Occurrence, now: datet
 
 
 def _rescheduled(item: Schedule, after: datetime) -> Schedule:
-    next_time = next_occurrence(item.definition.timing, after)
-    return replace(
-        item, next=next_time, state=ScheduleState.ENDED if next_time is None else ScheduleState.ACTIVE, why=""
-    )
+    timing = item.definition.timing
+    next_time = next_occurrence(timing, after)
+    over = ScheduleState.PAUSED if timing.lapses else ScheduleState.ENDED
+    return replace(item, next=next_time, state=over if next_time is None else ScheduleState.ACTIVE, why="")
 
 
 def _of_owner(connection: Connection, person: str, id_: int) -> Schedule | None:
@@ -344,6 +361,8 @@ def _values(item: Schedule) -> dict[str, Any]:
         "why": item.why,
         **({"mention": True} if made.mention else {}),
         **({"report": made.report} if made.report else {}),
+        **({"lapses": timing.lapses} if timing.until is not None else {}),
+        **({"warned": True} if item.warned else {}),
     }
     return {
         **{name: getattr(made, name) for name in _AS_MADE},
@@ -359,14 +378,17 @@ def _values(item: Schedule) -> dict[str, Any]:
 def read(row: RowMapping) -> Schedule:
     rest: Any = read_json(row["made"])
     check, at, until, since = rest["check"], rest["at"], rest["until"], rest["since"]
+    ends = until and datetime.fromisoformat(until)
     timing = Timing(
         rest["zone"],
         at and datetime.fromisoformat(at),
         rest["rule"],
-        until and datetime.fromisoformat(until),
+        ends,
         weeks=rest["weeks"],
         days=rest.get("days", 1),
         since=since and datetime.fromisoformat(since),
+        # Rows of older versions do not say so; an end that a person gave is a whole second, unlike one that we set.
+        lapses=rest.get("lapses", bool(ends and ends.microsecond)),
     )
     made = NewSchedule(
         **{name: row[name] for name in _AS_MADE},
@@ -381,7 +403,8 @@ def read(row: RowMapping) -> Schedule:
         report=rest.get("report", ""),
     )
     state = ScheduleState(row["state"])
-    return Schedule(row["id"], made, row["next"], state, row["last"], rest["why"], row["epoch"])
+    warned = rest.get("warned", False)
+    return Schedule(row["id"], made, row["next"], state, row["last"], rest["why"], row["epoch"], warned)
 
 
 class SqlSchedules(SqlStore):
@@ -420,18 +443,33 @@ class SqlSchedules(SqlStore):
         return found
 
     async def begin(
-        self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
+        self,
+        due: Occurrence,
+        incoming: Incoming,
+        now: datetime,
+        *,
+        reply: str | None = None,
+        seen: str | None = None,
+        lapse: Notice | None = None,
     ) -> Accepted:
         """Store an occurrence's turn, and the next time. For a forgotten one: `Accepted(0, duplicate=True)`."""
         kind = KINDS[due.schedule.definition.kind]
         name = occurrence_id(due.schedule.id, due.time, kind)
         new = await self._new_turn(replace(incoming, kind=kind, schedule=due.schedule.id), name, reply)
-        return await self.database.write(begin, due, new, seen, self._erased_ids, now)
+        lapsing = await self._notice_turn(due, lapse)
+        return await self.database.write(begin, due, new, lapsing, seen, self._erased_ids, now)
 
     async def skip(
-        self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: Notice | None = None
+        self,
+        due: Occurrence,
+        now: datetime,
+        *,
+        seen: str | None = None,
+        notice: Notice | None = None,
+        lapse: Notice | None = None,
     ) -> None:
-        await self.database.write(skip, due, await self._notice_turn(due, notice), seen, self._erased_ids, now)
+        turns = await self._notice_turn(due, notice), await self._notice_turn(due, lapse)
+        await self.database.write(skip, due, *turns, seen, self._erased_ids, now)
 
     async def end(self, due: Occurrence, why: str, now: datetime, *, notice: Notice | None = None) -> None:
         await self.database.write(end, due, await self._notice_turn(due, notice), why, self._erased_ids, now)

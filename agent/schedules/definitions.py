@@ -27,7 +27,7 @@ class ScheduleKind(StrEnum):
 class ScheduleState(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
-    """Paused by its person."""
+    """Paused by its person; or it has lapsed, and its person has not yet said whether it goes on."""
     ENDED = "ended"
     """It has no next time, or is no longer allowed (see `why`). It is listed for a while, then deleted."""
     WORKING = "working"
@@ -61,7 +61,8 @@ class Timing:
 
     `zone`: an IANA name ("Europe/Berlin"); "" for a time whose person's zone is unknown. A rule has no occurrence
     before `since`. With `weeks` 2 only every second week counts; weeks begin on Monday in `zone`, and the week of
-    `since` is the first. With `days` 3 only every third day counts, from the day of `since` on.
+    `since` is the first. With `days` 3 only every third day counts, from the day of `since` on. `lapses`: its person
+    gave no end, so they are asked at `until` whether it goes on.
     """
 
     zone: str
@@ -71,6 +72,7 @@ class Timing:
     since: datetime | None = None
     weeks: int = 1
     days: int = 1
+    lapses: bool = False
 
     def seen_from(self, zone: str) -> "Timing":
         """The timing with `zone` in place of an unknown zone."""
@@ -108,7 +110,8 @@ class NewSchedule:
 class Schedule:
     """A stored schedule. `next`: when it is due next, None if never; `why`: why it has ended, a sentence or "".
 
-    `last`: its last occurrence that was begun. `epoch` fences the processes that begin occurrences.
+    `last`: its last occurrence that was begun. `epoch` fences the processes that begin occurrences. `warned`: its
+    person was told that it will lapse.
     """
 
     id: int
@@ -118,6 +121,7 @@ class Schedule:
     last: datetime | None = None
     why: str = ""
     epoch: int = 0
+    warned: bool = False
 
 
 class ScheduleRefused(Enum):

@@ -45,7 +45,9 @@ class Schedules(Protocol):
         ...
 
     async def pause(self, person: str, id_: int, *, paused: bool, now: datetime) -> Schedule | None:
-        """Pause the schedule, or resume it from its next time after `now`."""
+        """Pause the schedule, or resume it from its next time after `now`; if it lapses, then later by as long as a new
+        one.
+        """
         ...
 
     async def cancel(self, person: str, id_: int, now: datetime) -> Schedule | None:
@@ -57,18 +59,32 @@ class Schedules(Protocol):
         ...
 
     async def begin(
-        self, due: Occurrence, incoming: Incoming, now: datetime, *, reply: str | None = None, seen: str | None = None
+        self,
+        due: Occurrence,
+        incoming: Incoming,
+        now: datetime,
+        *,
+        reply: str | None = None,
+        seen: str | None = None,
+        lapse: "Notice | None" = None,
     ) -> Accepted:
         """Accept the occurrence as a turn and compute the next time, in one transaction; once for each occurrence.
 
-        `reply`: its text without a model. `seen`: the current digest of its first check.
+        `reply`: its text without a model. `seen`: the current digest of its first check. `lapse`: the notice that the
+        schedule lapses, or has lapsed, with this occurrence.
         """
         ...
 
     async def skip(
-        self, due: Occurrence, now: datetime, *, seen: str | None = None, notice: "Notice | None" = None
+        self,
+        due: Occurrence,
+        now: datetime,
+        *,
+        seen: str | None = None,
+        notice: "Notice | None" = None,
+        lapse: "Notice | None" = None,
     ) -> None:
-        """Skip this occurrence. A notice to its person is stored in the same transaction."""
+        """Skip this occurrence. A notice to its person is stored in the same transaction. `lapse`: as for `begin`."""
         ...
 
     async def end(self, due: Occurrence, why: str, now: datetime, *, notice: "Notice | None" = None) -> None:

@@ -18,6 +18,8 @@ from agent.texts import duration_in_words
 
 # The duration of a rule without an end, so that a forgotten one ends by itself.
 DEFAULT_DURATION: Final = timedelta(days=180)
+# Before such a rule ends, its person is told: two runs of a weekly one, and long enough to come back from a holiday.
+LAPSE_NOTICE: Final = timedelta(days=14)
 MAX_AHEAD: Final = timedelta(days=5 * 366)  # Into the future: the rules of time zones are hardly known further ahead
 MIN_INTERVAL: Final = timedelta(minutes=5)  # Between two times of a rule, on the clock: a chat is no monitor
 MAX_WEEKS: Final = 26  # A rule that is rarer than twice a year should be a date
@@ -29,7 +31,24 @@ def with_end(timing: Timing, now: datetime) -> Timing:
     """The timing; a rule without an end gets one."""
     if not timing.rule or timing.until is not None:
         return timing
-    return replace(timing, until=now + DEFAULT_DURATION)
+    return replace(timing, until=now + DEFAULT_DURATION, lapses=True)
+
+
+def renewed(timing: Timing, now: datetime) -> Timing:
+    """The timing, for another DEFAULT_DURATION from now on if nobody gave its end."""
+    return replace(timing, until=now + DEFAULT_DURATION) if timing.lapses else timing
+
+
+def has_lapsed(timing: Timing, now: datetime) -> bool:
+    """Whether it has no next time only because nobody gave an end."""
+    return timing.lapses and next_occurrence(timing, now) is None
+
+
+def lapses_soon(timing: Timing, time: datetime) -> bool:
+    """Whether this occurrence is one of the last before it lapses: within LAPSE_NOTICE, or only one follows."""
+    if not timing.lapses or timing.until is None or (following := next_occurrence(timing, time)) is None:
+        return False
+    return timing.until - time <= LAPSE_NOTICE or next_occurrence(timing, following) is None
 
 
 def next_occurrence(timing: Timing, after: datetime) -> datetime | None:

@@ -32,7 +32,15 @@ from agent.schedules.definitions import (
 from agent.schedules.ids import source_of
 from agent.schedules.long_work import MAX_AT_WORK
 from agent.schedules.port import Schedules
-from agent.schedules.times import following_in_words, in_words, moment_of, next_occurrence, problem_of, zone_of
+from agent.schedules.times import (
+    following_in_words,
+    has_lapsed,
+    in_words,
+    moment_of,
+    next_occurrence,
+    problem_of,
+    zone_of,
+)
 
 MAX_CHARS: Final = 2_000  # Of a reminder or question
 MAX_LISTED: Final = 20
@@ -259,6 +267,7 @@ def _line(schedule: Schedule, context: ToolContext) -> str:
         return f"{schedule.id} (at work now): {excerpt(schedule.definition.words, SHOWN_CHARS)}"
     timing = schedule.definition.timing.seen_from(context.person.time_zone)
     when = in_words(timing, context.now) if schedule.state is not ScheduleState.ENDED else schedule.why
+    when = "ended after half a year; its person can resume it" if has_lapsed(timing, context.now) else when
     words = excerpt(schedule.definition.words, SHOWN_CHARS)
     return f"{schedule.id} ({schedule.definition.kind}, {schedule.state}): {when}: {words}"
 

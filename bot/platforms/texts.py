@@ -1,12 +1,14 @@
 """What the platforms say to operators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from agent.errors import CogencyError, ProviderError, StoreUnavailable
 from agent.stored_messages import Author, StoredMessage, Thread
+from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts.formatting import literal, shortened
-from bot.chat.texts.replies import LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
+from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULED, THINKING, TITLE_CHARS
 
 NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me."
 # Discord's clients keep what they know of commands for a while.
@@ -404,6 +406,8 @@ ASKED_ALREADY = "You already asked me this. The answer is below or on its way."
 # What stands in its place once that is taken back.
 UNDONE = "*Undone. I no longer remember this.*"
 UNSCHEDULED = "*Canceled. I will not do this.*"
+KEPT_ON = "*Kept for another half year.*"
+ENDED_NOW = "*Ended. It will not run again.*"
 
 
 _KEPT_LINES = (REMEMBERED, LEARNED_EARLIER)
@@ -424,6 +428,29 @@ def unscheduled(text: str) -> str:
     while first > 0 and _is_scheduled(lines[first - 1]):
         first -= 1
     return text if last < 0 else "\n".join([*lines[:first], UNSCHEDULED, *lines[last + 1 :]])
+
+
+def kept_on(text: str) -> str:
+    """A notice whose question was answered: it goes on."""
+    return _without_question(text, KEPT_ON)
+
+
+def ended_now(text: str) -> str:
+    """A notice whose question was answered: it ends."""
+    return _without_question(text, ENDED_NOW)
+
+
+def _without_question(text: str, answer: str) -> str:
+    return "\n".join(answer if line.startswith(LAPSES) and line.endswith("*") else line for line in text.split("\n"))
+
+
+# How a page's text changes with a button that changes what its line reports.
+AFTER_PRESS: Final[Mapping[ReplyAction, Callable[[str], str]]] = {
+    ReplyAction.UNDO: undone,
+    ReplyAction.CANCEL: unscheduled,
+    ReplyAction.KEEP: kept_on,
+    ReplyAction.END: ended_now,
+}
 
 
 def _is_scheduled(line: str) -> bool:

@@ -8,7 +8,7 @@ from bot.chat.reply.surface import ReplyAction
 from bot.schedules.commands import COMMAND, REMIND_COMMAND
 from bot.schedules.reports import ScheduleReporter, choices
 from bot.schedules.scheduler import schedule_kinds
-from bot.schedules.service import ScheduleNote, ScheduleService
+from bot.schedules.service import LapseNote, ScheduleNote, ScheduleService
 from bot.schedules.work import LongWork
 
 
@@ -26,8 +26,12 @@ def feature(core: Core, *, offers_work: bool) -> Feature:
             *([BackgroundTool(schedules, timeout_s)] if offers_work else []),
         ],
         kinds=schedule_kinds(ScheduleReporter(schedules), work),
-        notes=[ScheduleNote(service)],
-        presses={ReplyAction.CANCEL: service.take_back},
+        notes=[ScheduleNote(service), LapseNote(service)],
+        presses={
+            ReplyAction.CANCEL: service.take_back,
+            ReplyAction.KEEP: service.keep,
+            ReplyAction.END: service.end,
+        },
     )
 
 

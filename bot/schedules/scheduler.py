@@ -5,6 +5,8 @@ Rules: each replica runs what is due on the platforms that it serves now
   begins a turn of the ledger, which is answered like any other; or it skips, postpones or ends the schedule, of which
   the person is notified in a direct message.
   After the clock jumps ahead, nothing begins for a moment, in which the clock may be corrected.
+  A rule whose person gave no end lapses after half a year: a notice where it is posted says so some runs before, and
+  asks at the last one whether it goes on. Until it is answered it is paused.
   A reminder's turn has its words as the reply. A question is asked within the budgets, and not at all if its check
   finds what it found last time; its answer may be that there is nothing to report, and then nothing is shown.
 """
@@ -27,6 +29,7 @@ from agent.schedules.ids import occurrence_id
 from agent.schedules.lateness import is_stale, late_note
 from agent.schedules.long_work import WORK_ROUNDS
 from agent.schedules.port import SchedulePlatform, Schedules
+from agent.schedules.times import has_lapsed, lapses_soon
 from agent.turn_kinds import TurnKind
 from bot.chat.kinds import TurnReporter, TurnRule, TurnWatcher
 from bot.chat.logs import severity
@@ -199,23 +202,27 @@ class Scheduler:
             await self.schedules.begin(due, replace(admitted, time=now), now)
             self.wake()
             return
+        lapse = self._lapse_notice(due, admitted, now)
         text = joined([made.words, late_note(due, now, admitted.person.time_zone)])
         incoming = replace(admitted, time=now, text=text)
         if made.kind is ScheduleKind.REMINDER:
-            await self.schedules.begin(due, incoming, now, reply=text)
+            await self.schedules.begin(due, incoming, now, reply=text, lapse=lapse)
             self.wake()
             return
         if (spent := await self.budget_left(incoming)) is not None:
             notice_text = schedule_texts.SCHEDULE_OVER_BUDGET.format(words=_excerpt(due), why=spent)
             name = f"scheduled:budget:{made.person}:{now:%Y-%m-%d}"  # told once a day
-            await self.schedules.skip(due, now, notice=await self._notice(due, platform, name, notice_text))
+            notice = await self._notice(due, platform, name, notice_text)
+            await self.schedules.skip(due, now, notice=notice, lapse=lapse)
             self.wake()
             return
         seen = None if made.check is None else await self.look_first(made.check, incoming)
         if made.check is not None and seen == made.check.seen:
-            await self.schedules.skip(due, now)
+            await self.schedules.skip(due, now, lapse=lapse)
+            if lapse is not None:
+                self.wake()
             return
-        await self.schedules.begin(due, incoming, now, seen=seen)
+        await self.schedules.begin(due, incoming, now, seen=seen, lapse=lapse)
         self.wake()
 
     async def _end(self, due: Occurrence, why: str, platform: SchedulePlatform) -> None:
@@ -228,6 +235,19 @@ class Scheduler:
             due, why, self.clock.now(), notice=await self._notice(due, platform, name, notice_text)
         )
         self.wake()
+
+    @staticmethod
+    def _lapse_notice(due: Occurrence, admitted: Incoming, now: datetime) -> Notice | None:
+        """Return the notice, in the schedule's place, that it lapses soon or with this occurrence; None for none."""
+        timing = due.schedule.definition.timing
+        is_over = has_lapsed(timing, due.time)
+        if not is_over and (due.schedule.warned or not lapses_soon(timing, due.time)):
+            return None
+        template = schedule_texts.LAPSED if is_over else schedule_texts.LAPSES_SOON
+        kind, day = schedule_texts.KINDS[due.schedule.definition.kind], schedule_texts.last_day(timing, now)
+        words = template.format(kind=kind, words=_excerpt(due), day=day)
+        name = f"{occurrence_id(due.schedule.id, due.time)}:lapse"
+        return Notice(name, replace(admitted, time=now, text=_excerpt(due)), words)
 
     async def _notice(self, due: Occurrence, platform: SchedulePlatform, name: str, words: str) -> Notice | None:
         now = self.clock.now()

@@ -31,10 +31,11 @@ from agent.schedules.definitions import (
 )
 from agent.schedules.ids import TERMINAL, source_of
 from agent.schedules.port import Schedules
-from agent.schedules.times import following_in_words, in_words, problem_of, zone_of
+from agent.schedules.times import following_in_words, has_lapsed, in_words, problem_of, zone_of
 from agent.shown_replies import Answered
+from agent.turn_kinds import TurnKind
 from bot.chat.notes import NO_LINE, EndedTurn, NoteLine
-from bot.chat.reply.surface import SCHEDULING
+from bot.chat.reply.surface import LAPSING, SCHEDULING
 from bot.chat.texts import replies as reply_texts
 from bot.schedules import texts as schedule_texts
 from bot.schedules.answers import ScheduleAnswer, ShownSchedule
@@ -135,6 +136,35 @@ class ScheduleService:
             if item
         ]
         return "\n".join(lines) or schedule_texts.NOT_ANY_MORE
+
+    async def lapse_line(self, notice: Incoming) -> str:
+        """Return the line below a notice about a schedule that asks whether it goes on; "" if that is not asked."""
+        schedule = None if notice.schedule is None else await self.schedules.by_id(notice.schedule)
+        if schedule is None or not _asks_to_go_on(schedule, self.clock.now()):
+            return ""
+        buttons = platform_of(notice.source) != TERMINAL
+        return schedule_texts.LAPSE_LINE if buttons else schedule_texts.LAPSE_LINE_HOW.format(id=schedule.id)
+
+    async def keep(self, reply: Answered, person: str) -> str:
+        """Let the schedule that this notice is about go on, and return a confirmation."""
+        now = self.clock.now()
+        kept = (
+            None
+            if reply.schedule is None
+            else await self.schedules.pause(person, reply.schedule, paused=False, now=now)
+        )
+        if kept is None or kept.state is ScheduleState.ENDED:
+            return schedule_texts.NOT_ANY_MORE
+        words = schedule_texts.quoted(kept.definition.words)
+        return schedule_texts.RESUMED.format(when=_when(kept, kept.definition.timing, now), following="", words=words)
+
+    async def end(self, reply: Answered, person: str) -> str:
+        """End the schedule that this notice is about, and return a confirmation."""
+        now = self.clock.now()
+        ended = None if reply.schedule is None else await self.schedules.cancel(person, reply.schedule, now)
+        if ended is None:
+            return schedule_texts.NOT_ANY_MORE
+        return schedule_texts.CANCELLED.format(words=schedule_texts.quoted(ended.definition.words))
 
     async def _created_by(self, person: str, channel: str, message: str) -> list[Schedule]:
         schedules = await self.schedules.of_person(person)
@@ -353,6 +383,13 @@ def _comes_from(schedule: Schedule, channel: str, message: str) -> bool:
     return is_open and (schedule.definition.channel, schedule.definition.message) == (channel, message)
 
 
+def _asks_to_go_on(schedule: Schedule, now: datetime) -> bool:
+    """Whether its person has been told that it lapses, and has not said yet whether it goes on."""
+    is_open = schedule.state in {ScheduleState.ACTIVE, ScheduleState.PAUSED}
+    timing = schedule.definition.timing
+    return is_open and timing.lapses and (schedule.warned or has_lapsed(timing, now))
+
+
 def _is_by_clock(when: When) -> bool:
     """Whether it is a rule or an hour, whose text is the same everywhere, but whose time depends on the zone."""
     return isinstance(when, WhenUnclear) or (isinstance(when, WhenRead) and bool(when.timing.rule))
@@ -365,6 +402,9 @@ def render_schedule(schedule: Schedule, now: datetime, *, whose: str = "", alone
     match state:
         case ScheduleState.ACTIVE:
             when = _when(schedule, made.timing, now)
+        case ScheduleState.PAUSED if has_lapsed(made.timing, now):
+            how = schedule_texts.HOW_TO_GO_ON.format(id=schedule.id)
+            when = f"{schedule_texts.REST_ENDED} {schedule_texts.last_day(made.timing, now)}. {how}"
         case ScheduleState.PAUSED:
             when = f"{schedule_texts.REST_PAUSED} ({_when(schedule, made.timing, now)})"
         case ScheduleState.ENDED:
@@ -382,6 +422,18 @@ def render_schedule(schedule: Schedule, now: datetime, *, whose: str = "", alone
     where = where if not whose else f"{where} ({whose})"
     text = "" if alone else schedule_texts.entry(schedule.id, made.kind, when, where, "" if whose else made.words)
     return ShownSchedule(schedule.id, text, state, made.words)
+
+
+@dataclass(frozen=True, slots=True)
+class LapseNote:
+    """The question below a notice that a schedule lapses."""
+
+    schedules: ScheduleService
+    is_private: ClassVar[bool] = False
+
+    async def line(self, ended: EndedTurn) -> NoteLine:
+        text = await self.schedules.lapse_line(ended.question) if ended.kind is TurnKind.NOTICE else ""
+        return NoteLine(text, LAPSING) if text else NO_LINE
 
 
 @dataclass(frozen=True, slots=True)

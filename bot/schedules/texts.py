@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, time, tzinfo
 
-from agent.schedules.definitions import ScheduleKind, ScheduleRefused
+from agent.schedules.definitions import ScheduleKind, ScheduleRefused, Timing
+from agent.schedules.times import day_in_words, zone_of
 from bot.chat.texts.formatting import literal, shortened
-from bot.chat.texts.replies import SCHEDULED
+from bot.chat.texts.replies import LAPSES, SCHEDULED
 
 WORDS_CHARS = 200  # Of what is said or asked, in a list
 
@@ -96,6 +97,12 @@ def entry(number: int, kind: ScheduleKind, when: str, where: str, words: str) ->
     return f"**{number}** · {KINDS[kind]} {where} · {when}{said}"
 
 
+def last_day(timing: Timing, now: datetime) -> str:
+    """ "24 May 2027", in the schedule's zone. `now` is used if it has no end."""
+    local = (timing.until or now).astimezone(zone_of(timing.zone or "UTC"))
+    return f"{day_in_words(local)} {local.year}"
+
+
 def quoted(words: str) -> str:
     return literal(shortened(words, WORDS_CHARS))
 
@@ -113,6 +120,17 @@ def choices_text(labels: Sequence[str], spelled: str, *, passed: bool) -> str:
     return "\n".join([*lines, "", SPELL.format(words=shortened(spelled.replace("`", "'"), WORDS_CHARS))])
 
 
+LAPSES_SOON = (
+    "Your {kind} “{words}” ends on {day}: it was scheduled without an end, so it runs for half a year. You can keep it "
+    "for another half year."
+)
+LAPSED = (
+    "Your {kind} “{words}” has run for half a year and has ended, because it was scheduled without an end. You can "
+    "keep it for another half year."
+)
+LAPSE_LINE = f"{LAPSES}, or end it? Only the person who scheduled it can decide.*"
+LAPSE_LINE_HOW = f"{LAPSES} with `/schedules resume {{id}}`, or end it with `/schedules cancel {{id}}`.*"
+HOW_TO_GO_ON = "To run it for another half year, resume it: `/schedules resume {id}`."
 SCHEDULE_ENDED = "Your scheduled task “{words}” has ended and will not run again. {why}"
 SCHEDULE_OVER_BUDGET = "Your scheduled task “{words}” did not run: {why} You get this notice once a day."
 WORK_OVER_BUDGET = "I stopped here, with what I have so far. {why}"

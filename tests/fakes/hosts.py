@@ -258,7 +258,12 @@ def host_on(
             rules.access,
             turns.withdraw,
             ambient.disliked,
-            {ReplyAction.UNDO: memories.kept.press_undo, ReplyAction.CANCEL: schedules.take_back},
+            {
+                ReplyAction.UNDO: memories.kept.press_undo,
+                ReplyAction.CANCEL: schedules.take_back,
+                ReplyAction.KEEP: schedules.keep,
+                ReplyAction.END: schedules.end,
+            },
         ),
         events=EventsOfFeatures((ambient, forgetting)),
     )

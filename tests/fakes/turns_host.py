@@ -33,6 +33,7 @@ from bot.forgetting.notices import EditedNotice
 from bot.memory.notices import WithheldNotice
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
+from bot.schedules.service import LapseNote, ScheduleService
 from bot.schedules.work import LongWork
 from bot.tools.approvals import ApprovalPolicy, PolicyTable
 from bot.tools.questions import QuestionService
@@ -99,7 +100,11 @@ def turns_host(
                 Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),
                 Feature(name="budgets", notes=[ModelNote(footer)]),
                 Feature(name="memory", notes=[WithheldNotice(store.memories, connections.readers, clock)]),
-                Feature(name="schedules", kinds=schedule_kinds(ScheduleReporter(store.schedules), longer)),
+                Feature(
+                    name="schedules",
+                    kinds=schedule_kinds(ScheduleReporter(store.schedules), longer),
+                    notes=[LapseNote(ScheduleService(store.schedules, store.preferences, clock))],
+                ),
                 ambient.feature,
             ]
         ),

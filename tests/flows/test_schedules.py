@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any, Generic
 
 import pytest
 
 from agent.context import REMINDED
 from agent.providers.scripted import ScriptedProvider
-from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, ScheduleKind, ScheduleState, Timing
+from bot.chat.reply.surface import LAPSING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.schedules.scheduler import Scheduler
@@ -230,3 +231,62 @@ async def test_what_was_forgotten_with_its_question_is_not_said(
         await here.later()
         await here.rest()
         assert not any(WORDS in text for text in (*here.posted(), *here.told()))
+
+
+HALF_A_YEAR = timedelta(days=180)
+
+
+async def test_one_that_has_lapsed_goes_on_when_its_person_says_so(open_world: AnyWorld) -> None:
+    async with office(open_world, replicas=1) as here:
+        world, schedules = here.world, here.hosts[0].store.schedules
+        person, now = world.person(Who.ASKER), world.clock.now()
+        minute = (now + timedelta(minutes=4)).astimezone(UTC)
+        rule = Timing("UTC", rule=f"{minute.minute} {minute.hour} * * *", until=now + LATER, lapses=True)
+        place = world.place(world.channel)
+        await schedules.add(
+            NewSchedule(person, world.source, world.channel, place, ScheduleKind.REMINDER, WORDS, rule, now)
+        )
+        await here.later()
+        await world.until(lambda: len(here.posted()) == 2)
+        await here.idle()
+        notice = next(page for page in world.answers() if "has ended" in page.text)
+        assert WORDS in notice.text
+        assert world.calls(notice)
+        assert {*map(world.label, LAPSING)} <= {*notice.buttons}
+        assert reply_texts.LAPSES.strip("*") in notice.text
+        assert await schedules.first_due(frozenset({world.source})) is None
+        await world.press(notice, world.label(ReplyAction.KEEP), Who.OTHER)
+        await world.until(lambda: any(reply_texts.NOT_YOURS in page.text for page in world.private()))
+        assert await schedules.first_due(frozenset({world.source})) is None
+        await world.press(notice, world.label(ReplyAction.KEEP))
+        await world.until(lambda: any("Resumed: " in page.text for page in world.private()))
+        await world.until(lambda: platforms_texts.KEPT_ON.strip("*") in notice_now(here).text)
+        assert not {*notice_now(here).buttons} & {*map(world.label, LAPSING)}
+        (kept,) = await schedules.of_person(person)
+        assert (kept.state, kept.definition.timing.lapses) == (ScheduleState.ACTIVE, True)
+        assert kept.definition.timing.until is not None
+        assert kept.definition.timing.until > world.clock.now() + HALF_A_YEAR - LATER
+
+
+def notice_now(here: Office[W]) -> Page:
+    return next(page for page in here.world.answers() if "has ended" in page.text)
+
+
+async def test_one_that_has_lapsed_stays_in_the_list_and_is_ended_by_its_person(open_world: AnyWorld) -> None:
+    async with office(open_world, replicas=1) as here:
+        world, schedules = here.world, here.hosts[0].store.schedules
+        person, now = world.person(Who.ASKER), world.clock.now()
+        minute = (now + timedelta(minutes=4)).astimezone(UTC)
+        rule = Timing("UTC", rule=f"{minute.minute} {minute.hour} * * *", until=now + LATER, lapses=True)
+        place = world.place(world.channel)
+        await schedules.add(
+            NewSchedule(person, world.source, world.channel, place, ScheduleKind.REMINDER, WORDS, rule, now)
+        )
+        await here.later()
+        await world.until(lambda: len(here.posted()) == 2)
+        await here.idle()
+        shown = await here.ask_for("list")
+        assert "To run it for another half year, resume it: `/schedules resume" in shown
+        await world.press(notice_now(here), world.label(ReplyAction.END))
+        await world.until(lambda: platforms_texts.ENDED_NOW.strip("*") in notice_now(here).text)
+        assert await schedules.of_person(person) == []

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from bot.chat.host import Host
 from bot.chat.reply.surface import ReplyAction
+from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.members import ZONE
 from bot.platforms.discord.settings import DiscordSettings
@@ -301,6 +302,8 @@ SLACK_LABELS: Final[Mapping[ReplyAction, str]] = {
     ReplyAction.GOOD: platforms_texts.GOOD_BUTTON,
     ReplyAction.BAD: platforms_texts.BAD_BUTTON,
     ReplyAction.DELETE: platforms_texts.DELETE_BUTTON,
+    ReplyAction.KEEP: reply_texts.KEEP_BUTTON,
+    ReplyAction.END: reply_texts.END_BUTTON,
 }
 SLACK_PEOPLE: Final = {Who.ASKER: SLACK_ASKER, Who.OTHER: SLACK_OTHER}
 SLACK_DMS: Final = {Who.ASKER: SLACK_DM, Who.OTHER: "D0BOB"}
@@ -531,7 +534,12 @@ class DiscordPage:
 
 DISCORD_ROLE = "35"
 VOICE_MESSAGE = 1 << 13
-DISCORD_LABELS: Final[Mapping[ReplyAction, str]] = {ReplyAction.GOOD: "👍", ReplyAction.BAD: "👎"}
+DISCORD_LABELS: Final[Mapping[ReplyAction, str]] = {
+    ReplyAction.GOOD: "👍",
+    ReplyAction.BAD: "👎",
+    ReplyAction.KEEP: reply_texts.KEEP_BUTTON,
+    ReplyAction.END: reply_texts.END_BUTTON,
+}
 DISCORD_PEOPLE: Final = {Who.ASKER: BO, Who.OTHER: ANN}
 
 

@@ -17,6 +17,7 @@ from agent.schedules.definitions import (
     CheckKind,
     FirstCheck,
     NewSchedule,
+    Notice,
     Occurrence,
     Schedule,
     ScheduleKind,
@@ -25,6 +26,7 @@ from agent.schedules.definitions import (
     Timing,
 )
 from agent.schedules.ids import occurrence_id
+from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from store.engine import Store
 from store.schedule_store import LEASE, MAX_IN_CHANNEL, MAX_OF_PERSON, SHOWN_FOR
@@ -337,3 +339,50 @@ async def test_of_a_channel_that_was_closed_it_belongs_to_fewer(either: Store) -
     await either.ledger.restrict_place("C1", GROUP, NOW)
     (one,) = await either.schedules.of_person("ann")
     assert one.definition.place == GROUP
+
+
+async def test_one_without_an_end_lapses_instead_of_ending_and_goes_on_when_it_is_resumed(either: Store) -> None:
+    monthly = Timing("UTC", rule="0 9 1 * *")
+    one = await kept(either, new(timing=monthly))
+    end = NOW + timedelta(days=180)
+    while one.next is not None:
+        (due,) = await taken(either, one.next)
+        await either.schedules.skip(due, one.next)
+        (one,) = await either.schedules.of_person("ann")
+    assert (one.state, one.why, one.definition.timing.until) == (ScheduleState.PAUSED, "", end)
+    later = end + 9 * SHOWN_FOR  # nothing deletes it
+    assert await taken(either, later) == []
+    resumed = await either.schedules.pause("ann", one.id, paused=False, now=later)
+    assert resumed is not None
+    assert (resumed.state, resumed.definition.timing.until) == (ScheduleState.ACTIVE, later + timedelta(days=180))
+    assert resumed.next is not None
+    assert resumed.next > later
+
+
+async def test_one_with_an_end_ends_there_and_is_not_resumed(either: Store) -> None:
+    await kept(either, new(timing=replace(DAILY, until=NINE)))
+    (due,) = await taken(either, NINE)
+    await begun(either, due, NINE)
+    (one,) = await either.schedules.of_person("ann")
+    assert (one.state, one.next) == (ScheduleState.ENDED, None)
+    assert await either.schedules.pause("ann", one.id, paused=False, now=NINE) == one
+
+
+async def test_the_notice_that_it_lapses_is_stored_once_with_the_occurrence_and_remembered(either: Store) -> None:
+    one = await kept(either, new())
+    (due,) = await taken(either, NINE)
+    notice = Notice("scheduled:lapse", asked(due), "It ends soon.")
+    await either.schedules.begin(due, asked(due), NINE, reply="water", lapse=notice)
+    with pytest.raises(LeaseLost):
+        await either.schedules.begin(due, asked(due), NINE, reply="water", lapse=notice)
+    first = await claimed(either, now=NINE)
+    assert first.incoming.kind is TurnKind.REMINDER
+    await either.ledger.finish(first, Closing(Outcome.ANSWERED, "water"), NINE)
+    told = await claimed(either, now=NINE)
+    assert (told.incoming.kind, told.incoming.schedule) == (TurnKind.NOTICE, one.id)
+    assert decode(told.progress).reply == "It ends soon."
+    (stored,) = await either.schedules.of_person("ann")
+    assert stored.warned
+    changed = await either.schedules.change("ann", one.id, timing=DAILY, now=NINE)
+    assert changed is not None
+    assert not changed.warned

@@ -1,7 +1,7 @@
 """The surface of a reply: the few calls that every platform supports, and how they can fail."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -33,12 +33,25 @@ class ReplyAction(StrEnum):
     """Change the time or the words of what the question scheduled."""
     CANCEL = "cancel"
     """Cancel what the question scheduled."""
+    KEEP = "keep"
+    """Let the schedule that the reply is about go on."""
+    END = "end"
+    """End the schedule that the reply is about."""
 
 
 # Below an answer that has scheduled something.
 SCHEDULING: Final = frozenset({ReplyAction.CHANGE, ReplyAction.CANCEL})
+# Below a notice that a schedule lapses.
+LAPSING: Final = frozenset({ReplyAction.KEEP, ReplyAction.END})
 # Below a reminder's words: no model produced them, so there is nothing to judge or to repeat.
 REMINDER_OFFERS: Final = frozenset({ReplyAction.DELETE})
+# The buttons that change what a line of the reply reports, with all that have no use after them.
+PRESSED_ONCE: Final[Mapping[ReplyAction, frozenset[ReplyAction]]] = {
+    ReplyAction.UNDO: frozenset({ReplyAction.UNDO}),
+    ReplyAction.CANCEL: SCHEDULING,
+    ReplyAction.KEEP: LAPSING,
+    ReplyAction.END: LAPSING,
+}
 
 # Below a reply that is shown elsewhere than it was asked for, because the platform refused it there: no new question.
 ELSEWHERE_OFFERS: Final = frozenset(ReplyAction) - {ReplyAction.CONTINUE, ReplyAction.REGENERATE}

@@ -24,13 +24,16 @@ NOT_YOURS = "Only the person who asked can do that."
 COMMAND_ONLY = "A message cannot do that. Use the slash command."
 NOT_SAID_THERE = "I could not post that in the channel. Add me to the channel and let me post there."
 # How the lines below a reply begin that say what was kept of it, what was learned in the background since the last one,
-# and what it scheduled. Undo and Cancel change them.
+# what it scheduled, and that something it scheduled lapses. Their buttons change them.
 REMEMBERED = "*Remembered: "
 LEARNED_EARLIER = "*Learned from your earlier messages: "
 SCHEDULED = "*Scheduled: "
+LAPSES = "*Keep it for another half year"
 # Below a reply that has scheduled something, and below a tool's question; panels have the same buttons.
 CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
+KEEP_BUTTON = "Keep it"
+END_BUTTON = "End it"
 CANCEL_CONSEQUENCE = "It will not run again."
 ANSWER_BUTTON = "Answer…"
 

@@ -37,6 +37,8 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.UNDO: {"label": platforms_texts.UNDO_BUTTON},
     ReplyAction.CHANGE: {"label": reply_texts.CHANGE_BUTTON},
     ReplyAction.CANCEL: {"label": reply_texts.CANCEL_BUTTON},
+    ReplyAction.KEEP: {"label": reply_texts.KEEP_BUTTON},
+    ReplyAction.END: {"label": reply_texts.END_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

@@ -21,7 +21,7 @@ from bot.chat.askers import Requester
 from bot.chat.commands.declaration import BoundCommand, PressedReply, command_below
 from bot.chat.host import Host
 from bot.chat.panels import PanelAction
-from bot.chat.reply.surface import SCHEDULING, ReplyAction, SurfaceError
+from bot.chat.reply.surface import PRESSED_ONCE, ReplyAction, SurfaceError
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import checks, inbound, interactions, objects
@@ -214,12 +214,10 @@ class Pressing:
                     await self._delete(interaction, button.turn)
                 case ReplyAction.DECIDE | ReplyAction.ANSWER:
                     await self._use_command(interaction, button, ended=False)
-                case ReplyAction.UNDO:
+                case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
                     await self._take_back(interaction, button)
                 case ReplyAction.CHANGE:
                     await self._use_command(interaction, button)
-                case ReplyAction.CANCEL:
-                    await self._take_back(interaction, button)
                 case _:
                     assert_never(button.offer)
         except UNREADABLE as error:
@@ -274,9 +272,9 @@ class Pressing:
             await self.press_below(interaction, command, press)
 
     async def _take_back(self, interaction: Interaction, button: ReplyPress) -> None:
-        """Undo a memory or cancel a schedule, and mark it on the page."""
+        """Change what a line of the reply reports, such as by undoing it, and mark that on the page."""
         await interaction.response.defer()
-        cancels, person = button.offer is ReplyAction.CANCEL, known_as(interaction.user.id)
+        person = known_as(interaction.user.id)
         try:
             if (reply := await self._reply_above(interaction, button.turn)) is None:
                 reply_text = platforms_texts.NO_SUCH_REPLY
@@ -287,8 +285,8 @@ class Pressing:
             return
         await interactions.follow_up(interaction, reply_text)
         if reply is not None and (page := interaction.message) is not None:
-            content = platforms_texts.unscheduled(page.content) if cancels else platforms_texts.undone(page.content)
-            removed = [replace(button, offer=offer) for offer in SCHEDULING] if cancels else [button]
+            content = platforms_texts.AFTER_PRESS[button.offer](page.content)
+            removed = [replace(button, offer=offer) for offer in PRESSED_ONCE[button.offer]]
             with suppress(discord.NotFound):
                 await interaction.edit_original_response(content=content, view=_without(page, *removed))
 

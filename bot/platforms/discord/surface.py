@@ -86,7 +86,7 @@ class DiscordSurface:
             # The first edit comes soon; then the rate of the channel limits edits. No user watches long work.
             edit_interval_s=reply_surface.WORK_EDIT_S if works else 0.25,
             announce_final=False,
-            offers=reply_surface.REMINDER_OFFERS if reminds else offers,
+            offers=reply_surface.REMINDER_OFFERS | reply_surface.LAPSING if reminds else offers,
             notes=True,
             step_lines=reply_surface.WORK_STEPS if works else 0,
             reader=reply_surface.MarkdownReader.LOOSE,

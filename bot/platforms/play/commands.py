@@ -35,7 +35,7 @@ from bot.chat.commands.declaration import (
 from bot.chat.commands.settings import change_setting, setting_parts
 from bot.chat.host import Host
 from bot.chat.panels import FieldKind, Filled, Panel, PanelAction, PanelForm, PanelPart
-from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.chat.reply.surface import PRESSED_ONCE, ReplyAction
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
 from bot.chat.waiting import waiting_panel
@@ -415,14 +415,11 @@ async def press_offer(caller: PlayCaller, page: PlayMessage, request: PressOffer
                 raise Refused(platforms_texts.NO_SUCH_REPLY)
         case ReplyAction.DECIDE | ReplyAction.ANSWER:
             await _use_command(caller, page, request.offer, None)
-        case ReplyAction.UNDO:
+        case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
             reply = await _reply_of(caller, page)
             send_ephemeral(caller, text=await host.feedback.press_note(request.offer, reply, person))
-            _remove_offers(caller, page, {request.offer}, platforms_texts.undone(page.text))
-        case ReplyAction.CANCEL:
-            reply = await _reply_of(caller, page)
-            send_ephemeral(caller, text=await host.feedback.press_note(request.offer, reply, person))
-            _remove_offers(caller, page, SCHEDULING, platforms_texts.unscheduled(page.text))
+            text = platforms_texts.AFTER_PRESS[request.offer](page.text)
+            _remove_offers(caller, page, PRESSED_ONCE[request.offer], text)
         case ReplyAction.CHANGE:
             await _use_command(caller, page, request.offer, await _reply_of(caller, page))
         case _:

@@ -17,7 +17,7 @@ from bot.chat import intake as message_intake
 from bot.chat.commands.declaration import AnyCommand, PressedReply, command_below
 from bot.chat.host import Host
 from bot.chat.panels import PanelAction
-from bot.chat.reply.surface import ELSEWHERE_OFFERS, SCHEDULING, ReplyAction
+from bot.chat.reply.surface import ELSEWHERE_OFFERS, LAPSING, SCHEDULING, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import inbound
@@ -30,13 +30,14 @@ from bot.platforms.slack.occurrences import is_conversation_of
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.places import Places, person_place
 from bot.platforms.slack.reply_buttons import ReplyClick, reply_click
-from bot.platforms.slack.retraction import FACTS, SCHEDULES, without, without_buttons
+from bot.platforms.slack.retraction import RETRACTIONS, without, without_buttons
 from bot.platforms.slack.surroundings import message_at
 
 # The actions that show no content of the reply's place: they do not need the right to read it.
 JUDGING: Final = frozenset(
     {ReplyAction.GOOD, ReplyAction.BAD, ReplyAction.DELETE, ReplyAction.UNDO, ReplyAction.DECIDE, ReplyAction.ANSWER}
     | SCHEDULING
+    | LAPSING
 )
 
 FILES_S: Final = 2.0  # Slack wants a click acknowledged within three seconds, after its question is stored
@@ -83,7 +84,7 @@ class ReplyPresses:
                 await self._judge(click, clicked_at, ReplyVerdict.BAD)
             case ReplyAction.DELETE:
                 await self._delete(click, clicked_at)
-            case ReplyAction.UNDO | ReplyAction.CANCEL:
+            case ReplyAction.UNDO | ReplyAction.CANCEL | ReplyAction.KEEP | ReplyAction.END:
                 await self._take_back(click, clicked_at, body)
             case ReplyAction.CHANGE:
                 if (reply := await self._find_reply(click)) is None:
@@ -172,13 +173,12 @@ class ReplyPresses:
             await self.api.call(Method.DELETE, channel=clicked_at.channel, ts=clicked_at.after)
 
     async def _take_back(self, click: ReplyClick, clicked_at: ReplyTo, body: JsonObject) -> None:
-        """Undo what a reply remembered, or cancel its schedule, and change the page to say so."""
+        """Change what a line of a reply reports, such as by undoing it, and change the page to say so."""
         if (reply := await self._find_reply(click)) is None:
             await self._send(clicked_at, platforms_texts.NO_SUCH_REPLY)
             return
-        person, is_cancel = inbound.person_id(self.me, clicked_at.user), click.offer is ReplyAction.CANCEL
+        person, retraction = inbound.person_id(self.me, clicked_at.user), RETRACTIONS[click.offer]
         await self._send(clicked_at, await self.host.feedback.press_note(click.offer, reply, person))
-        retraction = SCHEDULES if is_cancel else FACTS
         blocks, page = without(retraction, items(body, "message", "blocks")), text(body, "message", "ts")
         if blocks and page:  # Slack sends no blocks of an ephemeral message
             words = retraction.rewrite(text(body, "message", "text"))

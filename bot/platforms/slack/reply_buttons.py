@@ -29,6 +29,8 @@ _LABELS: Final = {
     ReplyAction.UNDO: platforms_texts.UNDO_BUTTON,
     ReplyAction.CHANGE: reply_texts.CHANGE_BUTTON,
     ReplyAction.CANCEL: reply_texts.CANCEL_BUTTON,
+    ReplyAction.KEEP: reply_texts.KEEP_BUTTON,
+    ReplyAction.END: reply_texts.END_BUTTON,
     ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: reply_texts.ANSWER_BUTTON,
 }
@@ -42,6 +44,8 @@ _BUTTONS: Final = (
     ReplyAction.UNDO,
     ReplyAction.CHANGE,
     ReplyAction.CANCEL,
+    ReplyAction.KEEP,
+    ReplyAction.END,
 )
 
 
@@ -105,10 +109,8 @@ def _button(offer: ReplyAction, value: _Value) -> Json:
         "text": plain(_LABELS[offer]),
         "value": value.of(offer),
     }
-    if offer is ReplyAction.CANCEL:
-        sure = confirm_dialog(
-            platforms_texts.ARE_YOU_SURE, reply_texts.CANCEL_CONSEQUENCE, reply_texts.CANCEL_BUTTON, "Keep"
-        )
+    if offer in {ReplyAction.CANCEL, ReplyAction.END}:
+        sure = confirm_dialog(platforms_texts.ARE_YOU_SURE, reply_texts.CANCEL_CONSEQUENCE, _LABELS[offer], "Keep")
         return button | {"confirm": sure}
     return button | ({"style": "danger", "confirm": _confirm()} if offer is ReplyAction.DELETE else {})
 

@@ -1,12 +1,12 @@
 """Takes a line and its buttons back from a reply that was posted, as when a fact is undone. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 from agent.messages import Json, JsonObject
-from bot.chat.reply.surface import SCHEDULING, ReplyAction
+from bot.chat.reply.surface import PRESSED_ONCE, ReplyAction
 from bot.chat.texts import replies as reply_texts
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.api import text
@@ -29,12 +29,19 @@ class Retraction:
     offers: frozenset[ReplyAction]
 
 
-FACTS: Final = Retraction(
-    reply_texts.REMEMBERED, platforms_texts.UNDONE, platforms_texts.undone, frozenset({ReplyAction.UNDO})
-)
-SCHEDULES: Final = Retraction(
-    reply_texts.SCHEDULED, platforms_texts.UNSCHEDULED, platforms_texts.unscheduled, SCHEDULING
-)
+def _retraction(offer: ReplyAction, prefix: str, replacement: str) -> Retraction:
+    return Retraction(prefix, replacement, platforms_texts.AFTER_PRESS[offer], PRESSED_ONCE[offer])
+
+
+RETRACTIONS: Final[Mapping[ReplyAction, Retraction]] = {
+    offer: _retraction(offer, prefix, replacement)
+    for offer, prefix, replacement in (
+        (ReplyAction.UNDO, reply_texts.REMEMBERED, platforms_texts.UNDONE),
+        (ReplyAction.CANCEL, reply_texts.SCHEDULED, platforms_texts.UNSCHEDULED),
+        (ReplyAction.KEEP, reply_texts.LAPSES, platforms_texts.KEPT_ON),
+        (ReplyAction.END, reply_texts.LAPSES, platforms_texts.ENDED_NOW),
+    )
+}
 
 
 def without(retraction: Retraction, blocks: Sequence[JsonObject]) -> list[Json]:
@@ -94,7 +101,7 @@ def _without_line(retraction: Retraction, part: Json) -> Json:
             return part
 
 
-_LINES: Final = (reply_texts.REMEMBERED, reply_texts.SCHEDULED)
+_LINES: Final = (reply_texts.REMEMBERED, reply_texts.SCHEDULED, reply_texts.LAPSES)
 
 
 def _begins(element: Json, *lines: str) -> bool:

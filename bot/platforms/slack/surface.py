@@ -18,6 +18,7 @@ from bot.chat.host import Host
 from bot.chat.reply.question_marks import Mark, QuestionMark
 from bot.chat.reply.surface import (
     ELSEWHERE_OFFERS,
+    LAPSING,
     REMINDER_OFFERS,
     WORK_EDIT_S,
     WORK_STEPS,
@@ -45,7 +46,7 @@ from bot.platforms.slack.markup import CHANGED_IN_CODE, SlackMessageLink
 from bot.platforms.slack.options import Method
 from bot.platforms.slack.panels import WINDOW_FIELDS, ShownTo, panel_blocks
 from bot.platforms.slack.reply_buttons import button_rows
-from bot.platforms.slack.retraction import FACTS, without
+from bot.platforms.slack.retraction import RETRACTIONS, without
 from bot.platforms.slack.settings import SlackSettings, Streaming
 from bot.platforms.slack.slash_commands import named
 from bot.platforms.slack.streams import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
@@ -156,7 +157,7 @@ class SlackSurface:
         self._streaming = self._may_stream()
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
         if to.scheduled == ScheduleKind.REMINDER:
-            self._limits = replace(LIMITS, offers=REMINDER_OFFERS)
+            self._limits = replace(LIMITS, offers=REMINDER_OFFERS | LAPSING)
         if to.scheduled == ScheduleKind.WORK:
             self._limits = WORK_LIMITS
         if moved:
@@ -399,7 +400,7 @@ async def undo_kept(api_: SlackApi, page: ShownPage) -> None:
         channel, ts = attachments.place_of_page(page.channel, page.page)
         shown = await message_at(api_, SlackMessageLink(channel, ts, "")) or {}
         before = api.items(shown, "blocks")
-        if (blocks := without(FACTS, before)) and blocks != before:
+        if (blocks := without(RETRACTIONS[ReplyAction.UNDO], before)) and blocks != before:
             undone_text = platforms_texts.undone(api.text(shown, "text"))
             await api_.call(Method.UPDATE, channel=channel, ts=ts, text=undone_text, blocks=blocks)
 

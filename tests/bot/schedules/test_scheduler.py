@@ -525,3 +525,56 @@ async def test_work_has_more_rounds_than_a_question_and_says_when_they_are_used_
         await world.pass_(scheduler, timedelta())
     assert len(world.model.requests) == WORK_ROUNDS
     assert world.shown(endless) == [texts.ROUNDS_USED.format(rounds=WORK_ROUNDS)]
+
+
+@pytest.mark.parametrize("kind", [ScheduleKind.REMINDER, QUESTION])
+@pytest.mark.parametrize(
+    ("rule", "left", "first", "last"),
+    [
+        ("0 13 * * 1", 30, timedelta(days=14), timedelta(days=7)),  # weekly: with a run or two to come, and at the last
+        ("0 13 1 * *", 120, timedelta(days=62), timedelta(days=31)),  # monthly: at the last run but one
+        ("0 13 * * *", 17, timedelta(days=14), timedelta(days=1)),
+    ],
+)
+async def test_a_rule_without_an_end_says_before_that_it_lapses_and_asks_at_its_last_run(
+    kind: ScheduleKind, rule: str, left: int, first: timedelta, last: timedelta
+) -> None:
+    world = World([NOTHING] * 20)
+    until, said = world.clock.now() + timedelta(days=left), list[tuple[datetime, str]]()
+    digest = await world.keep("What is new?", kind, Timing("UTC", rule=rule, until=until, lapses=True))
+    async with world.serving() as scheduler:
+        while (one := await world.now(digest)).next is not None:
+            before = len(world.shown(digest))
+            await world.pass_(scheduler, one.next - world.clock.now())
+            said += [(one.next, text) for text in world.shown(digest)[before:] if "half a year" in text]
+    (soon, asked), (end, over) = said
+    day = schedule_texts.last_day(digest.definition.timing, until)
+    assert (f"ends on {day}" in asked, "has ended" in over) == (True, True)
+    assert all("“What is new?”" in text for text in (asked, over))
+    assert until - first <= soon < end
+    assert until - last <= end <= until
+    assert (one.state, one.next) == (ScheduleState.PAUSED, None)
+
+
+async def test_a_check_that_finds_nothing_new_tells_once_that_it_lapses() -> None:
+    world = World(["New."], looks=["one"] * 99)
+    timing = replace(DAILY, until=world.clock.now() + timedelta(days=17), lapses=True)
+    digest = await world.keep("What is new?", QUESTION, timing, checks=True)
+    async with world.serving() as scheduler:
+        while (one := await world.now(digest)).next is not None:
+            await world.pass_(scheduler, one.next - world.clock.now())
+    assert [("ends on" in text, "has ended" in text) for text in world.shown(digest)[1:]] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+async def test_a_rule_with_an_end_and_a_single_time_say_nothing_about_it() -> None:
+    world = World()
+    ends = await world.keep("Water.", timing=replace(DAILY, until=world.clock.now() + timedelta(days=2)))
+    once = await world.keep("Tea.", timing=Timing("UTC", at=NOON + HOUR))
+    async with world.serving() as scheduler:
+        for _ in range(3):
+            await world.pass_(scheduler, 24 * HOUR)
+    assert {text.partition("\n")[0] for one in (ends, once) for text in world.shown(one)} == {"Water.", "Tea."}
+    assert (await world.now(ends)).state is ScheduleState.ENDED

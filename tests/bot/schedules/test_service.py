@@ -14,18 +14,24 @@ from agent.memory.audience import PersonAudience, Place, TeamAudience
 from agent.ports.tools import Asker
 from agent.schedules.definitions import (
     NewSchedule,
+    Notice,
     Schedule,
     ScheduleKind,
     ScheduleState,
     Timing,
 )
+from agent.turn_kinds import TurnKind
 from bot.chat.commands.declaration import CommandCall
+from bot.chat.notes import NO_LINE, NoteLine
 from bot.chat.panels import Panel
+from bot.chat.reply.surface import LAPSING
 from bot.schedules import commands as remind
 from bot.schedules import texts as schedule_texts
-from bot.schedules.service import ScheduleService
+from bot.schedules.service import LapseNote, ScheduleService
 from tests.fakes.caller import FakeCaller
 from tests.fakes.clock import FakeClock
+from tests.fakes.ended import ended
+from tests.fakes.incoming import said
 from tests.fakes.store import StoreInMemory, store_in_memory
 
 NOW = datetime(2026, 11, 23, 9, 20, tzinfo=UTC)
@@ -289,6 +295,42 @@ async def test_a_form_makes_the_words_and_starts_with_the_current_ones() -> None
     assert (kept.definition.words, kept.definition.timing.rule) == ("call Eve\nevery Monday at 8", "")
     new = remind.NEW.spelled("", {"when": "in 5 minutes", "what": "tea", "me": "me"})
     assert new == "me in 5 minutes | tea"
+
+
+async def test_one_that_has_lapsed_says_so_in_the_list_and_how_it_goes_on() -> None:
+    service = AnnsCommands()
+    await service.show("ask every Monday at 8:00 | sum up", in_general())
+    (one,) = await service.kept()
+    end = one.definition.timing.until
+    assert end is not None
+    (due,) = await service.store.schedules.due(frozenset({"slack:T1"}), end, 1)
+    await service.store.schedules.skip(due, end)
+    later_service = ScheduleService(
+        service.store.schedules, service.store.preferences, FakeClock(end + timedelta(days=99))
+    )
+    call = CommandCall(words="", caller=service.ann)
+    (shown,) = (await remind.COMMAND.bound(later_service).run(call)).parts
+    assert "ended 22 May 2027. To run it for another half year, resume it: `/schedules resume 1`." in shown.text
+    assert [action.label for action in shown.actions] == ["Resume", "Cancel"]
+    resumed = await remind.COMMAND.bound(later_service).run(CommandCall(words="resume 1", caller=service.ann))
+    assert "until 25 February 2028" in resumed.text
+
+
+async def test_a_notice_about_one_that_lapses_asks_in_buttons_or_in_words_and_other_notices_ask_nothing() -> None:
+    service = AnnsCommands()
+    await service.show("ask every Monday at 8:00 | sum up", in_general())
+    (one,) = await service.kept()
+    notice = replace(said("sum up"), kind=TurnKind.NOTICE, schedule=one.id)
+    note = LapseNote(service.service)
+    assert await note.line(ended(question=notice)) == NO_LINE
+    (due,) = await service.store.schedules.due(frozenset({"slack:T1"}), one.next or NOW, 1)
+    await service.store.schedules.skip(due, NOW, lapse=Notice("lapse", notice, "It ends soon."))
+    assert await note.line(ended(question=notice)) == NoteLine(schedule_texts.LAPSE_LINE, LAPSING)
+    typed = await note.line(ended(question=replace(notice, source="terminal:ann:1")))
+    assert typed.text == schedule_texts.LAPSE_LINE_HOW.format(id=one.id)
+    assert await note.line(ended(question=replace(notice, kind=TurnKind.REMINDER))) == NO_LINE
+    await service.service.schedules.pause(ANN.id, one.id, paused=False, now=NOW)
+    assert await note.line(ended(question=notice)) == NO_LINE
 
 
 async def test_without_buttons_their_words_are_shown() -> None:
