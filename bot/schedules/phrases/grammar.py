@@ -158,39 +158,50 @@ Reading: TypeAlias = tuple[object, int]  # A value, and the token behind it
 Action: TypeAlias = Callable[[Bindings], object]
 
 
+A_NUMBER: Final = "in digits"  # Among words that begin something: any number. No token has a blank
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`lists`: of words with their values; `rules`: of templates with the names of their actions. `begins`: by kind,
-    the words with which it may begin; besides these, any may begin with a number in digits.
+    """`lists`: of words with their values; `rules`: of templates with the names of their actions. `begun_by`: by word,
+    the kinds that may begin with it.
     """
 
     name: str
     lists: Mapping[str, Node]
     rules: Mapping[str, Node]
-    begins: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    begun_by: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+
+    def kinds_at(self, text: str) -> frozenset[str]:
+        """Return the kinds that may begin with this token."""
+        kinds = self.begun_by.get(text, frozenset())
+        return kinds | self.begun_by.get(A_NUMBER, frozenset()) if text.isdecimal() else kinds
 
 
 def words_at_begin(language: Language, built_in: Mapping[str, tuple[Sequence[str], frozenset[str]]]) -> Language:
-    """The language with the words with which each kind may begin. `built_in`: of slots that are no rules, the kinds
-    with which they begin, and other words.
+    """The language with the words that begin each kind. `built_in`: of slots that are no rules, the kinds with which
+    they begin, and other words.
     """
-    begins = dict[str, frozenset[str]]()
-
-    def of(kind: str, above: frozenset[str]) -> frozenset[str]:
-        if kind in begins or kind in above:
-            return begins.get(kind, frozenset())
-        inner = above | {kind}
-        kinds, words = built_in.get(kind, ((), frozenset()))
-        found = set(words).union(*(of(other, inner) for other in kinds))
-        for root in (language.lists.get(kind), language.rules.get(kind)):
-            if root is not None:
-                found |= {*root.words}.union(*(of(slot.kind, inner) for slot in root.slots))
-        begins[kind] = frozenset(found)
-        return begins[kind]
-
-    for kind in (*language.lists, *language.rules, *built_in):
-        of(kind, frozenset())
-    return Language(language.name, language.lists, language.rules, begins)
+    kinds = (*language.lists, *language.rules, *built_in)
+    words, inner = dict[str, set[str]](), dict[str, set[str]]()
+    for kind in kinds:
+        of_kinds, of_words = built_in.get(kind, ((), frozenset[str]()))
+        roots = [root for root in (language.lists.get(kind), language.rules.get(kind)) if root is not None]
+        words[kind] = set(of_words).union(*(root.words for root in roots))
+        inner[kind] = set(of_kinds).union(*({slot.kind for slot in root.slots} for root in roots))
+    # A rule may begin with another that begins with the first: pass words on until none is new.
+    grows = True
+    while grows:
+        grows = False
+        for kind in kinds:
+            size = len(words[kind])
+            words[kind].update(*(words.get(other, ()) for other in inner[kind]))
+            grows = grows or len(words[kind]) > size
+    begun_by = dict[str, set[str]]()
+    for kind, beginnings in words.items():
+        for word in beginnings:
+            begun_by.setdefault(word, set()).add(kind)
+    return Language(language.name, language.lists, language.rules, {w: frozenset(k) for w, k in begun_by.items()})
 
 
 def word_list(values: Mapping[str, object]) -> Node:
@@ -221,21 +232,21 @@ class Matcher:
     actions: Mapping[str, Action]
     built_in: Mapping[str, Callable[[int], Iterable[Reading]]]
     memo: dict[tuple[str, int], Sequence[Reading]] = field(default_factory=dict[tuple[str, int], Sequence[Reading]])
+    beginning: Sequence[frozenset[str]] = field(init=False)  # By token, the kinds that may begin there
+
+    def __post_init__(self) -> None:
+        self.beginning = [self.language.kinds_at(token.text) for token in self.tokens]
 
     def read(self, kind: str, at: int) -> Sequence[Reading]:
         """Return all readings of this kind at this token, the longest first."""
+        if at >= len(self.tokens) or kind not in self.beginning[at]:
+            return ()
         key = kind, at
         if key not in self.memo:
-            if at >= len(self.tokens) or not self._may_begin(kind, self.tokens[at].text):
-                return ()
             self.memo[key] = ()  # a rule that begins with itself has no reading
             found = list[Reading](dict.fromkeys(self._all(kind, at)))
             self.memo[key] = sorted(found, key=lambda reading: -reading[1])[:MAX_READINGS]
         return self.memo[key]
-
-    def _may_begin(self, kind: str, text: str) -> bool:
-        words = self.language.begins.get(kind)
-        return words is None or text in words or text.isdecimal()
 
     def longest(self, kind: str, at: int) -> Reading | None:
         readings = self.read(kind, at)
@@ -262,5 +273,8 @@ class Matcher:
                 continue
             if (following := node.words.get(self.tokens[stop].text)) is not None:
                 open_.append((following, bindings, stop + 1))
+            beginning = self.beginning[stop]
             for slot, following in node.slots.items():
-                open_ += [(following, {**bindings, slot.name: value}, end) for value, end in self.read(slot.kind, stop)]
+                if slot.kind in beginning:  # most slots have no reading there: do not even ask
+                    readings = self.read(slot.kind, stop)
+                    open_ += [(following, {**bindings, slot.name: value}, end) for value, end in readings]

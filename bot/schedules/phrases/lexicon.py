@@ -12,7 +12,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from bot.schedules.phrases.grammar import Language, Node, expand, fold, is_spaceless, rule, word_list, words_at_begin
+from bot.schedules.phrases.grammar import (
+    A_NUMBER,
+    Language,
+    Node,
+    expand,
+    fold,
+    is_spaceless,
+    rule,
+    word_list,
+    words_at_begin,
+)
 from bot.schedules.phrases.zones import ABBREVIATIONS, cities, zone_names
 
 
@@ -41,16 +51,18 @@ def _language(name: str, written: Mapping[str, Any], common: Mapping[str, Any]) 
 
 
 def _begins() -> Mapping[str, tuple[Sequence[str], frozenset[str]]]:
-    """What the slots that are read by code begin with, besides digits."""
-    none, kanji = frozenset[str](), frozenset("〇零一二三四五六七八九十")
+    """What the slots that are read by code begin with."""
+    none, digits = frozenset[str](), frozenset({A_NUMBER})
+    kanji = frozenset("〇零一二三四五六七八九十")
     zones = frozenset(fold(name.partition("/")[0]) for name in zone_names()) | {fold(name) for name in ABBREVIATIONS}
     return {
-        **dict.fromkeys(("hm", "dotted", "compact", "padded", "year", "numdate", "hours-minutes"), ((), none)),
-        **dict.fromkeys(("hour", "minute", "second", "hour-word", "minute-word", "day-number"), (("number",), kanji)),
-        **dict.fromkeys(("d", "dth"), (("number", "ordinal"), kanji)),
-        "n": (("number", "one"), kanji), "nth": (("ordinal", "last"), none), "weekdays": (("weekday",), none),
-        "weekday-range": (("range-from", "weekday"), none), "clocks": (("clock",), none),
-        "duration": (("amount",), none), "repeateds": (("repeated",), none),
+        **dict.fromkeys(("hm", "dotted", "compact", "padded", "year", "numdate", "hours-minutes"), ((), digits)),
+        **dict.fromkeys(("hour", "minute", "second", "day-number"), (("number",), digits | kanji)),
+        **dict.fromkeys(("hour-word", "minute-word"), (("number",), none)),
+        **dict.fromkeys(("d", "dth"), (("number", "ordinal"), digits | kanji)),
+        "n": (("number", "one"), digits | kanji), "nth": (("ordinal", "last"), digits),
+        "weekdays": (("weekday",), none), "weekday-range": (("range-from", "weekday"), none),
+        "clocks": (("clock",), none), "duration": (("amount",), none), "repeateds": (("repeated",), none),
         "repeated-range": (("range-from", "repeated"), none), "zone-name": ((), zones),
         "city": (("place",), frozenset(cities().words)),
     }  # fmt: skip

@@ -7,7 +7,7 @@ part of a time all the same. What people write is in schedule_lexicon.toml.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from bot.schedules.phrases.grammar import Node, TimeToken, is_spaceless
@@ -50,6 +50,7 @@ class TimeReader:
 
     slots: SlotReader
     steps: int = 0
+    items: dict[int, Sequence[Sequence[TimeItem]]] = field(default_factory=dict[int, Sequence[Sequence[TimeItem]]])
 
     # Sequences of items.
 
@@ -68,7 +69,13 @@ class TimeReader:
         found = [(match[1], name) for name in lists if (match := self.slots.matcher.longest(name, at))]
         return (name, stop) if found and (stop := max(found)[0]) and (name := max(found)[1]) else None
 
-    def items_at(self, at: int) -> Iterator[list[TimeItem]]:
+    def items_at(self, at: int) -> Sequence[Sequence[TimeItem]]:
+        """Return what may stand there: items, or several that one rule means. Each sequence of items asks again."""
+        if at not in self.items:
+            self.items[at] = [*self._items_at(at)]
+        return self.items[at]
+
+    def _items_at(self, at: int) -> Iterator[Sequence[TimeItem]]:
         for kind, role in ROLES.items():
             for value, stop in self.slots.matcher.read(kind, at):
                 if isinstance(value, Roles):

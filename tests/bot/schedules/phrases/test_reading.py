@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from agent.memory.attribution import mention, mentions, quotes, said_by
 from bot.schedules.phrases import lexicon as schedule_lexicon
 from bot.schedules.phrases.reading import MAX_CHARS, When, WhenRead, WhenUnclear, read_when
+from tests.examples import examples
 from tests.patience import cpu_s
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -202,7 +203,7 @@ def test_what_is_no_time_of_its_own_is_asked_back() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(_time_words()), max_size=9))
 def test_any_time_words_are_read_without_an_error(words: list[str]) -> None:
     when = read_when(" ".join(words), SEEN[0], BERLIN)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agent.schedules.definitions import Timing
 from agent.schedules.times import next_occurrence
 from bot.schedules.phrases.reading import WhenRead, read_when
+from tests.examples import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 26, 10, 20, tzinfo=BERLIN)  # A Thursday, three days before the clocks change
@@ -217,7 +218,7 @@ def any_repetition(draw: st.DrawFn) -> Said:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(any_repetition())
 def test_a_repetition_is_read_as_what_it_says_or_asked_back(said: Said) -> None:
     when = read_when(f"{said.text} Ann", NOW, BERLIN)
@@ -226,7 +227,7 @@ def test_a_repetition_is_read_as_what_it_says_or_asked_back(said: Said) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(any_repetition(), st.integers(0, 3))
 def test_a_time_with_words_that_nobody_understands_is_asked_back(said: Said, which: int) -> None:
     unknown = LANGUAGES[said.language].unknown
