@@ -17,7 +17,7 @@ from typing import Final
 
 from agent.memory.attribution import mentions
 from agent.memory.secrets import without_secrets
-from agent.memory.synthesizer import after_thoughts, object_in
+from agent.memory.synthesizer import SECRET_CHARS, after_thoughts, object_in
 from agent.messages import Message, Provenance, Role, estimate_tokens, is_too_deep
 from agent.progress import is_of
 from agent.state import SituationSummary, SummaryWords, telling_terms, without_earlier
@@ -121,9 +121,7 @@ def summary_prompt(
 ) -> list[Message]:
     """Build the prompt. `names`: people's names by id, each unique and different from "assistant"."""
     notes = {name: getattr(before, name) for name in before.__slots__}
-    entries = [
-        {"who": _speaker(message, names), "said": without_secrets(_shorten(message.text))} for message in messages
-    ]
+    entries = [{"who": _speaker(message, names), "said": _shorten(message.text)} for message in messages]
     data = json.dumps({"notes": notes, "messages": entries}, ensure_ascii=False)
     return [Message(Role.SYSTEM, PROMPT), Message(Role.USER, data)]
 
@@ -171,7 +169,8 @@ def _statement(message: StoredMessage) -> str:
     """
     if message.author is Author.BOT:
         return ""
-    statements = [*_statements(message.text[:MESSAGE_CHARS])]
+    # A secret that a cut or the end of a sentence divides would not be known any more.
+    statements = [*_statements(without_secrets(message.text[: MESSAGE_CHARS + SECRET_CHARS])[:MESSAGE_CHARS])]
     if len(statements) < 2:
         return "".join(statements)
     first, *others = statements
@@ -188,7 +187,7 @@ def _statements(text: str) -> Iterator[str]:
         stop = end.end() if end else len(text)
         sentence = " ".join(text[start:stop].split())
         if sentence and sentence[-1] not in "?？":
-            yield without_secrets(sentence[:LINE_CHARS])
+            yield sentence[:LINE_CHARS]
         start = stop
 
 
@@ -211,7 +210,12 @@ def _speaker(message: StoredMessage, names: Mapping[str, str]) -> str:
 
 
 def _shorten(text: str) -> str:
+    """Return the beginning and the end of a text, without secrets: one that the cut would divide is read whole."""
     if len(text) <= MESSAGE_CHARS:
-        return text
+        return without_secrets(text)
     end = MESSAGE_CHARS // 4
-    return f"{text[: MESSAGE_CHARS - end]} … {text[-end:]}"
+    head, tail = (
+        without_secrets(text[: MESSAGE_CHARS - end + SECRET_CHARS]),
+        without_secrets(text[-end - SECRET_CHARS :]),
+    )
+    return f"{head[: MESSAGE_CHARS - end]} … {tail[-end:]}"

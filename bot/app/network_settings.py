@@ -7,6 +7,7 @@ before anything opens a connection.
 
 import re
 import ssl
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ SSL_CERT_FILE: Final = "SSL_CERT_FILE"
 _IN_SMALL_LETTERS: Final = (HTTPS_PROXY, HTTP_PROXY, NO_PROXY)
 # A proxy cannot reach what is on this machine.
 HERE: Final = ("localhost", "127.0.0.1", "::1")
+MAX_BYTES: Final = 20_000_000  # Of the file with authorities: the common ones have less than a hundredth of that
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+", re.ASCII)
 _HAS_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
 
@@ -48,14 +50,21 @@ def proxy(value: str) -> str:
 
 def _check(certificates: Path) -> None:
     """Raise SettingsError if a file has no authorities: each client would notice it in its own way, some not at all."""
+    unreadable = SettingsError(settings_texts.CERTIFICATES_UNREADABLE.format(file=certificates))
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=certificates)
+        status = certificates.stat()
+        # A pipe or a device would never end.
+        is_read = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+        if is_read:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=certificates)
     except FileNotFoundError:
         raise SettingsError(settings_texts.CERTIFICATES_MISSING.format(file=certificates)) from None
     except ssl.SSLError:
         raise SettingsError(settings_texts.CERTIFICATES_NONE.format(file=certificates)) from None
     except OSError:
-        raise SettingsError(settings_texts.CERTIFICATES_UNREADABLE.format(file=certificates)) from None
+        raise unreadable from None
+    if not is_read:
+        raise unreadable
 
 
 def certificate_file(value: str) -> Path:

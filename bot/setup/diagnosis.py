@@ -35,11 +35,11 @@ from bot.app.settings import Settings
 from bot.chat.findings import Finding, Level, clock_finding
 from bot.chat.texts import operating as operating_texts
 from bot.chat.texts.formatting import counted
-from bot.settings.sources import group_name, is_own_group, owner_name
+from bot.settings.sources import group_name, is_own_group, named_file, owner_name
 from bot.setup import texts as setup_texts
 from bot.tools import texts as tool_texts
 from bot.tools.mcp.config import HttpReach
-from bot.tools.mcp.settings import mcp_file
+from bot.tools.mcp.settings import MCP, mcp_file
 from bot.web.tunnel import ProxyRefused, dial_through
 from store.backup import backup
 from store.engine import database_beside, look_at, open_store
@@ -247,14 +247,14 @@ def database_file(settings: Settings) -> Path | None:
 def _holds_secrets(settings: Settings) -> bool:
     """Return whether the file of tool servers itself contains secrets of theirs."""
     try:
-        text = Path(settings.mcp.file or "").expanduser().read_text("utf-8-sig")
+        _, text = named_file(MCP, settings.mcp.file or "")
         return any(
             secret in text
             for server in mcp_file(settings.mcp, settings.mcp_variables).servers
             for secret in server.secrets
             if secret
         )
-    except (OSError, UnicodeDecodeError, SettingsError):
+    except SettingsError:
         return False  # the check of tool servers reports the error
 
 

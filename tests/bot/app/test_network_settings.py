@@ -1,5 +1,6 @@
 """The proxy and the certificate authorities: read like any other setting, and written where libraries look for them."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
-from bot.app.network_settings import NetworkSettings, proxy
+from bot.app.network_settings import MAX_BYTES, NetworkSettings, proxy
 from bot.app.settings import load_settings, moved_addresses
 from bot.tools.mcp.config import base_environment
 from tests.fakes.tls_server import self_signed
@@ -81,6 +82,18 @@ def test_a_file_that_holds_no_authorities_is_one_sentence(tmp_path: Path, conten
     for named, said in ((file, sentence), (tmp_path, "which could not be read")):
         network = load_settings({"SSL_CERT_FILE": str(named)}).network
         with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE names {named}, {said}"):
+            network.variables()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
+def test_neither_a_pipe_nor_a_file_without_end_is_read_for_authorities(tmp_path: Path) -> None:
+    pipe, huge = tmp_path / "pipe", tmp_path / "huge"
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    for named in (pipe, huge):
+        network = load_settings({"SSL_CERT_FILE": str(named)}).network
+        with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE names {named}, which could not be read"):
             network.variables()
 
 

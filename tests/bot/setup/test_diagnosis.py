@@ -147,6 +147,12 @@ def test_every_file_that_holds_secrets_or_words_is_looked_at(world: Path) -> Non
     assert {one.remedy for one in told} >= {"Run `chmod 600 .env`.", "Run `chmod 600 key`."}
 
 
+def test_a_pipe_in_place_of_the_file_of_tool_servers_holds_nothing_up(world: Path) -> None:
+    os.mkfifo(world / "mcp.json")
+    kept = kept_files(settings_of(world, COGENCY_MCP=str(world / "mcp.json")), None)
+    assert world / "mcp.json" not in {one.path for one in kept}
+
+
 def test_mending_closes_what_is_ours_and_touches_nothing_else(world: Path) -> None:
     settings = settings_of(world, OPENAI_API_KEY_FILE="key")
     before = modes(world)
