@@ -312,7 +312,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Documents": {
         "place": Stored(
-            "the id and a number of a channel or a person that has documents or shares messages",
+            "the ID and a number for each channel or person that has documents or shares messages",
             "always",
             Fate.STAYS,
             "no words",
