@@ -174,8 +174,9 @@ class ToolResult:
     """The result of one tool call.
 
     `sources`: ids of the stored messages that the content quotes, so that forgetting one finds what was derived from
-    it. `references`: the sources that the content names and an answer may cite. `audience`: the label of those who may
-    read the content ("person:slack:T0123:U0123"); "" for text of the program, such as why a call did not run.
+    it; `documents`: likewise of stored documents. `references`: the sources that the content names and an answer may
+    cite. `audience`: the label of those who may read the content ("person:slack:T0123:U0123"); "" for text of the
+    program, such as why a call did not run.
     """
 
     name: str
@@ -191,6 +192,7 @@ class ToolResult:
     """Whose words the content holds; OWN: what the asker said, and what the bot said on its own."""
     read: tuple[str, ...] | None = None
     """The texts in the content that others than the bot wrote; None: all of it (see `agent.addresses`)."""
+    documents: tuple[int, ...] = ()
 
     @property
     def read_texts(self) -> tuple[str, ...]:

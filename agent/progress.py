@@ -184,10 +184,18 @@ def _decode_model_call(call: Mapping[str, Any]) -> ModelCall:
     return ModelCall(call["model"], Usage(**call["usage"]), timing)
 
 
+def _results(progress: Progress) -> list[ToolResult]:
+    return [result for step in progress.steps for result in step.results if result is not None]
+
+
 def tool_sources(progress: Progress) -> tuple[int, ...]:
     """The ids of the stored messages that the turn's tools brought into it."""
-    results = [result for step in progress.steps for result in step.results if result is not None]
-    return tuple(sorted({source for result in results for source in result.sources}))
+    return tuple(sorted({source for result in _results(progress) for source in result.sources}))
+
+
+def tool_documents(progress: Progress) -> tuple[int, ...]:
+    """The ids of the stored documents that the turn's tools quoted."""
+    return tuple(sorted({document for result in _results(progress) for document in result.documents}))
 
 
 def sources(progress: Progress) -> tuple[int, ...]:
@@ -199,8 +207,8 @@ def sources(progress: Progress) -> tuple[int, ...]:
 
 def turn_drawn_from(progress: Progress, place: Place) -> str:
     """What a reply in `place` was drawn from: the audiences of its tools' results (`agent.memory.audience`)."""
-    results = [result for step in progress.steps for result in step.results if result is not None]
-    return drawn_from([NOWHERE if result.keep is Keep.TURN else result.audience for result in results], place)
+    kept = [NOWHERE if result.keep is Keep.TURN else result.audience for result in _results(progress)]
+    return drawn_from(kept, place)
 
 
 # Tools whose results come from the asker, the bot or its operator. Results without an audience are the bot's own, too.
@@ -338,6 +346,7 @@ def _decode_result(data: Json) -> ToolResult | None:
         tuple(map(_decode_reference, _objects(result, "references"))),
         _decode_words(result),
         None if (read := result.get("read")) is None else tuple(map(str, _list(read))),
+        tuple(int(str(document)) for document in _list(result.get("documents", []))),
     )
 
 

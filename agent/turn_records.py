@@ -129,6 +129,8 @@ class Closing:
     given_messages: tuple[int, ...] = ()
     """Those of them that tools brought into the context: the model had asked for them."""
     context_facts: tuple[str, ...] = ()
+    given_documents: tuple[int, ...] = ()
+    """The ids of the documents that tools quoted."""
     learn_at: datetime | None = None
     """When to learn from the question; None: nothing is learned from it."""
     summarise_until: int | None = None

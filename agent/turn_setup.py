@@ -12,7 +12,7 @@ from agent.memory.audience import WIDE, Place
 from agent.ports.clock import Clock
 from agent.ports.model import CallOptions, Provider
 from agent.ports.tools import Asker, ToolContext
-from agent.progress import action_records, sources, tool_sources, turn_drawn_from, whose_words
+from agent.progress import action_records, sources, tool_documents, tool_sources, turn_drawn_from, whose_words
 from agent.tool_policy import TurnWords
 from agent.toolbox.registry import Registry
 from agent.tools.share_file import shared_files
@@ -99,6 +99,7 @@ def closed(closing: Closing, turn: Turn, place: Place) -> Closing:
         learn_at=closing.learn_at if answered else None,
         context_messages=(*closing.context_messages, *sources(turn.progress)),
         given_messages=tool_sources(turn.progress),
+        given_documents=tool_documents(turn.progress),
     )
 
 

@@ -1,7 +1,8 @@
 """The bot's last actions for a person in a conversation, which stand in for a summary that is not made yet.
 
-Rule: an action counts only if every message and fact in its turn's context may be used for these audiences now, or its
-text could disclose what they may not read.
+Rule: an action counts only if every message and fact in its turn's context, and every document that its tools quoted,
+may be used for these audiences now, or its text could disclose what they may not read. A removed document takes the
+records of the turns that quoted it along.
 """
 
 from typing import Final
@@ -16,17 +17,18 @@ from store import row_mapping
 from store.json_columns import read_ids
 from store.memory_tables import fact
 from store.message_tables import message, participant
+from store.search.passages import GONE, document
 from store.sharing import shares
 from store.turn_tables import action_record, turn
 
 _ASKED: Final = sa.and_(message.c.turn == turn.c.id, message.c.audience.in_(sa.bindparam("audiences", expanding=True)))
-_DRAWN: Final = {"context_messages": message, "context_facts": fact}
+_DRAWN: Final = {"context_messages": message, "context_facts": fact, "given_documents": document}
 # NULL if nothing was answered: then nobody knows.
 _RETOLD: Final = (
     sa.select(message.c.retold).where(message.c.turn == turn.c.id, message.c.author == Author.BOT).limit(1)
 ).scalar_subquery()
 _LAST_ACTIONS: Final = (
-    sa.select(action_record, turn.c.context_messages, turn.c.context_facts, _RETOLD.label("retold"))
+    sa.select(action_record, *(turn.c[column] for column in _DRAWN), _RETOLD.label("retold"))
     .join_from(action_record, turn, action_record.c.turn == turn.c.id)
     .where(turn.c.conversation == sa.bindparam("here"), turn.c.person == sa.bindparam("asker"))
     .where(turn.c.id < sa.bindparam("before_turn"), sa.exists().where(_ASKED))
@@ -74,15 +76,17 @@ _NO_LONGER_SHARED: Final = sa.and_(
 )
 
 
+_CLOSED: Final = {message: _NO_LONGER_SHARED, document: document.c.state == GONE}
+
+
 def _closed(
     connection: sa.Connection, table: sa.Table, ids: set[int], audiences: frozenset[str], asker: str
 ) -> set[int]:
     """The ids of these rows that may not be used for these audiences: text drawn from them would disclose them. Of
-    other people's messages also those that are no longer shared.
+    other people's messages also those that are no longer shared, and of documents those that are being removed.
     """
     if not ids:
         return set()
-    elsewhere = table.c.audience.not_in(sorted(audiences))
-    narrower = sa.or_(elsewhere, _NO_LONGER_SHARED) if table is message else elsewhere
-    closed = sa.select(table.c.id).where(table.c.id.in_(ids), narrower)
+    is_closed = sa.or_(table.c.audience.not_in(sorted(audiences)), _CLOSED.get(table, sa.false()))
+    closed = sa.select(table.c.id).where(table.c.id.in_(ids), is_closed)
     return set(connection.execute(closed, {"asker": asker} if table is message else {}).scalars())

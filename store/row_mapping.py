@@ -232,6 +232,7 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
         "context_messages": write_ids(closing.context_messages),
         "given_messages": write_ids(closing.given_messages),
         "context_facts": write_ids(map(int, closing.context_facts)),
+        "given_documents": write_ids(closing.given_documents),
     }
 
 

@@ -36,6 +36,7 @@ class TurnRow(TableRow, table=True):
         partial_index("ix_turn_served", "source", "team", "began", where="began IS NOT NULL"),
         partial_index("ix_turn_ended", "ended", "taken", where="taken IS NOT NULL AND ended IS NOT NULL"),
         partial_index("ix_turn_schedule", "schedule", where="schedule IS NOT NULL"),
+        partial_index("ix_turn_documents", "id", where="given_documents <> '[]'"),
         NEVER_REUSED,
     )
 
@@ -74,6 +75,7 @@ class TurnRow(TableRow, table=True):
     given_messages: str = Field(sa_type=StorableText, default="[]")
     """The `context_messages` that tools returned, because the model asked for them."""
     context_facts: str = Field(sa_type=StorableText, default="[]")
+    given_documents: str = Field(sa_type=StorableText, default="[]", sa_column_kwargs={"server_default": "[]"})
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 

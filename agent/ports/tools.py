@@ -105,7 +105,8 @@ class ToolEffect(StrEnum):
 class ToolOutput:
     """The output of a tool: a text, and parts that follow it in order.
 
-    `sources`: the ids of the stored messages that it quotes. `audience`: who may read it; None: only the asker.
+    `sources`: the ids of the stored messages that it quotes, `documents`: those of the stored documents. `audience`:
+    who may read it; None: only the asker.
     `read`: see `agent.addresses`.
     """
 
@@ -117,6 +118,7 @@ class ToolOutput:
     references: tuple[Reference, ...] = ()  # with numbers of `ToolContext.numbers`, which the text uses for them
     words: Provenance = Provenance.FOREIGN  # OWN: it holds only what the asker said and what the bot said on its own
     read: tuple[str, ...] | None = None  # the texts in it that others than the bot wrote; None: all of it
+    documents: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def result_of(name: str, status: ResultStatus, output: ToolOutput, audience: str
                 assert_never(part)
     text = without_hidden_text(cut("\n\n".join(texts), limits.max_result_chars))
     contents = (text, output.sources, tuple(images), tuple(files))
-    return ToolResult(name, status, *contents, audience, output.keep, output.references, output.words, output.read)
+    about = (audience, output.keep, output.references, output.words, output.read, output.documents)
+    return ToolResult(name, status, *contents, *about)
 
 
 PICTURE: Final = "[{about}, which follows these results]"

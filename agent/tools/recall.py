@@ -128,6 +128,7 @@ class RecallTool:
         return ToolOutput(
             text,
             sources,
+            documents=tuple(sorted({hit.document.id for hit in passages})),
             audience=context.place.audience,
             words=Provenance.FOREIGN if passages else of_hits,
             read=read,

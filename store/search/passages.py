@@ -35,6 +35,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     text,
@@ -55,6 +56,7 @@ from agent.memory.documents import (
 )
 from store import job_queue
 from store.databases.database import StorableText, UtcDateTime, is_postgresql, row_id
+from store.json_columns import read_ids
 from store.json_lists import ids_in_parameter
 from store.message_tables import person, place
 from store.row_mapping import OF_DOCUMENT, document_of, page_columns
@@ -62,6 +64,7 @@ from store.schema import NEVER_REUSED, TableRow, metadata
 from store.search.index import PASSAGES, Fts5Words, TsvectorWords
 from store.search.search import Forms, fused, word_forms
 from store.search.text import COMPOUND, CONTAINS, index_words, indexed_words, keywords, stem, wanted_terms, word_parts
+from store.turn_tables import action_record, turn
 
 
 class DocumentRow(TableRow, table=True):
@@ -336,8 +339,17 @@ def _drop_some(connection: Connection, id_: int) -> bool:
     connection.execute(delete(passage).where(passage.c.id.in_(batch)))
     if len(batch) == DROPPED:
         return True
+    _drop_records(connection, id_)
     connection.execute(delete(document).where(document.c.id == id_))
     return False
+
+
+def _drop_records(connection: Connection, id_: int) -> None:
+    """Delete the action records of the turns whose tools quoted this document."""
+    quoting = select(turn.c.id, turn.c.given_documents).where(turn.c.given_documents != literal_column("'[]'"))
+    turns = [{"quoting": row.id} for row in connection.execute(quoting) if id_ in read_ids(row.given_documents)]
+    if turns:
+        connection.execute(delete(action_record).where(action_record.c.turn == bindparam("quoting")), turns)
 
 
 def _unindex(connection: Connection, ids: Collection[int]) -> None:

@@ -1,13 +1,18 @@
 """The contract of `Knowledge.for_turn` about the last actions (seed 002): they stand in for a summary nobody wrote."""
 
+from sqlalchemy import select
+
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.documents import NewDocument
 from agent.memory.forgetting_plans import OneReply
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.state import ActionRecord, LastActions
 from agent.turn_records import Closing
 from store.engine import Store
+from store.turn_tables import action_record
 from tests.contracts.steps import AFTER_ALL, answered, claimed, known
+from tests.contracts.test_documents import do_jobs, handed
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.plans import one_thread
 
@@ -27,13 +32,13 @@ async def acted(
     conversation: str = "thread",
     place: Place | None = None,
     sources: tuple[int, ...] = (),
+    documents: tuple[int, ...] = (),
 ) -> int:
     """Answer somebody in that many steps; the id of the turn."""
     await store.ledger.accept(said("go on", person=person, conversation=conversation, place=place))
     claim = await claimed(store)
-    await store.ledger.finish(
-        claim, Closing(Outcome.ANSWERED, "done", actions=records, context_messages=sources), START
-    )
+    closing = Closing(Outcome.ANSWERED, "done", actions=records, context_messages=sources, given_documents=documents)
+    await store.ledger.finish(claim, closing, START)
     return claim.turn
 
 
@@ -86,3 +91,31 @@ async def test_what_was_drawn_from_a_place_that_may_not_be_used_now_is_not_among
     found = (await known(store, "thread", DM | {"group:club"})).actions
     assert [one.thinking for one in found.records] == ["a", "b"]
     assert found.sources == (heard.message,)
+
+
+async def test_what_was_drawn_from_a_document_is_among_them_only_where_the_document_may_be_used(store: Store) -> None:
+    handbook = await kept(store, handed(audience=label(CLUB.audience)))
+    await acted(store, record("leave"), documents=(handbook,))
+    await acted(store, record("b"))
+    assert await thoughts(store, dm("ann")) == ["b"]
+    found = (await known(store, "thread", DM | {"group:club"})).actions
+    assert [one.thinking for one in found.records] == ["leave", "b"]
+
+
+async def test_what_was_drawn_from_a_document_goes_with_it(store: Store) -> None:
+    handbook = await kept(store, handed(audience="person:ann"))
+    other = await kept(store, handed("Boats are blue.", "boats.md", audience="person:ann"))
+    await acted(store, record("leave"), documents=(handbook, other))
+    await acted(store, record("boats"), documents=(other,))
+    assert await thoughts(store, dm("ann")) == ["leave", "boats"]
+    await store.documents.remove(handbook)
+    assert await thoughts(store, dm("ann")) == ["boats"]
+    await do_jobs(store)
+    rows = await store.database.read(lambda c: c.execute(select(action_record.c.thinking)).scalars().all())
+    assert list(rows) == ["boats"]
+
+
+async def kept(store: Store, new: NewDocument) -> int:
+    await store.documents.keep(new)
+    await do_jobs(store)
+    return next(one.id for one in await store.documents.listed(frozenset({new.audience})) if one.name == new.name)

@@ -550,6 +550,12 @@ async def test_a_document_is_told_to_the_members_of_its_place() -> None:
     assert [place for place, found in seen.items() if found] == [("t:bob", "t:hall"), ("t:bob", "dm")]
 
 
+async def test_what_a_document_said_is_not_among_the_last_actions_once_its_place_is_closed() -> None:
+    asking = saying("t:ann", "dm", alone=False, notes=False, repeats=False)
+    done = [handing("t:ann", "t:hall", 0), asking, turning("t:hall"), moving("t:ann", "t:hall"), asking]
+    await live(store_in_memory(), done, 8)
+
+
 @settings(max_examples=examples(60, always=True))
 @given(sharing(), budgets)
 async def test_what_is_shared_reaches_others_only_while_it_is(done: list[Deed], history: int) -> None:
