@@ -37,13 +37,16 @@ EMPTY = '{"objective": "a", "understanding": "b", "approach": "c", "discoveries"
 
 
 def joined(events: Iterable[ProtocolEvent]) -> list[ProtocolEvent]:
-    """Adjacent texts as one."""
+    """Adjacent texts as one, and adjacent thoughts."""
     merged: list[ProtocolEvent] = []
     for event in events:
-        if isinstance(event, TextArrived) and merged and isinstance(merged[-1], TextArrived):
-            merged[-1] = TextArrived(merged[-1].text + event.text)
-        else:
-            merged.append(event)
+        match merged[-1:], event:
+            case ([TextArrived(before)], TextArrived(text)):
+                merged[-1] = TextArrived(before + text)
+            case ([ThoughtArrived(before)], ThoughtArrived(text)):
+                merged[-1] = ThoughtArrived(before + text)
+            case _:
+                merged.append(event)
     return merged
 
 

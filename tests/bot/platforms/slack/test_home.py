@@ -31,6 +31,7 @@ from bot.platforms.slack.home import pages_of
 from store.erased_ids import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.memory.fact_store import SqlFacts
+from tests.fakes.clock import NOON
 from tests.fakes.fast_clock import MovedClock
 from tests.fakes.incoming import said
 from tests.fakes.recording_host import RecordingHost, recording_host
@@ -266,7 +267,7 @@ async def test_nothing_is_erased_before_it_was_shown_and_agreed_to(
 ) -> None:
     """Replies go, too, unless the person ticks that they stay."""
     host, shown = recording_host(), slack.state.write(BOT_USER, DM, "It is blue.")
-    asked = replace(said("Which colour?", person=PERSON), source="slack:T0TEAM", channel=DM, time=slack.clock.now())
+    asked = replace(said("Which colour?", person=PERSON), source="slack:T0TEAM", channel=DM, time=NOON)
     await host.store_reply(asked, shown.ts)
     async with serving(slack, host):
         await ann.opened()
