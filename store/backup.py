@@ -364,6 +364,7 @@ async def _copy_to_file(url: str, part: Path, tell: ReportProgress) -> None:
             tell("copying", _size(part), _size(path))
             await asyncio.wait([copying], timeout=POLL_S)
         return await copying
+    os.close(_new_file(part))
     await (await open_store(f"sqlite:///{part}")).close()  # an empty database for the rows
     database = database_beside(url)
     try:
