@@ -22,7 +22,7 @@ from agent.errors import CogencyError, StoreError
 from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.loop import as_data, complete
-from agent.memory.audience import WIDE
+from agent.memory.audience import WIDE, drawn_from
 from agent.messages import Depth, Message, ModelCall, Role
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
@@ -30,7 +30,7 @@ from agent.ports.ledger import Ledger
 from agent.ports.model import CallOptions
 from agent.ports.preferences import Preferences
 from agent.ports.spending import Spending
-from agent.progress import Progress, turn_drawn_from
+from agent.progress import Progress
 from agent.protocol.render import quote
 from agent.shown_replies import Answered
 from agent.turn import EndDue
@@ -186,9 +186,9 @@ class AmbientService(MessageEvents):
 
     async def end_due(self, question: Incoming, progress: Progress) -> EndDue | None:
         """End the turn once it holds what not everybody in the channel may read: its person did not ask to show it."""
-        if turn_drawn_from(progress, question.place) == WIDE:
-            return None
-        return EndDue(channels_texts.AMBIENT_PRIVATE, at_once=True)
+        results = [result for step in progress.steps for result in step.results if result is not None]
+        is_for_all = drawn_from([result.audience for result in results], question.place) == WIDE
+        return None if is_for_all else EndDue(channels_texts.AMBIENT_PRIVATE, at_once=True)
 
     async def ended(self, question: Incoming, closing: Closing) -> None:
         """Erase the question of a turn that ended without an answer."""

@@ -7,7 +7,7 @@ import pytest
 from agent.admission_terms import Authority
 from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
-from agent.messages import Message, Role
+from agent.messages import Keep, Message, Role
 from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.texts import NOTHING_TO_REPORT
@@ -122,6 +122,7 @@ async def test_in_slack_a_question_that_the_model_cannot_answer_leaves_nothing_b
     [
         pytest.param(Tooled("mail", says=SECRET), True, False, id="only-the-asker-may-read-it"),
         pytest.param(Tooled("docs", says=SECRET, for_all=True), True, True, id="everybody-may-read-it"),
+        pytest.param(Tooled("find", says=SECRET, for_all=True, keep=Keep.TURN), True, True, id="not-to-be-kept"),
         pytest.param(Tooled("invite", for_all=True, effect=ToolEffect.ACTS_OUTWARD), False, True, id="it-acts"),
         pytest.param(Tooled("note", for_all=True, effect=ToolEffect.WRITES_HERE), False, True, id="it-writes"),
     ],
