@@ -182,16 +182,31 @@ def _repack(parts: Mapping[str, bytes]) -> io.BytesIO:
     return packed
 
 
+# The library of each kind of file. markitdown imports all of them, for the converters of all kinds.
+_OF_ONE_KIND = {"docx": "mammoth", "pptx": "pptx"}
+
+
 def _convert(converter: str, data: io.BytesIO, ending: str, charset: str | None = None) -> str:
     """Convert to Markdown with this converter of markitdown; its own detection of file types needs a further model."""
-    # Replaced by an empty module: loading it, its model and numpy would take as long as everything else.
-    sys.modules.setdefault("magika", ModuleType("magika"))
+    _replace_unused(ending)
     markitdown = library("markitdown")
     instance = getattr(library("markitdown.converters"), converter)()
     try:
         return str(instance.convert(data, markitdown.StreamInfo(extension=f".{ending}", charset=charset)).markdown)
     except markitdown.MissingDependencyException:
         raise NoText(MISSING) from None
+
+
+def _replace_unused(ending: str) -> None:
+    """Keep markitdown from importing what this file does not need: it would take longer than everything else."""
+    magika, requests = ModuleType("magika"), ModuleType("requests")  # a model that detects types, with numpy; a client
+    vars(requests)["Response"] = object  # an annotation names it
+    for unused in (magika, requests):
+        sys.modules.setdefault(unused.__name__, unused)
+    modules: dict[str, ModuleType | None] = sys.modules  # pyright: ignore[reportAssignmentType] -- None: its import fails
+    for kind, name in _OF_ONE_KIND.items():
+        if kind != ending:
+            modules.setdefault(name, None)  # as if it were not installed, which the converters allow for
 
 
 _PICTURE = re.compile(r"!\[([^\]\n]{0,500})\]\([^)\s]{0,2000}\)")

@@ -202,6 +202,7 @@ async def test_office_files_are_read_whatever_they_are_called(make: Callable[[],
 _DEEP = 20_000
 _CIPHER = "http://www.w3.org/2001/04/xmlenc#aes128-cbc"
 _ROW = '<row r="{0}"><c r="A{0}" t="inlineStr"><is><t>{1}</t></is></c></row>'
+_SHAPE = "<p:sp><p:nvSpPr/><p:txBody><a:p><a:r><a:t>words</a:t></a:r></a:p></p:txBody></p:sp>"
 
 
 @pytest.mark.parametrize(
@@ -246,6 +247,31 @@ async def test_without_the_extra_people_and_the_operator_are_told_so(tmp_path: P
     assert told == ReadText(why=kinds.NOT_INSTALLED)
     told = await reads.text(ReadAs.OFFICE, documents.open_document("text", "<x:p>words</x:p>"))
     assert told.text == "words"
+
+
+@pytest.mark.parametrize(
+    ("read_as", "make", "loaded"),
+    [
+        (ReadAs.HTML, lambda: b"<p>words</p>", ""),
+        (ReadAs.OFFICE, lambda: documents.epub("<p>words</p>"), ""),
+        (ReadAs.OFFICE, lambda: documents.docx(documents.paragraph("words")), "mammoth"),
+        (ReadAs.OFFICE, lambda: documents.slides({"slide1": _SHAPE}), "pptx"),
+    ],
+    ids=["html", "epub", "docx", "pptx"],
+)
+async def test_of_the_libraries_only_the_one_for_this_kind_of_file_is_loaded(
+    tmp_path: Path, read_as: ReadAs, make: Callable[[], bytes], loaded: str
+) -> None:
+    names = "[n for n in ('mammoth', 'pptx', 'requests', 'magika') if getattr(sys.modules.get(n), '__file__', None)]"
+    script = tmp_path / "listing.py"
+    script.write_text(
+        f"import sys, json\nsys.path.insert(0, {str(Path(reader.__file__).parent)!r})\n"
+        "import reader_process\nsys.path.pop(0)\nreader_process.main(*map(int, sys.argv[1:]))\n"
+        f"print(json.dumps(['title', ' '.join({names})]))"
+    )
+    told = await Reader(PATIENCE_S, script, 0).text(read_as, make(), "a", ReadSeconds(PATIENCE_S))
+    assert "words" in told.text
+    assert told.title == loaded
 
 
 async def test_of_a_huge_sheet_the_beginning_is_read() -> None:
