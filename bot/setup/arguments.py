@@ -276,7 +276,8 @@ def _add_backups(commands: _Commands) -> None:
         required=True,
         help="the target database, in the same form",
     )
-    for command in (backup, restore, copy):
+    backup.add_argument("--replace", action="store_true", help="replace the file if it exists")
+    for command in (restore, copy):
         command.add_argument("--replace", action="store_true", help="replace what the database holds now")
 
 
@@ -296,9 +297,7 @@ def _add_budget(commands: _Commands) -> None:
 
 
 def _add_learn(commands: _Commands) -> None:
-    learn = commands.add(
-        Subcommand.LEARN, "add the files of a folder to the documents of a channel", setup_texts.LEARN_SAYS
-    )
+    learn = commands.add(Subcommand.LEARN, "add a folder's files to a channel's documents", setup_texts.LEARN_SAYS)
     learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file or a pattern such as "docs/*.md"')
     learn.add_argument("--place", required=True, metavar="ID", help=setup_texts.LEARN_PLACE_SAYS)
     learn.add_argument("--remove-missing", action="store_true", help=setup_texts.REMOVE_MISSING_SAYS)
@@ -318,7 +317,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
         "number",
         type=_argument_type(whole(1, MAX_ROW)),
         metavar="NUMBER",
-        help="the number that the other operator saw",
+        help="the number of the other operator's request",
     )
     for command in (export, confirm):
         command.add_argument(

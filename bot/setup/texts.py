@@ -348,8 +348,8 @@ NO_CALLS = "No tools were called in that time."
 
 OPERATOR_NAME_SAYS = "your name for the audit (default: the account's name; the audit records both)"
 LEARN_SAYS = (
-    "Run it again after changes: unchanged files are skipped, changed ones replace their documents. Hidden files and "
-    "links out of the folder are left out. It works while the bot runs."
+    "Run it again after changes: it skips unchanged files and replaces the documents of changed ones. It leaves out "
+    "hidden files and links out of the folder. It works while the bot runs."
 )
 LEARN_PLACE_SAYS = (
     "the channel, or a whole workspace or server, from `cogency place find`; or a person, for their direct messages"
@@ -362,5 +362,5 @@ FILE_REFUSED = "refused {name}: {detail}"
 FILE_REMOVED = "removed {name}"
 FILES_DONE = "Documents of {of}: {counts}. {readers}"
 FILES_LEFT_OUT = "Left out: {counts}."
-NO_FILES = "There is no file to learn there."
+NO_FILES = "There are no files to learn there."
 NOTHING_REMOVED = "Nothing was removed, because a folder is empty or could not be read."
