@@ -196,7 +196,8 @@ def last_said(connection: sa.Connection, conversation: str) -> datetime | None:
 
 
 def questions(connection: sa.Connection, person: str, limit: int) -> list[str]:
-    asked = sa.select(message.c.text).where(message.c.person == person, message.c.author == Author.PERSON)
+    typed = message.c.person == person, message.c.author == Author.PERSON, ~message.c.retold
+    asked = sa.select(message.c.text).where(*typed)
     latest = asked.order_by(message.c.id.desc()).limit(max(limit, 0))
     return list(connection.execute(latest).scalars())[::-1]
 

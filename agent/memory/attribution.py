@@ -316,6 +316,7 @@ def _short_name(name: "re.Match[str]") -> str:
     return _UNSPACED.sub(lambda run: run[0][:_NAME_SIGNS], kept)
 
 
+_NAME_WORDS: Final = 4
 _NAME_SIGNS: Final = 6  # Of a name in a script without blanks; most have two to four
 
 
@@ -338,6 +339,8 @@ def said_by(
     others, which may have it say something that stands in none of them. `read`: a cache of analysed texts.
     """
     unquoted, read = [*map(stated, own)], read or TextsRead()
+    # Administrators and moderators may set another person's name: one of more words than a name has is no statement.
+    name = name if len(_RUN.findall(name)) <= _NAME_WORDS else ""
     if not _in_words_of(text, [*unquoted, name], others, key, read, strict=strict):
         return False
     return not stated_otherwise(text, unquoted, supposing=supposing, read=read)

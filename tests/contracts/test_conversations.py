@@ -103,6 +103,7 @@ async def test_questions_are_what_the_person_wrote_last_in_all_conversations(sto
     await answered(store, said("one", conversation="a"), "1")
     await answered(store, said("two", conversation="b"), "2")
     await answered(store, said("not mine", conversation="b", person="ben"), "3")
+    await answered(store, replace(said("a schedule's", conversation="b"), own=False), "3")
     await answered(store, said("three", conversation="a"), "4")
     assert await store.conversations.questions("ann", limit=9) == ["one", "two", "three"]
     assert await store.conversations.questions("ann", limit=2) == ["two", "three"]

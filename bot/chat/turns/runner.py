@@ -250,8 +250,10 @@ class TurnRunner:
     async def _to_be_learned(
         self, question: Incoming, rule: TurnRule, joined: Sequence[Waiting], closing: Closing
     ) -> Closing:
-        """Set when to learn from the question. Small talk has no time, but is learned from once it is edited."""
-        if not rule.is_learned_from:
+        """Set when to learn from the question, if it is the person's own text. Small talk has no time, but is learned
+        from once it is edited.
+        """
+        if not (rule.is_learned_from and question.own):
             return replace(closing, excluded_from_learning=True)
         learning = self.learning
         if not await learning.may_learn(question):

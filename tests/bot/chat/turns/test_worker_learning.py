@@ -13,6 +13,7 @@ from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, lea
 from agent.messages import Message
 from agent.ports.model import Provider
 from agent.providers.scripted import ScriptedProvider
+from agent.turn_kinds import TurnKind
 from bot.chat.foreground import ForegroundPriority
 from bot.chat.jobs import JobWorker
 from bot.chat.learning_model import LearningModel
@@ -113,6 +114,14 @@ async def test_an_answered_question_is_left_to_be_learned_from_and_a_failed_one_
     assert store.to_learn == ["I learn Rust"]
     assert await world.ask(said("and then?")) is Outcome.REFUSED
     assert len(store.to_learn) == 1
+
+
+async def test_the_words_of_a_schedule_that_is_asked_again_are_not_learned_from() -> None:
+    """A model may have written them, from what it had read."""
+    store = store_in_memory()
+    again = replace(said("My bank is Evil Savings."), own=False, kind=TurnKind.SCHEDULED_AGAIN)
+    assert await World(store, ScriptedProvider(["Fine."])).ask(again) is Outcome.ANSWERED
+    assert store.to_learn == []
 
 
 async def test_the_floor_is_taken_while_the_model_answers() -> None:
