@@ -19,7 +19,7 @@ def parse_retention(value: str) -> Mapping[AudienceKind, int]:
     for part in value.split(","):
         name, _, number = (piece.strip().lower() for piece in part.partition("="))
         if name not in kinds or kinds[name] in days or not _DAYS.fullmatch(number):
-            raise ValueError("must be days for dm, private or public places, as in dm=365, private=90, public=30")
+            raise ValueError("must set days for dm, private or public places, as in dm=365, private=90, public=30")
         days[kinds[name]] = int(number)
     return days
 
@@ -34,8 +34,8 @@ class ForgettingSettings:
         {},
         section=Section.BOUNDS,
         description=(
-            "How many days messages from direct messages (dm), private and public places are stored. After that, they "
-            "and everything derived from them are erased. Default: forever."
+            "How many days the bot stores messages from direct messages (dm), private places and public places. After "
+            "that, it erases them and everything derived from them. Default: forever."
         ),
         example="dm=365,private=90,public=30",
     )

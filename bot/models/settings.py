@@ -20,7 +20,9 @@ def models(value: str) -> tuple[str, ...]:
     """Parse comma-separated names of models, in order."""
     names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
     if not names or not all(_MODEL_OR_REHEARSAL.match(name) for name in names):
-        raise ValueError("must be models separated by commas, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
+        raise ValueError(
+            "must be a list of models separated by commas, as in anthropic:claude-sonnet-5-5,ollama:llama3.2"
+        )
     return names
 
 
@@ -65,7 +67,7 @@ class ModelSettings:
         models,
         (),
         section=Section.MODELS,
-        description="Models that answer while that one is down, in this order, separated by commas.",
+        description="Models that answer while COGENCY_MODEL is down, in this order, separated by commas.",
         example="anthropic:claude-sonnet-5-5,ollama:llama3.2",
     )
     learning_model: str | None = setting(
@@ -107,7 +109,7 @@ class ModelSettings:
         models,
         (),
         section=Section.MODELS,
-        description="Models that people can choose with /model, in addition to the usual one.",
+        description="Models that people can choose with /model, in addition to the default one.",
         example="openai:gpt-6.1-terra,openai:gpt-6-luna",
     )
     channel_models: Mapping[str, str] = setting(

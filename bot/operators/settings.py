@@ -72,7 +72,7 @@ class OperatorSettings:
         "",
         section=Section.ANSWERS,
         description=(
-            "The address at which browsers reach that page: a host of its own behind a TLS proxy (http:// only for "
+            "The address at which browsers reach that page: a separate host behind a TLS proxy (http:// only for "
             "127.0.0.1 and localhost, such as a container's published port). Without it, only this machine can reach "
             "the page."
         ),

@@ -226,7 +226,7 @@ COMMAND = declaration.Command(
     phrases=("show schedules", "my schedules", "my reminders", "show my reminders"),
     means=lambda words, _: _is_order(words),
     examples={
-        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, which some platforms use themselves",
+        "remind me tomorrow at 9:00 to call Ann": "the same as `/remind`, which some platforms have built in",
         "ask every Monday at 8:00 | sum up the week here": "schedule a question, as if you asked it at that time",
         "ask if changed every hour | is the site up?": "the same, but post the answer only if it changed",
         "pause 3": "pause it; `resume 3` continues it",

@@ -35,7 +35,7 @@ def web_search(value: str) -> tuple[str, str] | None:
 def header(value: str) -> str:
     """Parse a value for an HTTP header."""
     if not (value.isascii() and value.isprintable() and len(value) <= 200):
-        raise ValueError("must be at most 200 characters of ASCII, as in Cogency/1 (+https://example.com/bot)")
+        raise ValueError("must have at most 200 ASCII characters, as in Cogency/1 (+https://example.com/bot)")
     return value
 
 

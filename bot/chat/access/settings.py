@@ -15,11 +15,11 @@ _ID = re.compile(r"[A-Za-z0-9]+", re.ASCII)
 # Ids as Slack and Discord write them, and as the bot does; a person's name never matches.
 _PERSON = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+", re.ASCII)
 
-ids = id_list(_ID, "ids separated by commas, as in B0123,B0456")
+ids = id_list(_ID, "IDs separated by commas, as in B0123,B0456")
 
 people = id_list(
     _PERSON,
-    "user ids, no names, separated by commas, as in U0123,184467440737095516",
+    "user IDs (not names), separated by commas, as in U0123,184467440737095516",
 )
 
 
@@ -66,7 +66,7 @@ class AccessSettings:
         section=Section.ACCESS,
         description=(
             "Who can choose a model with /model: a JSON object of models and lists in the form of COGENCY_ALLOW. "
-            "Everybody can choose a model that is not named."
+            "Everybody can choose models that are not listed."
         ),
         example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",
     )

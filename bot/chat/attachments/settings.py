@@ -17,8 +17,8 @@ class AttachmentSettings:
         TEXT_TOKENS,
         section=Section.BOUNDS,
         description=(
-            "Maximum number of tokens of a message's files that the model receives, for all files together. A longer "
-            "text is cut, and the model is told."
+            "Maximum number of tokens of a message's files that the model receives, for all files together. The bot "
+            "cuts a longer text, and tells the model."
         ),
         after="COGENCY_PROFILE_TOKENS",
     )

@@ -48,8 +48,8 @@ class TurnSettings:
         4,
         section=Section.ACCESS,
         description=(
-            "Maximum number of answers for one person at once, across all processes (one more for each that starts at "
-            "the same moment)."
+            "Maximum number of answers for one person at once, across all processes (one more for each answer that "
+            "starts at the same moment)."
         ),
     )
     """A few parallel threads: a quarter of one process's slots."""
@@ -66,6 +66,6 @@ class TurnSettings:
         parsers.seconds(600),
         9.0,
         section=Section.BOUNDS,
-        description=("After how many seconds of silence another process takes over the answers of a process."),
+        description=("How many seconds a process can be silent before another one takes over its answers."),
     )
     """Longer than a busy machine's pauses. After a kill another process continues its answers within a second more."""

@@ -34,10 +34,10 @@ class OtherServers(StrEnum):
 
 _DISCORD_ID = re.compile(r"\d+", re.ASCII)
 
-discord_roles = id_list(_DISCORD_ID, "ids of roles separated by commas, as in 123456789012345678,234567890123456789")
+discord_roles = id_list(_DISCORD_ID, "IDs of roles, separated by commas, as in 123456789012345678,234567890123456789")
 
 discord_servers = id_list(
-    _DISCORD_ID, "ids of servers separated by commas, as in 123456789012345678,234567890123456789"
+    _DISCORD_ID, "IDs of servers, separated by commas, as in 123456789012345678,234567890123456789"
 )
 
 
@@ -78,7 +78,7 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: IDs of the servers that the bot serves, separated by commas; servers in COGENCY_ALLOW count "
-            "too. Default: the servers that the owner of the bot's application owns."
+            "too. Default: servers that belong to the owner of the bot's application."
         ),
         example="123456789012345678",
     )
@@ -134,7 +134,7 @@ class DiscordSettings:
         360,
         section=Section.PLATFORMS,
         description=(
-            "Discord: after how many minutes of silence a direct message starts a new conversation. /new starts one "
+            "Discord: after this many minutes of silence, a direct message starts a new conversation. /new starts one "
             "at once."
         ),
     )

@@ -32,7 +32,7 @@ _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 def parse_command_prefix(value: str) -> str:
     """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
-        raise ValueError('must be at most 20 lowercase letters, digits, "-" or "_", as in bot-')
+        raise ValueError('must have at most 20 lowercase letters, digits, "-" or "_", as in bot-')
     return value
 
 
@@ -53,7 +53,7 @@ _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
 def slack_app(value: str) -> str:
     """Parse the name of one of several apps."""
     if not _APP_NAME.fullmatch(value):
-        raise ValueError('must be at most 32 lowercase letters, digits or "-", as in acme-eu')
+        raise ValueError('must have at most 32 lowercase letters, digits or "-", as in acme-eu')
     return value
 
 
@@ -63,16 +63,16 @@ def slack_app_id(value: str) -> str:
     return value
 
 
-slack_groups = id_list(_SLACK_GROUP, "ids of user groups separated by commas, as in S0123,S0456")
+slack_groups = id_list(_SLACK_GROUP, "IDs of user groups, separated by commas, as in S0123,S0456")
 
 slack_installers = id_list(
-    _SLACK_TEAM, "ids of workspaces and organizations separated by commas, as in T0123,E0456, or *"
+    _SLACK_TEAM, "IDs of workspaces and organizations, separated by commas, as in T0123,E0456, or *"
 )
 
 
 def slack_client(value: str) -> str:
     if not _SLACK_CLIENT.fullmatch(value):
-        raise ValueError("must be the client id from the app's page, as in 1234567890.1234567890123")
+        raise ValueError("must be the client ID from the app's page, as in 1234567890.1234567890123")
     return value
 
 
@@ -80,7 +80,7 @@ def slack_apps(value: str) -> tuple[str, ...]:
     """Parse comma-separated names of apps."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(map(_APP_NAME.fullmatch, names)):
-        raise ValueError("must be names of apps in the file of COGENCY_SLACK_APPS separated by commas, as in a,b")
+        raise ValueError("must be a list of apps in the file of COGENCY_SLACK_APPS, separated by commas, as in a,b")
     return names
 
 
@@ -124,7 +124,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: a file that describes several apps, one for each workspace, instead of the tokens above; "
-            "docs/slack.md has an example. Only you may have permission to write it."
+            "docs/slack.md has an example. Other users must not be able to write to it."
         ),
         example="/etc/cogency/slack-apps.toml",
         secrecy=Secrecy.FILE,
@@ -176,7 +176,7 @@ class SlackSettings:
     client_secret: Secret | None = secret_setting(
         "SLACK_CLIENT_SECRET",
         section=Section.PLATFORMS,
-        description="Slack: the client secret that belongs to it.",
+        description="Slack: the client secret that belongs to SLACK_CLIENT_ID.",
     )
     address: str = setting(
         "COGENCY_SLACK_ADDRESS",

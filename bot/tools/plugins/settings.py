@@ -14,7 +14,7 @@ def parse_folders(value: str) -> tuple[Path, ...]:
         paths = ()
     if not paths or "\0" in value or not all(path.is_absolute() for path in paths):
         raise ValueError(
-            "must be whole paths of folders separated by commas, as in /srv/plugins/office,/srv/plugins/sales"
+            "must be a list of full folder paths separated by commas, as in /srv/plugins/office,/srv/plugins/sales"
         )
     return paths
 

@@ -411,8 +411,8 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_PERSON_DOLLARS_PER_DAY",
             "$5",
             (
-                "COGENCY_PERSON_DOLLARS_PER_DAY must be a sum in US dollars without a sign, as in 5 or 2.50; "
-                "0 for no limit."
+                "COGENCY_PERSON_DOLLARS_PER_DAY must be an amount in US dollars without a sign, as in 5 or 2.50 "
+                "(0 for no limit)."
             ),
         ),
         (
@@ -468,13 +468,13 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_SLACK_MANAGERS",
             "managers",
-            "COGENCY_SLACK_MANAGERS must be ids of user groups separated by commas, as in S0123,S0456.",
+            "COGENCY_SLACK_MANAGERS must be IDs of user groups, separated by commas, as in S0123,S0456.",
         ),
         (
             "COGENCY_DISCORD_MANAGERS",
             "managers",
             (
-                "COGENCY_DISCORD_MANAGERS must be ids of roles separated by commas, as in "
+                "COGENCY_DISCORD_MANAGERS must be IDs of roles, separated by commas, as in "
                 "123456789012345678,234567890123456789."
             ),
         ),
@@ -491,7 +491,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_SLACK_COMMAND_PREFIX",
             "/My-",
-            'COGENCY_SLACK_COMMAND_PREFIX must be at most 20 lowercase letters, digits, "-" or "_", as in bot-.',
+            'COGENCY_SLACK_COMMAND_PREFIX must have at most 20 lowercase letters, digits, "-" or "_", as in bot-.',
         ),
         (
             "DISCORD_TOKEN",

@@ -173,7 +173,7 @@ def test_other_invalid_settings_say_what_they_must_be() -> None:
     with pytest.raises(ValueError, match="must be team:ID"):
         parse_model_access('{"m": "U1"}')
     for wrong in ("Ann Lee", ",", "ü", "boss", "U1,boss", "@boss", "u0123", "discord:ann", "<@U1>"):
-        with pytest.raises(ValueError, match="must be user ids"):
+        with pytest.raises(ValueError, match="must be user IDs"):
             people(wrong)
     known = {"U1", "WENTERPRISE", "slack:T1:U2", "184467440737095516", "discord:18446744", "terminal:you"}
     assert people(", ".join(known)) == known
