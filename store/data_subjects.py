@@ -6,7 +6,7 @@ Rules
   Each page is a transaction of its own, so that a large export blocks no one.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -108,11 +108,15 @@ def find_people(connection: sa.Connection, words: str, limit: int) -> list[Found
     return [Found(*row) for row in connection.execute(found.order_by(last.desc(), person.c.id).limit(limit))]
 
 
-def find_places(connection: sa.Connection, words: str, limit: int) -> list[Found]:
-    """Channels whose id contains these letters and that have messages outside of direct messages."""
+def find_places(
+    connection: sa.Connection, words: str, limit: int, channels: Collection[str] | None = None
+) -> list[Found]:
+    """Channels whose id contains these letters, or is one of `channels`, with messages outside of direct messages."""
     id_ = (turn.c.source + ":" + turn.c.channel).label("id")
     last = sa.func.max(message.c.time).label("last")
-    shared = sa.and_(~_private(message.c.audience), sa.func.lower(id_).contains(words.lower(), autoescape=True))
+    meant = sa.func.lower(id_).contains(words.lower(), autoescape=True)
+    meant = sa.or_(meant, turn.c.channel.in_(sorted(channels))) if channels else meant
+    shared = sa.and_(~_private(message.c.audience), meant)
     kinds = sa.func.min(message.c.audience)
     query = sa.select(id_, kinds, sa.func.count(message.c.id), last).join_from(turn, message).where(shared)
     found = connection.execute(query.group_by(id_).order_by(last.desc(), id_).limit(limit))

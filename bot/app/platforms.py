@@ -181,6 +181,7 @@ async def _operator_page(
     if settings.operators.page is None or recent is None:
         yield
         return
+    from bot.chat.place_names import PlaceNames  # noqa: PLC0415 -- loaded only where the page is served
     from bot.chat.web_server import serving  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.frame import OperatorSite  # noqa: PLC0415 -- loaded only where the page is served
     from bot.operators.pages.reports import report_views  # noqa: PLC0415 -- loaded only where the page is served
@@ -202,7 +203,7 @@ async def _operator_page(
         offered = [service.toolbox.all(Asker(person, Place(PersonAudience(person.id)), person.id)) for person in people]
         return [*{tool.name: tool for some in offered for tool in some}.values()]
 
-    table = service.policy.table
+    table, names = service.policy.table, PlaceNames(connections.place_names, parts.CLOCK)
     sources = OperatorSources(
         recent,
         store.ledger,
@@ -216,9 +217,11 @@ async def _operator_page(
         served,
         store.shard_leases.listed if replicas is not None else None,
         replicas.owner if replicas is not None else "",
+        names.of,
     )
     overview, failures, *others = operator_views(sources)
-    views = (overview, failures, *report_views(SqlOperatorReports(store.database), parts.CLOCK), *others)
+    reports = report_views(SqlOperatorReports(store.database), parts.CLOCK, names.of)
+    views = (overview, failures, *reports, *others)
     site = OperatorSite(views, store.operator_sessions, parts.CLOCK, new_secret, settings.operators.address)
     async with AsyncExitStack() as stack:
         try:

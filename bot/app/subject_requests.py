@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from agent.errors import CogencyError, Refused, StoreLocked
+from agent.errors import CogencyError, Refused, SettingsError, StoreLocked
 from agent.jobs import Job
 from agent.memory.forgetting_plans import OPERATOR_ERASE, Preview, Receipt
 from agent.messages import Json, ResultStatus
@@ -27,9 +27,11 @@ from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd
 from bot.app import parts
 from bot.app import texts as app_texts
+from bot.app.from_settings import discord_options, slack_apps, slack_options
 from bot.app.settings import Settings
 from bot.chat.audit import OPERATOR, WAITS, operator_act
 from bot.chat.output import OutputError, printable_json, printable_line
+from bot.chat.place_names import ReadNames
 from bot.chat.texts.formatting import counted
 from bot.forgetting import texts as forgetting_texts
 from bot.forgetting.service import ForgetService
@@ -65,6 +67,9 @@ EXPORT_VERSION: Final = 1
 _NAME: Final = re.compile(r"[\w.@+-]{1,64}")
 _UNPLAIN: Final = re.compile(r"[^\w.-]+")  # Not used in file names
 CONVERSATIONS: Final = "conversations"
+
+
+NO_NAMES: Final[Mapping[str, str]] = {}
 
 
 class Kind(StrEnum):
@@ -124,11 +129,66 @@ class Erased:
 # Finding the person or place that an operator means.
 
 
-async def find_similar(settings: Settings, kind: Kind, words: str) -> list[Found]:
-    """Return people or places whose name or id contains these words. Raises StoreError."""
+async def find_similar(settings: Settings, kind: Kind, words: str, names: Mapping[str, str] = NO_NAMES) -> list[Found]:
+    """Return people or places whose name or id contains these words. `names`: of channels, as `place_names` returns
+    them. Raises StoreError.
+    """
     async with open_beside(settings.storage.url) as view:
-        find = view.data_subjects.find_people if kind is Kind.PERSON else view.data_subjects.find_places
-        return await find(words, FOUND)
+        if kind is Kind.PERSON:
+            return await view.data_subjects.find_people(words, FOUND)
+        sought = words.strip().removeprefix("#").casefold()
+        named = [channel for channel, name in names.items() if sought in name.casefold()] if sought else []
+        found = await view.data_subjects.find_places(words, FOUND, named)
+        return [_with_name(place, names) for place in found]
+
+
+def _with_name(place: Found, names: Mapping[str, str]) -> Found:
+    name = names.get(place.id.rpartition(":")[2])
+    return replace(place, name=f"{name}, {place.name}") if name else place
+
+
+async def place_named(settings: Settings, text: str, names: Mapping[str, str]) -> str:
+    """Return the id of the channel that has this name; the text itself if none has. Raises Refused, with the ids, if
+    several channels have it, and StoreError.
+    """
+    sought = text.strip().removeprefix("#").casefold()
+    named = [
+        channel
+        for channel, name in names.items()
+        if sought in {shown := name.removeprefix("#").casefold(), shown.partition(" (")[0]}
+    ]
+    if not (sought and named):
+        return text
+    async with open_beside(settings.storage.url) as view:
+        found = await view.data_subjects.find_places(text, FOUND, named)
+    ids = [place.id for place in found if place.id.rpartition(":")[2] in named]
+    if len(ids) > 1:
+        raise Refused(app_texts.NAME_OF_MANY.format(name=text, ids=" or ".join(ids)))
+    return ids[0] if ids else text
+
+
+async def place_names(settings: Settings) -> tuple[Mapping[str, str], list[str]]:
+    """Return the names of channels by the platforms' ids, and sentences about platforms that could not say them."""
+    readers = dict[str, ReadNames]()
+    try:
+        apps, discord = slack_apps(settings), discord_options(settings)
+    except SettingsError as error:
+        return NO_NAMES, [str(error)]
+    if apps:
+        from bot.platforms.slack.channel_names import names_at  # noqa: PLC0415 -- only who uses Slack loads its libraries
+
+        readers |= {app.label: partial(names_at, app, slack_options(settings)) for app in apps}
+    if discord is not None:
+        from bot.platforms.discord.doctor import channel_names  # noqa: PLC0415 -- only who uses Discord loads its libraries
+
+        readers["Discord"] = partial(channel_names, discord)
+    names, unread = dict[str, str](), list[str]()
+    for platform, read in readers.items():
+        try:
+            names |= await read()
+        except CogencyError as error:
+            unread.append(app_texts.NAMES_UNREAD.format(platform=platform, reason=error))
+    return names, unread
 
 
 async def find_subject(data_subjects: SqlDataSubjects, kind: Kind, id_: str) -> Subject:

@@ -16,6 +16,7 @@ from bot.chat.access.readers import Readers
 from bot.chat.attachments.reading import Fetch, FilesNow
 from bot.chat.backoff import Backoff
 from bot.chat.listen_errors import PortInUse
+from bot.chat.place_names import ReadNames
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.replicas import Replicas
 from bot.chat.reply.surface import Delete, PageUnsent, Surface
@@ -58,6 +59,8 @@ class PlatformConnections:
     """The processes that share its connections; None if this one is the only one on its database."""
     schedules: dict[str, SchedulePlatform] = field(default_factory=dict[str, SchedulePlatform])
     """Knows the places and people of schedules."""
+    place_names: dict[str, ReadNames] = field(default_factory=dict[str, ReadNames])
+    """Reads the names of a platform's channels."""
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why a platform is not connected, in a sentence, by its name, or by a part of it ("slack:acme") while other parts
     may be connected."""
@@ -91,6 +94,7 @@ class PlatformConnections:
             self.channel_readers,
             self.schedules,
             self.silences,
+            self.place_names,
             self.readers.platforms,
         ):
             registered.pop(source, None)
@@ -110,6 +114,10 @@ class PlatformConnections:
     def register_schedules(self, source: str, platform: SchedulePlatform) -> None:
         """Ask `platform` whether, as whom and where the schedules of this source may run."""
         self.schedules[source] = platform
+
+    def register_names(self, source: str, read_names: ReadNames) -> None:
+        """Ask `read_names` what the channels of this source are called."""
+        self.place_names[source] = read_names
 
     def register_tools(self, source: str, tools: Sequence[Tool]) -> None:
         """Give these tools to the people of this source."""

@@ -299,7 +299,7 @@ def _add_budget(commands: _Commands) -> None:
 def _add_learn(commands: _Commands) -> None:
     learn = commands.add(Subcommand.LEARN, "add a folder's files to a channel's documents", setup_texts.LEARN_SAYS)
     learn.add_argument("paths", nargs="+", metavar="PATH", help='a folder, a file or a pattern such as "docs/*.md"')
-    learn.add_argument("--place", required=True, metavar="ID", help=setup_texts.LEARN_PLACE_SAYS)
+    learn.add_argument("--place", required=True, metavar="PLACE", help=setup_texts.LEARN_PLACE_SAYS)
     learn.add_argument("--remove-missing", action="store_true", help=setup_texts.REMOVE_MISSING_SAYS)
     learn.add_argument("--operator", metavar="NAME", help=setup_texts.OPERATOR_NAME_SAYS)
 

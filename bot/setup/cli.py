@@ -340,9 +340,12 @@ async def _operator(settings: Settings, *, sessions: bool, sign_out_all: bool) -
 
 
 async def _find(settings: Settings, *, kind: str, words: str, as_json: bool) -> Exit:
-    from bot.app.subject_requests import Kind, find_similar, found_line  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.app.subject_requests import NO_NAMES, Kind, find_similar, found_line, place_names  # noqa: PLC0415 -- a settings error is reported before it loads
 
-    people = await find_similar(settings, Kind(kind), words)
+    names, unread = await place_names(settings) if Kind(kind) is Kind.PLACE else (NO_NAMES, None)
+    for sentence in unread or ():
+        complain(f"cogency {kind}: {sentence}")
+    people = await find_similar(settings, Kind(kind), words, names)
     if as_json:
         rows: list[Json] = [
             {"id": who.id, "name": who.name, "messages": who.messages, "last": who.last and who.last.isoformat()}
@@ -360,7 +363,7 @@ async def _learn(
     settings: Settings, *, paths: list[str], place: str, remove_missing: bool, operator: str | None
 ) -> Exit:
     from bot.app.folder_learning import open_learning  # noqa: PLC0415 -- a settings error is reported before it loads
-    from bot.app.subject_requests import Operator  # noqa: PLC0415 -- a settings error is reported before it loads
+    from bot.app.subject_requests import Operator, place_named, place_names  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.knowledge.folder_learning import FileEnd  # noqa: PLC0415 -- a settings error is reported before it loads
     from bot.knowledge.folders import find_files  # noqa: PLC0415 -- a settings error is reported before it loads
 
@@ -371,6 +374,11 @@ async def _learn(
         FileEnd.REMOVED: setup_texts.FILE_REMOVED,
     }
     found = find_files(paths)
+    if ":" not in place:
+        names, unread = await place_names(settings)
+        for sentence in unread:
+            complain(f"cogency learn: {sentence}")
+        place = await place_named(settings, place, names)
     left_out = ", ".join(f"{count:,} {why}" for why, count in found.left_out.items())
     if left_out:
         complain(setup_texts.FILES_LEFT_OUT.format(counts=left_out))

@@ -352,7 +352,8 @@ LEARN_SAYS = (
     "hidden files and links out of the folder. It works while the bot runs."
 )
 LEARN_PLACE_SAYS = (
-    "the channel, or a whole workspace or server, from `cogency place find`; or a person, for their direct messages"
+    "the channel, by its name or ID, or a whole workspace or server, from `cogency place find`; or a person, for their "
+    "direct messages"
 )
 REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders, if their files are gone"
 LEARNING_FILES = "Reading files"

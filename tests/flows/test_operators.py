@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -19,9 +20,9 @@ from tests.patience import until
 ANNA = "terminal:anna"
 
 
-async def commanded(folder: Path, *arguments: str) -> CompletedProcess[str]:
+async def commanded(folder: Path, *arguments: str, **settings: str) -> CompletedProcess[str]:
     """While the bot runs."""
-    return await asyncio.to_thread(cogency, folder, *arguments)
+    return await asyncio.to_thread(partial(cogency, folder, *arguments, **settings))
 
 
 async def test_a_person_is_erased_by_an_operator_while_the_bot_answers_them(tmp_path: Path) -> None:
@@ -68,13 +69,17 @@ async def test_a_folder_is_learned_for_a_channel_while_the_bot_answers_there(tmp
             await until(lambda: is_whole([page.text for page in slack.state.answers(general, first.ts)]))
             [place] = json.loads((await commanded(tmp_path, "place", "find", "--json")).stdout)
             learned = await commanded(tmp_path, "learn", str(folder), "--place", place["id"])
-            again = await commanded(tmp_path, "learn", str(folder / "boats.md"), "--place", place["id"])
+            named = await commanded(tmp_path, "place", "find", "#general", **on_slack(slack))
+            again = await commanded(
+                tmp_path, "learn", str(folder / "boats.md"), "--place", "general", **on_slack(slack)
+            )
             exported = await commanded(tmp_path, "place", "export", place["id"], "-")
     assert (unknown.returncode, "mention it there first" in unknown.stderr) == (Exit.FAILED, True)
     assert learned.returncode == Exit.FAILED  # a script sees that a file was refused
     assert "learned handbook/boats.md (1 passage)\nrefused handbook/broken.pdf: " in learned.stderr
     assert f"Documents of {place['id']}: 1 learned, 1 refused. Full members can ask" in learned.stdout
     assert (again.returncode, again.stderr) == (Exit.OK, "learned boats.md (1 passage)\n")
+    assert named.stdout.startswith(f"{place['id']}  #general, team  ")
     documents = [(document["name"], document["text"]) for document in json.loads(exported.stdout)["documents"]]
     assert documents == [(name, ["Our boats are blue."]) for name in ("handbook/boats.md", "boats.md")]
 

@@ -5,7 +5,7 @@ of a schedule; and no names of documents that people keep for themselves.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from heapq import nlargest
@@ -26,6 +26,7 @@ from bot.operators import texts as operator_texts
 from bot.operators.pages import charts
 from bot.operators.pages.charts import ChartColumn, ChartRange
 from bot.operators.pages.frame import OperatorView, ViewAnswer
+from bot.operators.pages.shown_places import NamesOf, ShownPlace, no_names, shown_places
 from bot.operators.pages.views import Figure, seconds
 
 SPENDING_DAYS: Final = (30, 7, 90)  # The first is the default; as everywhere below
@@ -63,7 +64,7 @@ class OperatorReports(Protocol):
         ...
 
 
-def report_views(reports: OperatorReports, clock: Clock) -> tuple[OperatorView, ...]:
+def report_views(reports: OperatorReports, clock: Clock, names_of: NamesOf = no_names) -> tuple[OperatorView, ...]:
     views = (
         ("/spending", operator_texts.VIEW_SPENDING, spending),
         ("/slow", operator_texts.VIEW_SLOW, slow),
@@ -71,7 +72,7 @@ def report_views(reports: OperatorReports, clock: Clock) -> tuple[OperatorView, 
         ("/schedules", operator_texts.VIEW_SCHEDULES, schedules),
         ("/places", operator_texts.VIEW_PLACES, places),
     )
-    return tuple(OperatorView(path, title, partial(show, reports, clock)) for path, title, show in views)
+    return tuple(OperatorView(path, title, partial(show, reports, clock, names_of)) for path, title, show in views)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def _choice(query: Mapping[str, str], name: str, known: Sequence[str]) -> str:
 # Money and tokens.
 
 
-async def spending(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
+async def spending(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:
     days = int(_choice(query, "days", [f"{days}" for days in SPENDING_DAYS]))
     measure = _choice(query, "show", MEASURES)
     period = SpendingPeriod.days_until(clock.now(), days)
@@ -100,10 +101,11 @@ async def spending(reports: OperatorReports, clock: Clock, query: Mapping[str, s
     days_shown = [period.first + timedelta(days=at) for at in range(days)]
     series = _series(spread, value)
     models = [Total(model, spent) for model, spent in spread.of_models().items()]
+    where = await shown_places((total.key for total in spread.channels), names_of)
     tables = (
         (operator_texts.BY_MODEL, models),
         (operator_texts.BY_PERSON, spread.people),
-        (operator_texts.BY_CHANNEL, spread.channels),
+        (operator_texts.BY_CHANNEL, [replace(total, name=where[total.key].name) for total in spread.channels]),
         # With a single workspace this table would repeat the sum.
         *([(operator_texts.BY_WORKSPACE, spread.workspaces)] if len(spread.workspaces) > 1 else []),
     )
@@ -236,8 +238,7 @@ def _spent_table(
     highest = max((value(total.spent) for total in ordered), default=0.0)
     rows = list[SpentRow]()
     for total in ordered:
-        channel = total.key.rpartition(":")[2] if titles == operator_texts.BY_CHANNEL else total.key
-        who = total.name or channel or operator_texts.FORGOTTEN
+        who = total.name or total.key or operator_texts.FORGOTTEN
         beside = total.key if total.key != who else ""
         rows.append(_spent_row(who, beside, total.spent, charts.parts([(0, value(total.spent))], highest)))
     listed = sum(total.spent.calls for total in ordered)
@@ -247,12 +248,13 @@ def _spent_table(
 # Slow turns.
 
 
-async def slow(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
+async def slow(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:
     days = int(_choice(query, "days", [f"{days}" for days in SLOW_DAYS]))
     now = clock.now()
     turns = await reports.ended_turns(now - timedelta(days=days), MAX_TURNS)
     slowest = nlargest(SLOWEST, turns, key=lambda turn: turn.seconds)
     details = await reports.durations([turn.id for turn in slowest])
+    where = await shown_places((turn.channel for turn in details), names_of)
     longest, spans = max((turn.seconds for turn in details), default=0.0), _spans(turns, now, days)
     return ViewAnswer(
         "slow.html",
@@ -267,7 +269,7 @@ async def slow(reports: OperatorReports, clock: Clock, query: Mapping[str, str])
             "spans": [(span.label, *map(seconds, span.values)) for span in reversed(spans) if span.values is not None],
             "cut": len(turns) == MAX_TURNS,
             "keys": [(charts.key(at), title) for at, title in operator_texts.TURN_PARTS.items()],
-            "turns": [_turn_row(turn, longest) for turn in details],
+            "turns": [_turn_row(turn, where[turn.channel], longest) for turn in details],
         },
     )
 
@@ -346,14 +348,14 @@ def _within(turn: TurnTook, start: datetime, ms: int) -> tuple[float, float]:
     return begin, min(turn.seconds, begin + ms / 1000)
 
 
-def _turn_row(turn: TurnTook, longest: float) -> Mapping[str, object]:
+def _turn_row(turn: TurnTook, where: ShownPlace, longest: float) -> Mapping[str, object]:
     spent = turn_parts(turn)
     values = ((WAIT, spent.waited), (MODEL, spent.models), (TOOL, spent.tools), (REST, spent.rest))
     return {
         "href": f"/turn?id={turn.id}",
         "when": _when(turn.ended),
         "name": turn.name or turn.person,
-        "channel": turn.channel.rpartition(":")[2],
+        "where": where,
         "took": seconds(turn.seconds),
         "parts": [seconds(value) for _, value in values],
         "bar": charts.parts(values, longest),
@@ -365,17 +367,18 @@ def _when(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-async def one_turn(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
+async def one_turn(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
     number = query.get("id", "")
     is_number = number.isascii() and number.isdecimal() and len(number) < 19
     turns = await reports.durations([int(number)]) if is_number else []
     if not turns:
         return ViewAnswer("sorry.html", {"says": operator_texts.TURN_NOT_THERE}, 404)
     turn = turns[0]
+    where = (await shown_places([turn.channel], names_of))[turn.channel]
     spent = sum((Spent(1, call.usage, call.cost or Money(0), int(call.cost is None)) for call in turn.calls), Spent())
     facts = (
         turn.name or turn.person,
-        f"{turn.source}, {turn.channel.rpartition(':')[2]}",
+        ", ".join(filter(None, [turn.source, where.name, where.beside])),
         f"{turn.taken.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
         seconds(turn.seconds),
         turn.outcome,
@@ -442,9 +445,10 @@ def _steps(turn: TurnTook) -> list[TurnStep]:
 # Schedules, and documents of places.
 
 
-async def schedules(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:
+async def schedules(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:
     state = _choice(query, "state", STATES)
     rows, counts = await reports.schedules(state, MAX_ROWS)
+    where = await shown_places((item.definition.channel for item, _ in rows if not item.definition.direct), names_of)
     return ViewAnswer(
         "schedules.html",
         {
@@ -453,24 +457,25 @@ async def schedules(reports: OperatorReports, clock: Clock, query: Mapping[str, 
                 for choice in STATES
             ],
             "state": state,
-            "schedules": [_schedule_row(schedule, name, clock.now()) for schedule, name in rows],
+            "schedules": [_schedule_row(schedule, name, where, clock.now()) for schedule, name in rows],
             "more": counts.get(state, 0) - len(rows),
         },
     )
 
 
-def _schedule_row(schedule: Schedule, name: str, now: datetime) -> Mapping[str, object]:
+def _schedule_row(
+    schedule: Schedule, name: str, where: Mapping[str, ShownPlace], now: datetime
+) -> Mapping[str, object]:
     terms = schedule.definition
     try:
         rule = in_words(terms.timing, now)
     except (ValueError, SettingsError):
         rule = ""
-    where = operator_texts.IN_DIRECT if terms.direct else terms.channel.rpartition(":")[2]
     return {
         "id": schedule.id,
         "name": name or terms.person,
         "kind": terms.kind.value,
-        "where": where,
+        "where": ShownPlace(operator_texts.IN_DIRECT) if terms.direct else where[terms.channel],
         "rule": rule or operator_texts.DASH,
         "next": operator_texts.DASH if schedule.next is None else _when(schedule.next),
         "last": operator_texts.DASH if schedule.last is None else _when(schedule.last),
@@ -478,9 +483,10 @@ def _schedule_row(schedule: Schedule, name: str, now: datetime) -> Mapping[str, 
     }
 
 
-async def places(reports: OperatorReports, clock: Clock, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
+async def places(reports: OperatorReports, clock: Clock, names_of: NamesOf, query: Mapping[str, str]) -> ViewAnswer:  # noqa: ARG001 -- as its neighbours
     documents, count, passages = await reports.documents(MAX_ROWS)
     channels = await reports.sharing(MAX_ROWS + 1)
+    where = await shown_places([*(document.channel for document in documents), *channels[:MAX_ROWS]], names_of)
     return ViewAnswer(
         "places.html",
         {
@@ -488,21 +494,23 @@ async def places(reports: OperatorReports, clock: Clock, query: Mapping[str, str
                 Figure(operator_texts.DOCUMENTS, f"{count:,}", operator_texts.DOCUMENTS_SAY),
                 Figure(operator_texts.PASSAGES, f"{passages:,}", operator_texts.PASSAGES_SAY),
             ],
-            "documents": [_document_row(document) for document in documents],
+            "documents": [_document_row(document, where[document.channel]) for document in documents],
             "more": count - len(documents),
-            "sharing": [channel.rpartition(":")[2] for channel in channels[:MAX_ROWS]],
+            "sharing": [where[channel] for channel in channels[:MAX_ROWS]],
             "more_share": len(channels) > MAX_ROWS,
         },
     )
 
 
-def _document_row(document: Document) -> Mapping[str, object]:
-    kind = AudienceKind(document.audience.partition(":")[0])
+def _document_row(document: Document, channel: ShownPlace) -> Mapping[str, object]:
+    kind, _, team = document.audience.partition(":")
+    kind = AudienceKind(kind)
+    where = ShownPlace(team) if not document.channel else channel
     return {
         "name": document.name or operator_texts.OWN_DOCUMENT,
         "web": document.web is not None,
         "fault": bool(document.web and document.web.fault),
-        "where": operator_texts.IN_DIRECT if kind is AudienceKind.PERSON else document.channel.rpartition(":")[2],
+        "where": ShownPlace(operator_texts.IN_DIRECT) if kind is AudienceKind.PERSON else where,
         "readers": operator_texts.READERS[kind],
         "by": document.by or operator_texts.DASH,
         "when": _when(document.time),

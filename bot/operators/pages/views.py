@@ -53,6 +53,7 @@ from bot.chat.telemetry import (
 from bot.chat.texts.formatting import counted, platform_name, shortened
 from bot.operators import texts as operator_texts
 from bot.operators.pages.frame import OperatorView, ViewAnswer
+from bot.operators.pages.shown_places import NamesOf, ShownPlace, no_names, shown_places
 from bot.settings.declaration import SettingOrigin, ShownSetting
 
 HOUR: Final = timedelta(hours=1)
@@ -288,6 +289,7 @@ class OperatorSources:
     served: Sequence[str] = ()
     shards: Callable[[datetime], Awaitable[Sequence[ListedShard]]] | None = None
     process: str = ""
+    names_of: NamesOf = no_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,12 +482,13 @@ async def audit(sources: OperatorSources, query: Mapping[str, str]) -> ViewAnswe
     # One more than is shown: it says whether there is an older page.
     calls = await sources.audit.newest(PAGE + 1, int(before) if is_number else None)
     names = await sources.audit.names_of({call.person for call in calls if call.person})
+    places = await shown_places({call.channel for call in calls if call.channel}, sources.names_of)
     rows = [
         {
             "time": call.time,
             "who": shortened(names.get(call.person, ""), NAME_CHARS) or call.person or operator_texts.DASH,
             "id": call.person if names.get(call.person) else "",
-            "where": call.channel or operator_texts.DASH,
+            "where": places.get(call.channel, ShownPlace(operator_texts.DASH)),
             "kind": operator_texts.PLACES.get(call.audience.partition(":")[0], ""),
             "tool": shortened(call.tool, NAME_CHARS),
             "about": operator_texts.OPERATORS_ACT

@@ -1,7 +1,7 @@
 """Examine the application's configuration, without connecting to the gateway or sending a message."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -16,6 +16,7 @@ from agent.errors import SettingsError
 from agent.ports.clock import Clock
 from bot.chat.findings import Finding, Level
 from bot.platforms import texts as platforms_texts
+from bot.platforms.discord.channel_names import shown_channel
 from bot.platforms.discord.checks import MAX_GUILDS, WHERE, DiscordFacts, findings
 from bot.platforms.discord.http_client import BoundedClient
 from bot.platforms.discord.members import owners_of
@@ -23,6 +24,7 @@ from bot.platforms.discord.options import DiscordOptions
 from bot.platforms.discord.places import UNREADABLE
 from bot.platforms.discord.run import DiscordUnreachable, point_at
 
+MAX_NAMED_SERVERS: Final = 50  # Servers whose channels are listed, one request each
 MAX_OWNER_REQUESTS: Final = 20  # Servers whose owner is requested, one request each, if no setting names any
 
 
@@ -61,7 +63,28 @@ async def application_id(settings: DiscordOptions) -> str:
     return str(application["id"])
 
 
-async def _facts(settings: DiscordOptions, trace: aiohttp.TraceConfig | None = None) -> DiscordFacts:
+async def channel_names(settings: DiscordOptions) -> Mapping[str, str]:
+    """Return the names of the servers and their channels by id, as `bot.platforms.discord.channel_names`. Raises
+    SettingsError and DiscordUnreachable.
+    """
+    names = dict[str, str]()
+    async with _signed_in(settings) as client:
+        guilds = await _request(client, f"/users/@me/guilds?limit={MAX_GUILDS}")
+        if guilds is None:
+            raise DiscordUnreachable(platforms_texts.DISCORD_SILENT.format(address=settings.api_base_url))
+        for guild in cast("list[Mapping[str, Any]]", guilds)[:MAX_NAMED_SERVERS]:
+            names[str(guild["id"])] = str(guild["name"])
+            channels = await _request(client, f"/guilds/{guild['id']}/channels")
+            for channel in cast("list[Mapping[str, Any]]", channels or []):
+                names[str(channel["id"])] = shown_channel(str(channel["name"]), str(guild["name"]))
+    return names
+
+
+@asynccontextmanager
+async def _signed_in(
+    settings: DiscordOptions, trace: aiohttp.TraceConfig | None = None
+) -> AsyncGenerator[discord.Client]:
+    """Yield a client without a gateway. Raises SettingsError and DiscordUnreachable."""
     point_at(settings)
     intents = discord.Intents(guilds=True)
     async with BoundedClient(intents=intents, http_trace=trace or aiohttp.TraceConfig()) as client:
@@ -72,6 +95,11 @@ async def _facts(settings: DiscordOptions, trace: aiohttp.TraceConfig | None = N
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
             otherwise = platforms_texts.DISCORD_SILENT.format(address=settings.api_base_url)
             raise DiscordUnreachable(sentence_of(error, "Discord", settings.api_base_url, otherwise)) from None
+        yield client
+
+
+async def _facts(settings: DiscordOptions, trace: aiohttp.TraceConfig | None = None) -> DiscordFacts:
+    async with _signed_in(settings, trace) as client:
         guilds = await _request(client, f"/users/@me/guilds?limit={MAX_GUILDS}&with_counts=true")
         payloads = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
         return DiscordFacts(

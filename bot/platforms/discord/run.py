@@ -31,6 +31,7 @@ from bot.platforms import texts as platforms_texts
 from bot.platforms.discord import buttons
 from bot.platforms.discord.attachments import Downloads
 from bot.platforms.discord.channel_history import DiscordChannelReader
+from bot.platforms.discord.channel_names import channel_names
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.http_client import ReconnectPause
@@ -99,6 +100,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
                 host.platforms.register_fetcher(SOURCE, fetch, Surroundings(client).files_now)
                 host.platforms.register_schedules(SOURCE, client.schedules)
                 host.platforms.register_silence(SOURCE, client.silence)
+                host.platforms.register_names(SOURCE, partial(channel_names, client))
                 reader = DiscordChannelReader(client, client.refuses)
                 host.platforms.register_channel_reader(SOURCE, reader)
                 try:

@@ -66,6 +66,7 @@ from bot.platforms.play.workspace import (
     PlayChannel,
     PlayMembership,
     PlayPerson,
+    channel_names,
     direct_channel,
     known_as,
 )
@@ -139,6 +140,7 @@ async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings:
     platforms.register_deletion(SOURCE, delete)
     platforms.ask_readers(SOURCE, PlayMembership())
     platforms.register_schedules(SOURCE, PlaySchedules(settings.zone))
+    platforms.register_names(SOURCE, channel_names)
     platforms.register_tools(SOURCE, [PostMessage(play.log)])
     platforms.register_surface(SOURCE, surface_for)
     await intake.catch_up()

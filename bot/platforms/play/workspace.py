@@ -66,6 +66,10 @@ def direct_channel(person: str) -> PlayChannel:
     return CHANNELS[f"dm-{person}"]
 
 
+async def channel_names() -> Mapping[str, str]:
+    return {channel.id: f"#{channel.name}" for channel in CHANNELS.values() if not channel.direct}
+
+
 def channel_named(name: str, person: str) -> PlayChannel | None:
     """Return a channel by its name or id, if this person reads it."""
     query = name.strip().removeprefix("#").casefold()

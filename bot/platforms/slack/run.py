@@ -58,6 +58,7 @@ from bot.platforms.slack.asking import SlackAsking
 from bot.platforms.slack.attachments import SlackFiles
 from bot.platforms.slack.caller import Direct, SlackCaller
 from bot.platforms.slack.channel_history import SlackChannelReader
+from bot.platforms.slack.channel_names import channel_names
 from bot.platforms.slack.commands import PersonalCommands
 from bot.platforms.slack.event_retry_queue import EventRetryQueue
 from bot.platforms.slack.home import Home
@@ -223,6 +224,7 @@ def _build_parts(
     channels = SlackChannelReader(api, me, people, places, membership, clock, budgets)
     host.platforms.register_schedules(me.source, SlackSchedules(host, api, me, people, places, guests, clock))
     host.platforms.register_channel_reader(me.source, channels)
+    host.platforms.register_names(me.source, partial(channel_names, api))
     host.platforms.register_tools(me.source, search_tools(api, me, clock))
 
     direct = Direct(host, me, clock)

@@ -33,6 +33,7 @@ from bot.app.subject_requests import (
     needs_another,
     open_export,
     open_request,
+    place_named,
     preview_text,
     private_file,
 )
@@ -445,3 +446,17 @@ def test_a_file_is_its_owners_alone_and_takes_no_other_ones_place(tmp_path: Path
     assert sorted(one.name for one in tmp_path.iterdir()) == ["out.json", "target"]
     with pytest.raises(OutputError, match="could not be written"), private_file(tmp_path / "no" / "out", force=False):
         pass
+
+
+async def test_a_place_is_found_by_the_name_that_its_platform_says(tmp_path: Path) -> None:
+    settings = await closed(tmp_path)
+    names = {"C1": "#boat-club", "C2": "#yard (Harbour)", "C9": "#boat-yard"}
+    found = await find_similar(settings, Kind.PLACE, "#Boat", names)
+    assert [(one.id, one.name) for one in found] == [("slack:T1:C1", "#boat-club, group")]
+    assert {one.id for one in await find_similar(settings, Kind.PLACE, "", names)} == {"slack:T1:C1", "slack:T1:C2"}
+    assert await place_named(settings, "boat-club", names) == "slack:T1:C1"
+    assert await place_named(settings, "#Yard", names) == "slack:T1:C2"
+    assert await place_named(settings, "boat", names) == "boat"
+    assert await place_named(settings, "boat-yard", names) == "boat-yard"
+    with pytest.raises(Refused, match=r"Several channels.*slack:T1:C"):
+        await place_named(settings, "yard", names | {"C1": "#yard"})

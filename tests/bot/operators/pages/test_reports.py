@@ -1,6 +1,7 @@
 """The reports on the store: what they show, what they never show, and how a browser shows them."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from agent.spending import AnsweredCall, Money, ToolTook, TurnTook
 from bot.chat.web_server import serving
 from bot.operators.pages.frame import templates
 from bot.operators.pages.reports import MAX_ROWS, report_views, turn_parts
+from bot.operators.pages.shown_places import NamesOf, no_names
 from store.engine import Store
 from store.operator_reports import SqlOperatorReports
 from store.search.passages import document
@@ -30,6 +32,7 @@ from tests.fakes.operator_site import OperatorBrowser, operator_site
 NOW = datetime(2026, 11, 20, 15, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\u202e"
 PEOPLE = ["Ada Lovelace", HOSTILE, "田中さん", *(f"Person {at}" for at in range(20))]
+CHANNEL_ID = re.compile(r"\bC\d+\b")
 PATHS = ("/spending", "/spending?days=90&show=tokens", "/slow?days=7", "/turn?id=300", "/schedules", "/places")
 
 
@@ -55,13 +58,30 @@ async def filled(*, turns: int = 600) -> Store:
     return store
 
 
-async def shown(store: Store, path: str) -> tuple[int, str]:
+async def shown(store: Store, path: str, names_of: NamesOf = no_names) -> tuple[int, str]:
     """Render a page as the frame does."""
     where, _, query = path.partition("?")
-    views = {view.path: view for view in report_views(SqlOperatorReports(store.database), FakeClock(NOW))}
+    views = {view.path: view for view in report_views(SqlOperatorReports(store.database), FakeClock(NOW), names_of)}
     answer = await views[where].show(dict(pair.split("=", 1) for pair in query.split("&")) if query else {})
     always: Mapping[str, Any] = {"navigation": [], "here": where, "csrf": "", "stylesheet": "", "now": NOW}
     return answer.status, templates().get_template(answer.template).render({**always, **answer.values})
+
+
+@pytest.mark.slow
+async def test_channels_are_shown_by_their_names_with_their_ids_and_by_ids_where_no_name_is_known() -> None:
+    store = await filled()
+
+    async def names_of(ids: Collection[str]) -> Mapping[str, str]:
+        return dict.fromkeys(ids, f"#{HOSTILE}")
+
+    for path in ("/spending", "/slow?days=7", "/turn?id=300", "/schedules", "/places"):
+        _, html = await shown(store, path, names_of)
+        _, bare = await shown(store, path)
+        ids = {*CHANNEL_ID.findall(bare)}
+        assert ids, path
+        assert "#&lt;script&gt;alert(1)&lt;/script&gt;" in html, path
+        assert {*CHANNEL_ID.findall(html)} == ids, path
+        assert "<script" not in html
 
 
 @pytest.mark.slow
