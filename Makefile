@@ -4,6 +4,7 @@
 #   make check     formatting, lint, types of the product, import contracts and the unit tests, in a minute
 #   make test      install the test dependencies, and run the tests of the product
 #   make test-benchmarks  the tests of the benchmarks and of the films
+#   make test-python  code in the real sandbox: what it can do, and 80 attempts to get out; installs 350 MB, compiles once
 #   make soak      every test ten times, in shuffled orders, under CPU load (hours)
 #   make chaos     kill processes while they answer: on each engine, with two apps and eight shards, in an upgrade (minutes)
 #   make newcomer  each installation from the registries to a first answer, with the seconds of each step (minutes)
@@ -28,7 +29,7 @@ FONTS := tests/films/node_modules
 # Without compiled files each test process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test test-benchmarks soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
+.PHONY: demo check test test-benchmarks test-python soak chaos newcomer coverage lint style types units format docs test-docs generated film release lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
@@ -39,13 +40,18 @@ spread = $(if $(LINUX),-p tests.forks --forks $(1),-n $(1) --dist worksteal)
 
 # What the benchmarks and films are made with.
 NOT_PRODUCT := tests/benchmarks tests/films
+# They need the extra "python", and a minute of each of two cores to compile its interpreter: too much for each commit.
+IN_SANDBOX := tests/sandbox
 
 # Six processes on two cores: two compute, while four mostly wait for servers and processes.
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest $(call spread,6) -q $(addprefix --ignore=,$(NOT_PRODUCT))
+	$(BIN)/python -m pytest $(call spread,6) -q $(addprefix --ignore=,$(NOT_PRODUCT) $(IN_SANDBOX))
 
 test-benchmarks: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest $(call spread,3) -q $(NOT_PRODUCT)
+
+test-python: .venv/python.stamp
+	$(BIN)/python -m pytest -q $(IN_SANDBOX)
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.soak --times 10 --load 8
@@ -121,6 +127,10 @@ film: .venv/dev.stamp $(FONTS)/.stamp $(NODE_TOOLS)/.stamp
 	@$(PYTHON) requirements/install.py $< $(BIN)/python
 	@touch $@
 
+.venv/python.stamp: requirements/python.txt .venv/dev.stamp
+	@$(PYTHON) requirements/install.py $< $(BIN)/python
+	@touch $@
+
 .venv/docs.stamp: requirements/docs.txt .venv/run.stamp
 	@$(PYTHON) requirements/install.py $< $(BIN)/python
 	@touch $@
@@ -161,6 +171,8 @@ lock:
 	  pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  pyproject.toml --extra mcp --extra otel --group build --constraint requirements/dev.txt -o requirements/image.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --extra python --constraint requirements/dev.txt -o requirements/python.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group docs --constraint requirements/dev.txt -o requirements/docs.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -23,7 +23,7 @@ BOT: Final = "bot"
 CHAT: Final = "chat"
 PLATFORMS: Final = "platforms"
 FEATURES: Final = frozenset(
-    {"budgets", "channels", "forgetting", "knowledge", "memory", "models", "schedules", "tools", "web"}
+    {"budgets", "channels", "forgetting", "knowledge", "memory", "models", "python", "schedules", "tools", "web"}
 )
 OPERATORS: Final = "operators"
 ABOVE: Final = frozenset({"app", "commands", OPERATORS, "settings", "setup"})

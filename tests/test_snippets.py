@@ -70,6 +70,7 @@ NO_COMMANDS: Final = {
     *(EVENTS_PATH, HEALTH_PATH, "/livez", "/readyz", "/metrics", f"{SIGN_IN_PATH}/", "/"),
     *("/audio/transcriptions", "/v1/embeddings"),  # of OpenAI's protocol
     "/data",  # the folder of the image
+    *("/files", "/out"),  # of code in the sandbox
     *("/invite", "/joke", "/bot-ask"),  # Slack's own; an example; one with a prefix
 }
 # Names that are not ours: of an example, of the system, of Ollama.

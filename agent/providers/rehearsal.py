@@ -18,6 +18,7 @@ from typing import Final, TypeAlias, assert_never, cast
 
 from agent import texts
 from agent.errors import ADVICE
+from agent.memory.attribution import FILES_NOTE
 from agent.messages import Json, JsonObject, Message, ResultStatus, Role, is_too_deep
 from agent.patterns import compile_later
 from agent.ports.model import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
@@ -266,7 +267,8 @@ def _intent(question: str) -> Intent:
         return Remember(match["text"].strip()[:ARGUMENT_CHARS])
     if _REPEATS.match(text[:QUESTION_CHARS]):
         return RepeatLast()
-    if (match := _USES.match(text[:ARGUMENT_CHARS])) and (args := _arguments(match["args"])) is not None:
+    called = text.rpartition(FILES_NOTE)[0] or text  # without the names of its files
+    if (match := _USES.match(called[:ARGUMENT_CHARS])) and (args := _arguments(match["args"])) is not None:
         return Use(match["name"], args)
     for pattern in _RECALLS:
         if (match := pattern.match(text[:QUESTION_CHARS])) and (query := _topic(match["query"])):

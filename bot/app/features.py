@@ -39,6 +39,7 @@ from bot.memory.service import MemoryService
 from bot.models import feature as models
 from bot.operators import feature as operators
 from bot.operators.service import OperatorService
+from bot.python import feature as python
 from bot.schedules import feature as schedules
 from bot.tools import feature as tools
 from bot.tools.approvals import ApprovalService
@@ -110,6 +111,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         revoke=partial(opened.servers.revoke, store.tool_accounts),
         platforms=services.forgetting,
     )
+    code = python.feature(core, settings.python, store.conversations, opened.reader)
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,
@@ -122,6 +124,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         *(() if services.ambient is None else (services.ambient.feature,)),
         knowledge.feature(core, services.knowledge, page_reader(settings.web, core.clock)),
         web.feature(core, settings.web),
+        *(() if code is None else (code,)),
         models.feature(services.models),
         operators.feature(services.operators),
     )

@@ -287,9 +287,11 @@ def account_keys(settings: AccountSettings) -> "SealingKeys":
 
 def own_tools(settings: Settings) -> tuple[Tool, ...]:
     """Load the operator's own tools. The policy decides later who is offered them. Raises SettingsError."""
-    taken = ({FETCH} if settings.web.reads_pages else set[str]()) | (
-        {"web_search"} if settings.web.search else set[str]()
-    )
+    taken = {
+        *([FETCH] if settings.web.reads_pages else []),
+        *(["web_search"] if settings.web.search else []),
+        *(["python"] if settings.python.runs_code else []),
+    }
     tools = load_tools(tool_modules(settings.tools), BUILT_IN | taken, TOOLS)
     if tools:
         log.info("tools: %s", ", ".join(tool.name for tool in tools))

@@ -29,6 +29,7 @@ from bot.models.settings import ModelSettings
 from bot.operators.settings import OperatorSettings, header_values, is_header_variable
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.settings import SlackSettings
+from bot.python.settings import PythonSettings
 from bot.settings import texts as settings_texts
 from bot.settings.declaration import Setting, SettingOrigin, ShownSetting, declared_settings, in_order
 from bot.settings.reading import (
@@ -77,6 +78,7 @@ class Settings:
     tools: ToolSettings = field(default_factory=ToolSettings)
     accounts: AccountSettings = field(default_factory=AccountSettings)
     plugins: PluginSettings = field(default_factory=PluginSettings)
+    python: PythonSettings = field(default_factory=PythonSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)

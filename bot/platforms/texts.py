@@ -369,6 +369,7 @@ COMMAND_IN_CHAT = "That command belongs to the chat. Use it in `cogency chat`, o
 QUESTION_TOO_LONG = "The question is too long. The limit is {limit:,} characters."
 FILE_EXISTS = "{name} already exists, so nothing was written. Choose another name."
 FILE_UNWRITABLE = "{name} could not be written. Choose a file in a folder that exists."
+FILE_SAVED = "File: `{path}`"
 FILE_WRITTEN = "Written to {name}."
 NEW_THREAD = "Started a new thread."
 

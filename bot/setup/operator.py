@@ -58,6 +58,8 @@ from bot.models.embedding import open_embedder
 from bot.models.forms import MEASURED, UNCHECKED, Passed, read_checked_forms, store_passed
 from bot.models.speech import open_transcriber
 from bot.operators.service import LINK_LASTS, SESSION_IDLE, OperatorLinks
+from bot.python.engine import EngineUnavailable
+from bot.python.feature import open_sandbox
 from bot.settings.installation import command_for
 from bot.setup import texts as setup_texts
 from bot.setup.diagnosis import (
@@ -323,6 +325,7 @@ DATABASE_S: Final = 30.0
 WEB_S: Final = 30.0
 # A platform answers in a second or two; a rate-limited request is repeated.
 PLATFORM_S: Final = 45.0
+COMPILE_S: Final = 1_800.0  # The first time on a machine; later a second
 # A tool server that is downloaded for its first start may take a minute, and some seconds to stop.
 SERVERS_S: Final = 75.0
 
@@ -339,6 +342,7 @@ def checks(settings: Settings, *, ask_model: bool) -> list[Check]:
         Check("Database", partial(examine_database, settings), DATABASE_S, Level.PROBLEM),
         Check("Model", model, model_s, Level.PROBLEM),
         Check("Tools", partial(examine_servers, settings), SERVERS_S),
+        *([Check("Python", _python, COMPILE_S)] if settings.python.runs_code else []),
         *(Check(name, check, PLATFORM_S, Level.PROBLEM) for name, check in _platforms(settings).items()),
     ]
 
@@ -448,6 +452,25 @@ async def _search(settings: Settings) -> list[Finding]:
         return [Finding(Level.WARNING, "Web", what, f"{str(error)[:1].upper()}{str(error)[1:]}.")]
     seconds = CLOCK.monotonic() - started
     return [Finding(Level.GOOD, "Web", setup_texts.SEARCH_WORKS.format(name=engine.name, seconds=seconds, count=count))]
+
+
+async def _python() -> list[Finding]:
+    """Compile the sandbox for code, if that was not done before, and run a line of code."""
+    finding = partial(Finding, where="Python")
+    try:
+        sandbox = open_sandbox()
+        async with sandbox.serving():
+            await sandbox.compiled()
+            started = CLOCK.monotonic()
+            ended = await sandbox.run("print(1)", (), "")
+            seconds = CLOCK.monotonic() - started
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="code cannot be run", remedy=str(error))]
+    except EngineUnavailable:
+        return [finding(Level.WARNING, what="the sandbox did not start", remedy=setup_texts.SANDBOX_REMEDY)]
+    if ended.failed:
+        return [finding(Level.WARNING, what="the sandbox ran no code", remedy=setup_texts.SANDBOX_REMEDY)]
+    return [finding(Level.GOOD, what=setup_texts.PYTHON_RUNS.format(seconds=seconds))]
 
 
 def _operators_page(settings: Settings) -> list[Finding]:

@@ -91,6 +91,11 @@ PLAY_AT = (
 )
 PLAY_NO_FOLDER = "must be a file in a folder that exists; the folder of {file} does not"
 RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
+PYTHON_RUNS = "code runs in its sandbox; it started in {seconds:.1f} s"
+SANDBOX_REMEDY = (
+    "Install the extra 'python' again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64) or Windows (x86-64), "
+    "and 1.5 GB of free memory at its first start. The log says more."
+)
 WEB_READ = "the bot can read web pages when somebody asks"
 SEARCH_WORKS = "{name} answered a search with {count} results in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"

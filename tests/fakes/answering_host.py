@@ -13,6 +13,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.budgets.budgets import Budgets
 from bot.chat.messages import ReceivedMessages
 from bot.chat.turns.worker import TurnWorkerLimits
+from bot.python.engine import PythonEngine
 from tests.fakes.hosts import ServedHost
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.fakes.turns_host import AT_ONCE, turns_host
@@ -53,11 +54,12 @@ def answering_host(
     tools: Sequence[Tool] = (),
     operators: frozenset[str] = frozenset(),
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
+    code: PythonEngine | None = None,
 ) -> AnsweringHost:
     """Return a host in a simulated process of its own, on a store that may be an earlier one's."""
     store = store or store_in_memory()
     host = turns_host(
-        store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets
+        store, model, clock, transcriber, operators=operators, limits=limits, tools=tools, budgets=budgets, code=code
     )
     received = host.messages
     messages = RecordedMessages(received.admission, received.turns, received.ledger, received.clock)

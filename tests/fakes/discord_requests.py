@@ -184,12 +184,13 @@ class Requests:
 
 
 async def _body(request: web.Request) -> tuple[Any, dict[str, str]]:
-    """Return the JSON of a request, and the text files beside it by their names."""
+    """Return the JSON of a request, and the files beside it by their names: bytes that are no text are surrogates."""
     if request.content_type != "multipart/form-data":
         return json.loads(await request.text() or "{}"), {}
     form = await request.post()
     parts = [part for part in form.values() if isinstance(part, web.FileField)]
-    return json.loads(str(form["payload_json"])), {part.filename: part.file.read().decode() for part in parts}
+    files = {part.filename: part.file.read().decode(errors="surrogateescape") for part in parts}
+    return json.loads(str(form["payload_json"])), files
 
 
 def _failed(fault: Fault) -> web.Response:

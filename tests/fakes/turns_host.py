@@ -31,6 +31,9 @@ from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.forgetting.notices import EditedNotice
 from bot.memory.notices import WithheldNotice
+from bot.python.conversation_files import ConversationFiles
+from bot.python.engine import PythonEngine, RunLimits
+from bot.python.tool import PythonTool
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
 from bot.schedules.service import LapseNote, ScheduleService
@@ -65,12 +68,13 @@ def turns_host(
     *,
     earlier: bool = False,
     judge: ScriptedProvider | None = None,
+    code: PythonEngine | None = None,
 ) -> ServedHost:
     """Return a host in a simulated process of its own, on a store that may be shared or taken over. Answer with
     `host.turns.serving()`.
 
     `tools` are added to every bot's own, under the policy with `rows`. `budgets`: of long work. `earlier`: past
-    threads about a question come with it. `judge`: selects the overheard messages to answer.
+    threads about a question come with it. `judge`: selects the overheard messages to answer. `code`: runs Python code.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
@@ -80,7 +84,11 @@ def turns_host(
     questions = QuestionService(store.open_questions, clock)
     reader = AttachmentReader(connections.fetchers, transcriber, fetch_s=fetch_s, reader=patient_reader())
     again = ReadAgainTool(store.conversations, reader, connections.files_now)
-    core = (RecallTool(store.memories, documents=store.documents), RememberTool(store.facts), ShareFileTool(), again)
+    recall = RecallTool(store.memories, documents=store.documents)
+    core: list[Tool] = [recall, RememberTool(store.facts), ShareFileTool(), again]
+    if code is not None:
+        files = ConversationFiles(store.conversations, reader, connections.files_now)
+        core.append(PythonTool(code, files, RunLimits()))
     toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     ambient = ambient_on(store, judge or model, clock, AdmissionRules(access))

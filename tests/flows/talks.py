@@ -9,6 +9,7 @@ from typing import Generic
 from agent.ports.tools import Tool
 from agent.ports.transcription import Transcriber
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
+from bot.python.engine import PythonEngine
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.store import StoreInMemory, store_in_memory
 from tests.flows.worlds import OpenWorld, Page, W, Who
@@ -29,6 +30,7 @@ class Talk(Generic[W]):
     script: Script
     tools: Sequence[Tool] = ()
     transcriber: Transcriber | None = None
+    code: PythonEngine | None = None
     store: StoreInMemory = field(default_factory=store_in_memory)
     model: ScriptedProvider = field(init=False)
     host: AnsweringHost = field(init=False)
@@ -37,7 +39,9 @@ class Talk(Generic[W]):
     async def running(self, script: Script | None = None) -> AsyncGenerator[None]:
         """A process, on what the ones before have left. `script`: of its model, if it differs."""
         self.model = ScriptedProvider(self.script if script is None else script, sleep=self.world.clock.sleep)
-        self.host = answering_host(self.model, self.world.clock, self.store, self.transcriber, tools=self.tools)
+        self.host = answering_host(
+            self.model, self.world.clock, self.store, self.transcriber, tools=self.tools, code=self.code
+        )
         async with self.world.serving(self.host), self.host.answering():
             yield
 
@@ -79,16 +83,24 @@ class Talk(Generic[W]):
 
 @asynccontextmanager
 async def talk_in(
-    open_world: OpenWorld[W], script: Script, tools: Sequence[Tool] = (), transcriber: Transcriber | None = None
+    open_world: OpenWorld[W],
+    script: Script,
+    tools: Sequence[Tool] = (),
+    transcriber: Transcriber | None = None,
+    code: PythonEngine | None = None,
 ) -> AsyncGenerator[Talk[W]]:
     """No process is running yet."""
     async with open_world() as world:
-        yield Talk(world, script, tools, transcriber)
+        yield Talk(world, script, tools, transcriber, code)
 
 
 @asynccontextmanager
 async def talking(
-    open_world: OpenWorld[W], script: Script, tools: Sequence[Tool] = (), transcriber: Transcriber | None = None
+    open_world: OpenWorld[W],
+    script: Script,
+    tools: Sequence[Tool] = (),
+    transcriber: Transcriber | None = None,
+    code: PythonEngine | None = None,
 ) -> AsyncGenerator[Talk[W]]:
-    async with talk_in(open_world, script, tools, transcriber) as talk, talk.running():
+    async with talk_in(open_world, script, tools, transcriber, code) as talk, talk.running():
         yield talk

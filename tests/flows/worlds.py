@@ -678,7 +678,11 @@ class DiscordWorld:
     def handed_over(self, below: Page | None = None) -> Sequence[tuple[str, bytes]]:
         channel = DM_OF[BO] if below is None else below.id
         shared = [said for said in discord_bot.by_the_bot(self.fake) if said["channel_id"] == channel]
-        return [(name, text.encode()) for said in shared for name, text in said.get("files", {}).items()]
+        return [
+            (name, text.encode(errors="surrogateescape"))
+            for said in shared
+            for name, text in said.get("files", {}).items()
+        ]
 
     def _said(self, chosen: Callable[[Payload], bool]) -> Sequence[Page]:
         said = discord_bot.by_the_bot(self.fake)

@@ -113,7 +113,7 @@ class ReadAgainTool:
         read = () if file.by_bot else None
         return ToolOutput(neutralise(f"{head}\n\n{content}"), (message.id,), audience=audience, read=read)
 
-    async def _find(self, named: Sequence[AttachedMessage], name: str, context: ToolContext) -> "Sequence[_FoundFile]":
+    async def _find(self, named: Sequence[AttachedMessage], name: str, context: ToolContext) -> "Sequence[FoundFile]":
         """Return the files of that name in this conversation, or else in others. Raises ToolError with the reason if
         there are none.
         """
@@ -124,7 +124,7 @@ class ReadAgainTool:
             # A regenerated question is stored as a second message, with the files of the same platform message.
             by_message = {(item.channel, message_of(item.message_id)): item for item in reversed(group)}
             newest = [*by_message.values()][::-1][:MAX_LOOKUPS]
-            lookups = await asyncio.gather(*(self._files(item, context.person.id) for item in newest))
+            lookups = await asyncio.gather(*(attached_now(self.platforms, item, context.person.id) for item in newest))
             attached = [item for files in lookups if not isinstance(files, ToolError) for item in files]
             for form in NAME_FORMS:
                 if matches := [
@@ -134,23 +134,28 @@ class ReadAgainTool:
             error = error or next((item for item in lookups if isinstance(item, ToolError)), None)
         raise error or ToolError(CHANGED, ours=True)
 
-    async def _files(self, message: AttachedMessage, person: str) -> "Sequence[_FoundFile] | ToolError":
-        """Return what is attached to a message now, or the error if that is not available."""
-        source = next((source for source in self.platforms if message.conversation.startswith(f"{source}:")), None)
-        if source is None:
-            return ToolError(NOT_THERE_ANY_MORE, ours=True)
-        try:
-            async with asyncio.timeout(FIND_S):
-                original = replace(message, message_id=message_of(message.message_id))  # of a regenerated question
-                files = await self.platforms[source](original, person)
-        except TimeoutError:
-            log.info("what is attached to an earlier message was not told in time")
-            files = None
-        return ToolError(HIDDEN, ours=True) if files is None else [_FoundFile(message, source, file) for file in files]
+
+async def attached_now(
+    platforms: Mapping[str, FilesNow], message: AttachedMessage, person: str
+) -> "Sequence[FoundFile] | ToolError":
+    """Return what is attached to a message now, or the error if that is not available. `platforms`: by the source of
+    the message; `person`: the id of who asks.
+    """
+    source = next((source for source in platforms if message.conversation.startswith(f"{source}:")), None)
+    if source is None:
+        return ToolError(NOT_THERE_ANY_MORE, ours=True)
+    try:
+        async with asyncio.timeout(FIND_S):
+            original = replace(message, message_id=message_of(message.message_id))  # of a regenerated question
+            files = await platforms[source](original, person)
+    except TimeoutError:
+        log.info("what is attached to an earlier message was not told in time")
+        files = None
+    return ToolError(HIDDEN, ours=True) if files is None else [FoundFile(message, source, file) for file in files]
 
 
 @dataclass(frozen=True, slots=True)
-class _FoundFile:
+class FoundFile:
     """`source`: of the message; it selects the fetcher."""
 
     message: AttachedMessage
@@ -162,7 +167,7 @@ class _FoundFile:
         return f"{shown_note(self.file.name)}, which {by}"
 
 
-def _chosen_file(files: Sequence[_FoundFile], args: JsonObject) -> _FoundFile:
+def _chosen_file(files: Sequence[FoundFile], args: JsonObject) -> FoundFile:
     """Return the file that the call refers to. Raises ToolError if there are several and the call names none."""
     number = args.get("which")
     if isinstance(number, int) and 0 < number <= len(files):

@@ -223,6 +223,17 @@ class AttachmentReader:
             return "\n".join(filter(None, (content.note, _piece(content.words, start))))
         return _text_of(file, content)
 
+    async def original(self, file: Attachment, source: str, limit: int) -> bytes | str:
+        """Return the bytes of a file as it was attached, or a sentence why they cannot be had. `source`: of its
+        message; `limit`: the most bytes.
+        """
+        if file.size > limit:
+            return kinds.too_large("a file", limit)
+        data = await self._bytes(file, source, limit)
+        if isinstance(data, _Unread):
+            return data.reason
+        return kinds.too_large("a file", limit) if len(data) > limit else data
+
     async def _read_file(self, file: Attachment, request: _ReadRequest) -> _Content:
         announced_kind = announced(file.name, file.media_type)
         if announced_kind is FileKind.OTHER:
@@ -307,7 +318,12 @@ class AttachmentReader:
         too_large = _Unread(kinds.too_large(_KIND_NAMES[kind], limit)) if kind in _KIND_NAMES else None
         if too_large is not None and file.size > limit:
             return too_large
-        fetch = self._fetchers.get(request.source)
+        data = await self._bytes(file, request.source, limit)
+        return too_large if too_large is not None and not isinstance(data, _Unread) and len(data) > limit else data
+
+    async def _bytes(self, file: Attachment, source: str, limit: int) -> bytes | _Unread:
+        """Return the first bytes of a file: one more than `limit`, if it has them."""
+        fetch = self._fetchers.get(source)
         if fetch is None or not file.address:
             return _Unread(kinds.UNREACHABLE)
         try:
@@ -315,9 +331,7 @@ class AttachmentReader:
                 data = await fetch(file.address, limit + 1)
         except TimeoutError:
             return _Unread(kinds.LATE)
-        if data is None:
-            return _Unread(kinds.UNREACHABLE)
-        return too_large if too_large is not None and len(data) > limit else data
+        return _Unread(kinds.UNREACHABLE) if data is None else data
 
     async def _document(self, kind: ReadAs, data: bytes, request: _ReadRequest) -> _Content:
         if kind is ReadAs.PDF and not is_pdf(data):

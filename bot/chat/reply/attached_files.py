@@ -85,8 +85,9 @@ class _Part:
 
 def attached_files(text: str, *, pages: int, limits: Limits, shared: Sequence[SharedFile] = ()) -> tuple[OutFile, ...]:
     """Return the files that come with this answer, which takes `pages` pages. `shared`: files from tools."""
-    parts = [part for part in _parts(text, limits) if part.is_long(limits.page_chars) or part.is_inexact]
-    if pages > MAX_PAGES:
+    taken = _parts(text, limits) if limits.attaches_text else ()
+    parts = [part for part in taken if part.is_long(limits.page_chars) or part.is_inexact]
+    if pages > MAX_PAGES and limits.attaches_text:
         parts = [_Part("answer", "md", text, 0, file_name="answer.md"), *parts]
     own = ((part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace")) for part in parts)
     return name_files([*((file.name, file.data) for file in shared), *own])
@@ -167,4 +168,9 @@ def _table_part(head: str, rows: Sequence[str]) -> _Part:
 
 
 def _cells(line: str) -> list[str]:
-    return [_FORMULA.sub("'", cell) for cell in cells(line)]
+    return [mark_formula(cell) for cell in cells(line)]
+
+
+def mark_formula(cell: str) -> str:
+    """Return a cell of a table with an apostrophe before what a spreadsheet would run as a formula."""
+    return _FORMULA.sub("'", cell)

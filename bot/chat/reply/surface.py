@@ -165,6 +165,8 @@ class Limits:
     table_width: int | None = None
     """The width, in columns of a terminal, up to which tables are shown as aligned text, as the platform has none; None
     if the platform shows tables."""
+    attaches_text: bool = True
+    """Whether long code and tables of an answer come as files, too; if not, only files from tools do."""
     inexact_code: re.Pattern[str] | None = None
     """What a block of code may not hold to be shown exactly as it is; such a block comes as a file, too."""
 

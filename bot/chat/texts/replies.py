@@ -54,6 +54,7 @@ ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
     "background": "Starting the task…",
     "recall": "Searching past threads…",
+    "python": "Running Python…",
     "remember": "Saving a note…",
     "share_file": "Preparing a file…",
     "read_channel": "Reading messages…",
@@ -74,6 +75,7 @@ UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
     "background": "started the task",
     "recall": "searched past threads",
+    "python": "ran Python",
     "remember": "saved a note",
     "share_file": "prepared a file",
     "read_channel": "read messages",

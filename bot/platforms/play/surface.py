@@ -7,8 +7,9 @@ changed message.
 import asyncio
 import json
 import sqlite3
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from html import escape
@@ -25,6 +26,7 @@ from agent.messages import JsonObject, Provenance
 from agent.ports.clock import Clock
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.shown_replies import ShownPage, ShownReply
+from bot.chat.attachments.kinds import picture_type
 from bot.chat.reply.surface import (
     Limits,
     OutFile,
@@ -82,7 +84,8 @@ class PlayMessage:
     asked: str = ""
     """The command that it answers."""
     panel: Body = field(default_factory=dict[str, Any])
-    files: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, ...], ...] = ()
+    """Of each its name and its text; of a picture, and of others that are no text, the bytes in Base64 and the type."""
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value not in ("", (), {})})
@@ -355,8 +358,7 @@ class PlaySurface:
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- it is found by its key
         if (found := await self.find(key)) is not None:
             return (found,)
-        texts = tuple((file.name, file.content.decode(errors="replace")) for file in files)
-        return (PageRef(self._add(key=self._key(key), files=texts).id),)
+        return (PageRef(self._add(key=self._key(key), files=tuple(map(_file_fields, files))).id),)
 
     async def send_ephemeral(self, text: str) -> None:
         self._add(text=text, only=self._address.person)
@@ -378,6 +380,14 @@ class PlaySurface:
 
     def _key(self, key: PageKey) -> str:
         return f"{self._asked.event_id} {key}"
+
+
+def _file_fields(file: OutFile) -> tuple[str, ...]:
+    media_type = picture_type(file.content)
+    if media_type is None:
+        with suppress(UnicodeDecodeError):
+            return file.name, file.content.decode()
+    return file.name, b64encode(file.content).decode(), media_type or "application/octet-stream"
 
 
 def _page_fields(look: PageContent, turn: int) -> dict[str, Any]:

@@ -9,9 +9,11 @@ permanently.
 import asyncio
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Final
 
 from agent.errors import Refused
@@ -20,6 +22,7 @@ from agent.memory.attribution import FILES_NOTE
 from agent.stored_messages import AttachedMessage
 from bot.chat.attachments.kinds import MAX_NAME_CHARS
 from bot.chat.commands.declaration import AnyCommand, ArgumentKind
+from bot.chat.reply.surface import OutFile
 from bot.chat.texts import formatting
 from bot.platforms import texts as platforms_texts
 
@@ -103,6 +106,17 @@ def write_file(name: str, content: str) -> str:
     except (OSError, RuntimeError, ValueError):
         raise Refused(platforms_texts.FILE_UNWRITABLE.format(name=name)) from None
     return platforms_texts.FILE_WRITTEN.format(name=formatting.literal(name))
+
+
+def write_files(files: Sequence[OutFile]) -> list[Path]:
+    """Write the files of a reply into a new folder that only the user can read, for the system to clear up; return
+    their paths. A folder of the user's own could hold a file that their programs run by its name. Raises OSError.
+    """
+    folder = Path(mkdtemp(prefix="cogency-files-"))
+    paths = [folder / file.name for file in files]
+    for path, file in zip(paths, files, strict=True):
+        path.write_bytes(file.content)
+    return paths
 
 
 def _owner_only(path: str, flags: int) -> int:

@@ -3,10 +3,12 @@
 It has one reader, so each step leaves its trace there.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, ReplyAction, ReplyEnd
+from bot.chat.reply.surface import Limits, OutFile, PageContent, PageKey, PageRef, PageUnsent, ReplyAction, ReplyEnd
 from bot.platforms import texts as platforms_texts
+from bot.platforms.terminal.attachments import write_files
 from bot.platforms.terminal.window import Display
 
 # The common prefix of all terminals' sources; each terminal has its own, so that none claims another's questions.
@@ -18,6 +20,7 @@ LIMITS = Limits(
     steps=True,
     traces=True,
     shows_addresses=True,
+    attaches_text=False,  # text in a terminal can be copied
 )
 
 
@@ -65,7 +68,15 @@ class TerminalSurface:
         self._pages.pop(page.id, None)
         self._show()
 
-    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- text in a terminal can be copied
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- a file that was written stays where it is
+        """Write the files into a new folder, and show their paths below the reply. Raises PageUnsent."""
+        try:
+            paths = await asyncio.to_thread(write_files, files)
+        except OSError as error:
+            raise PageUnsent(f"the files could not be written: {error.strerror}") from error
+        for path in paths:
+            self._pages[str(path)] = f"\n{platforms_texts.FILE_SAVED.format(path=path)}"
+        self._show()
         return ()
 
     async def send_ephemeral(self, text: str) -> None:

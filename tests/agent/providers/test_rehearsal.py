@@ -44,6 +44,11 @@ def call_in(answer: str) -> tuple[str, dict[str, str]]:
     return cast("str", call["name"]), cast("dict[str, str]", call["args"])
 
 
+def test_a_tool_is_called_also_by_a_message_with_files() -> None:
+    answer = rehearse(asked('use python {"code": "1"}\n(attached: sales.csv, notes.md)'))
+    assert call_in(answer) == ("python", {"code": "1"})
+
+
 def visible(answer: str) -> str:
     return answer.partition("\n<summary>")[0]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.messages import MAX_FILES
+from agent.messages import MAX_FILES, SharedFile
 from bot.chat.reply.attached_files import (
     LONG_LINES,
     MAX_BYTES,
@@ -50,6 +50,13 @@ def made(text: str, pages: int = 1, page_chars: int = 2_000, **limits: Any) -> d
 )
 def test_long_code_is_handed_over_under_the_name_of_its_language(info: str, name: str) -> None:
     assert made(f"Here:\n\n```{info}\n{LONG}```\n\nDone.") == {name: LONG}
+
+
+def test_where_text_can_be_copied_only_files_of_tools_come_as_files() -> None:
+    answer = f"Here:\n\n```py\n{LONG}```"
+    shared = [SharedFile("chart.png", "image/png", b"png")]
+    limits = Limits(2_000, 1, attaches_text=False)
+    assert attached_files(answer, pages=11, limits=limits, shared=shared) == (OutFile("chart.png", b"png"),)
 
 
 def test_short_code_that_its_place_does_not_show_as_it_is_comes_as_a_file() -> None:

@@ -1,5 +1,6 @@
 """The page's messages: what each person receives, what is stored, and a reply that is being written."""
 
+from base64 import b64encode
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -128,6 +129,19 @@ async def test_a_reply_grows_in_one_message_below_its_question_with_its_status_a
     await reply.delete(page)
     with pytest.raises(PageGone):
         await reply.edit(page, PageContent("again"))
+
+
+async def test_a_picture_is_handed_over_with_its_bytes_and_a_text_as_text() -> None:
+    log, png = new_log(), b"\x89PNG\r\n\x1a\n\xff"
+    files = [OutFile("chart.png", png), OutFile("a.txt", "größer".encode()), OutFile("b.bin", b"\xff")]
+    await reply_in(log).attach(KEY, files, again=False)
+    (message,) = log.since(0, "ben")[1]
+    assert message.files == (
+        ("chart.png", b64encode(png).decode(), "image/png"),
+        ("a.txt", "größer"),
+        ("b.bin", b64encode(b"\xff").decode(), "application/octet-stream"),
+    )
+    assert PlayMessage.decode(message.encode()) == message
 
 
 async def test_files_are_handed_over_once_and_words_for_the_asker_are_theirs_alone() -> None:

@@ -1,8 +1,11 @@
 """The terminal's surface: pages of a reply as one growing text."""
 
+import re
+import shutil
 from contextlib import AbstractContextManager
+from pathlib import Path
 
-from bot.chat.reply.surface import PageContent, PageKey, PageRef, ReplyAction, Surface
+from bot.chat.reply.surface import FILES, OutFile, PageContent, PageKey, PageRef, ReplyAction, Surface
 from bot.platforms import texts as platforms_texts
 from bot.platforms.terminal.surface import TerminalSurface
 
@@ -47,6 +50,21 @@ async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
     second = await surface.post(PageKey(7, 1), PageContent("three"))
     await surface.delete(second)
     assert display.frames == ["one", "one, two", "one, two\nthree", "one, two"]
+
+
+async def test_files_of_tools_are_written_and_their_paths_stand_below_the_reply() -> None:
+    display = FakeDisplay()
+    surface = surface_on(display)
+    await surface.post(PageKey(7, 0), PageContent("Done.", final=True))
+    assert (
+        await surface.attach(PageKey(7, FILES), [OutFile("chart.png", b"\xff"), OutFile("b.csv", b"1")], again=False)
+        == ()
+    )
+    paths = [Path(path) for path in re.findall(r"File: `(.+)`", display.frames[-1])]
+    assert display.frames[-1].startswith("Done.\n")
+    assert [(path.name, path.read_bytes()) for path in paths] == [("chart.png", b"\xff"), ("b.csv", b"1")]
+    assert paths[0].parent.stat().st_mode & 0o077 == 0
+    shutil.rmtree(paths[0].parent)
 
 
 async def test_posting_the_same_key_again_makes_no_second_page() -> None:

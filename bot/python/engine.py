@@ -1,0 +1,95 @@
+"""The port of what runs Python code: code and files in, output and files out.
+
+Rules
+  The code comes from a model that reads other people's texts, so it may be anybody's. It sees the files of its run and
+  nothing else: no file, variable or process of the bot's machine, and no network.
+  Whatever the code does, a run ends in time and within `RunLimits`, and the event loop goes on meanwhile.
+  A cancelled run has ended, with all of its processes, when the cancellation is raised.
+  Runs share nothing: each starts from nothing, and what it keeps are the files in `RunEnded.files`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+from agent.errors import CogencyError
+
+FILES: Final = "/files"  # The folder of the files that a run is given; the code cannot write there
+OUT: Final = "/out"  # The folder whose files come back. The code starts in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """The limits of one run, all of them."""
+
+    seconds: float = 30.0
+    """By the clock. A person waits for it; charts of a large table take three seconds."""
+    memory_bytes: int = 512 * 1024 * 1024
+    """Of the code and its data: a table of a million rows fits."""
+    output_bytes: int = 1_000_000
+    """Printed, and again of errors. The model is shown the beginning."""
+    code_chars: int = 100_000
+    given_bytes: int = 50_000_000
+    """Of all files that a run is given."""
+    out_bytes: int = 20_000_000
+    """Of all files in `OUT`."""
+    scratch_bytes: int = 60_000_000
+    """Of all files elsewhere: caches of libraries, and what the code puts into temporary folders."""
+    entries: int = 1_000
+    """Files and folders that the code makes."""
+    file_calls: int = 20_000
+    """Questions about files, reads and writes."""
+    open_files: int = 256
+    at_once: int = 2
+    """Runs of this process at a time: each takes a core. One person's runs wait for each other."""
+    per_turn: int = 20
+    """Runs for one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A file in `FILES` or `OUT`. `name`: its path there, such as "chart.png" or "2026/july.csv"."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+
+class Limit(StrEnum):
+    """The limit that ended a run. Beyond the others the code gets an exception: MemoryError, or OSError for files."""
+
+    TIME = "time"
+    FILE_CALLS = "file calls"
+    CRASH = "crash"
+    """The interpreter itself broke, for example by endless recursion in a library."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """What a run left. `output`: what it printed; `error`: the traceback, and other lines on its standard error.
+
+    `is_cut`: more was printed than `RunLimits.output_bytes`. `failed`: the code raised an exception, or asked to exit
+    with an error. `limit`: what ended it early; None: it ended by itself.
+    """
+
+    output: str = ""
+    error: str = ""
+    is_cut: bool = False
+    failed: bool = False
+    limit: Limit | None = None
+    files: tuple[RunFile, ...] = ()
+
+
+class EngineUnavailable(CogencyError):
+    """No code can run now. The text is a sentence for the model and its person."""
+
+
+class PythonEngine(Protocol):
+    """Runs Python code for people."""
+
+    async def run(self, code: str, files: Sequence[RunFile], person: str) -> RunEnded:
+        """Run the code. `person`: the id of who asked, for turns in a fair order.
+
+        Raises EngineUnavailable if no code can run now.
+        """
+        ...

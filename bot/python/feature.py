@@ -1,0 +1,47 @@
+"""Running Python code, as a feature of the chat bot: the tool `python` and its sandbox."""
+
+import logging
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from platformdirs import user_cache_path
+
+from agent.errors import SettingsError
+from bot.chat.core import Core
+from bot.chat.feature import Feature
+from bot.python import texts
+from bot.python.settings import PythonSettings
+from bot.settings.installation import command_for
+
+if TYPE_CHECKING:
+    from bot.chat.attachments.read_again import AttachedMessages
+    from bot.chat.attachments.reading import AttachmentReader
+    from bot.python.sandbox import Sandbox
+
+log = logging.getLogger(__name__)
+
+
+def feature(
+    core: Core, settings: PythonSettings, messages: "AttachedMessages", reader: "AttachmentReader"
+) -> Feature | None:
+    """Return None where it is switched off. Raises SettingsError if its library is missing."""
+    if not settings.runs_code:
+        return None
+    from bot.python.conversation_files import ConversationFiles  # noqa: PLC0415 -- only who runs code loads it
+    from bot.python.engine import RunLimits  # noqa: PLC0415 -- only who runs code loads it
+    from bot.python.tool import PythonTool  # noqa: PLC0415 -- only who runs code loads it
+
+    sandbox, limits = open_sandbox(), RunLimits()
+    files = ConversationFiles(messages, reader, core.platforms.files_now)
+    log.info("python: code runs in a sandbox")
+    return Feature(name="python", tools=[PythonTool(sandbox, files, limits)], serving=sandbox.serving)
+
+
+def open_sandbox(find: Callable[[str], object] = find_spec) -> "Sandbox":
+    """`find`: returns None for a package that is not installed. Raises SettingsError if the sandbox's is missing."""
+    from bot.python.sandbox import PACKAGE, Sandbox  # noqa: PLC0415 -- only who runs code loads it
+
+    if find(PACKAGE) is None:
+        raise SettingsError(texts.MISSING.format(command=command_for("python")))
+    return Sandbox(user_cache_path("cogency", appauthor=False) / "python")

@@ -1,0 +1,217 @@
+"""Which files of a run go to people, and which of them the model sees. Pure.
+
+Rules
+  A file goes to people if it is a text, a picture, a PDF or an office document without macros, by its first bytes. What
+  programs run or unpack when they open it stays: pickles, archives, programs and shortcuts.
+  A picture or a document that unpacks to far more than its bytes stays, too.
+  In a table as CSV, a cell that a spreadsheet would run as a formula is marked as text.
+  The reason for each file that stays is a line for the model.
+"""
+
+import csv
+import io
+import re
+import struct
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent.messages import MAX_FILES, Image, SharedFile
+from bot.chat.attachments.kinds import is_pdf, picture_type
+from bot.chat.reply.attached_files import mark_formula
+from bot.python.engine import RunFile
+
+MAX_PIXELS: Final = 40_000_000  # Of a picture for people: more takes hundreds of megabytes to show
+SEEN_PIXELS: Final = 6_000_000  # Of one for the model: vendors scale larger ones down
+SEEN_BYTES: Final = 2_000_000
+MAX_SEEN: Final = 2  # Each takes about 1,500 tokens in each later round
+MAX_UNPACKED: Final = 100_000_000  # Of an office document
+MAX_DIRECTORY: Final = 1_000_000  # Bytes of an office document's list of parts
+MAX_BYTES: Final = 8_000_000  # Of a file, and of all: as much as a reply's files may have (`agent.toolbox.results`)
+
+_DOCUMENTS: Final = {
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+}
+_TEXT_TYPES: Final = {
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "svg": "image/svg+xml",
+    "tsv": "text/tab-separated-values",
+}
+# Endings of texts that some program runs, or unpacks into objects, when a person opens them.
+_RUN_WHEN_OPENED: Final = frozenset(
+    {
+        *(
+            "appref-ms",
+            "bat",
+            "chm",
+            "cmd",
+            "com",
+            "desktop",
+            "dill",
+            "hta",
+            "iqy",
+            "jar",
+            "jnlp",
+            "joblib",
+            "js",
+            "jse",
+        ),
+        *("lnk", "msc", "pickle", "pif", "pkl", "ps1", "psc1", "reg", "scf", "scr", "sct", "slk", "url", "vb", "vbe"),
+        *("vbs", "webloc", "ws", "wsc", "wsf", "wsh", "xll"),
+    }
+)
+
+EMPTY: Final = "it is empty"
+TOO_LARGE: Final = f"it is larger than {MAX_BYTES // 1_000_000} MB"
+TOO_MANY: Final = f"only {MAX_FILES} files go with an answer"
+RUNS: Final = "files of this kind are not handed over, as they are run or unpacked when they are opened"
+UNKNOWN_KIND: Final = (
+    "only texts, pictures (PNG, JPEG, GIF), PDF and office documents (xlsx, docx, pptx) are handed over"
+)
+TOO_MANY_PIXELS: Final = f"the picture has more than {MAX_PIXELS // 1_000_000} million pixels"
+BROKEN: Final = "it is damaged, or not of the kind that its name says"
+BOMB: Final = f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB"
+MACROS: Final = "it holds macros"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFiles:
+    """`files`: for people; `seen`: pictures among them, for the model; `left_out`: a line for each other file."""
+
+    files: tuple[SharedFile, ...] = ()
+    seen: tuple[Image, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def result_files(written: Sequence[RunFile]) -> ResultFiles:
+    files, seen, left_out, bytes_left = list[SharedFile](), list[Image](), list[str](), MAX_BYTES
+    for file in written:
+        found = _checked(file)
+        if isinstance(found, SharedFile) and len(files) == MAX_FILES:
+            found = TOO_MANY
+        if isinstance(found, SharedFile) and len(found.data) > bytes_left:
+            found = TOO_LARGE
+        if isinstance(found, str):
+            left_out.append(f"{file.name}: {found}")
+            continue
+        files.append(found)
+        bytes_left -= len(found.data)
+        if found.media_type in _SEEN and len(seen) < MAX_SEEN and len(found.data) <= SEEN_BYTES:
+            size = picture_size(found.data)
+            if size is not None and 0 < size[0] * size[1] <= SEEN_PIXELS:
+                seen.append(Image(found.media_type, found.data))
+    return ResultFiles(tuple(files), tuple(seen), tuple(left_out))
+
+
+_NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters that no text has
+_SEEN: Final = frozenset({"image/png", "image/jpeg", "image/gif"})
+
+
+def _checked(file: RunFile) -> SharedFile | str:
+    """Return the file for people, or why it stays."""
+    data, name = file.data, file.name.rpartition("/")[2]
+    ending = name.lower().rpartition(".")[2] if "." in name else ""
+    if not data:
+        return EMPTY
+    if len(data) > MAX_BYTES:
+        return TOO_LARGE
+    if ending in _RUN_WHEN_OPENED:
+        return RUNS
+    if (media_type := picture_type(data)) is not None:
+        return _picture(name, media_type, data)
+    if is_pdf(data):
+        return SharedFile(_named(name, ending, "pdf"), "application/pdf", data)
+    if ending in _DOCUMENTS:
+        problem = _document_problem(data)
+        return SharedFile(name, _DOCUMENTS[ending], data) if problem is None else problem
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return UNKNOWN_KIND
+    if _NOT_TEXT.search(text) is not None:
+        return UNKNOWN_KIND
+    if ending in {"csv", "tsv"}:
+        data = without_formulas(text, "\t" if ending == "tsv" else ",").encode()
+    return SharedFile(name, _TEXT_TYPES.get(ending, "text/plain"), data)
+
+
+def _picture(name: str, media_type: str, data: bytes) -> SharedFile | str:
+    if media_type not in _SEEN:
+        return UNKNOWN_KIND
+    size = picture_size(data)
+    if size is None or 0 in size:
+        return BROKEN
+    if size[0] * size[1] > MAX_PIXELS:
+        return TOO_MANY_PIXELS
+    kind = media_type.partition("/")[2]
+    ending = name.lower().rpartition(".")[2]
+    return SharedFile(_named(name, "jpeg" if ending == "jpg" else ending, kind), media_type, data)
+
+
+def _named(name: str, ending: str, kind: str) -> str:
+    """Return a name that ends as the kind of its content says."""
+    return name if ending == kind else f"{name}.{kind}"
+
+
+def picture_size(data: bytes) -> tuple[int, int] | None:
+    """Return the width and height that a PNG, GIF or JPEG declares; None if it declares none."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n"):
+            return struct.unpack(">II", data[16:24]) if data[12:16] == b"IHDR" else None
+        if data.startswith(b"GIF8"):
+            return struct.unpack("<HH", data[6:10])
+        return next(_jpeg_sizes(data), None)
+    except struct.error:
+        return None
+
+
+def _jpeg_sizes(data: bytes) -> Iterator[tuple[int, int]]:
+    """The sizes of a JPEG's frames. Segments follow each other: a marker, and the length of what belongs to it."""
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF:
+        marker, length = data[position + 1], struct.unpack(">H", data[position + 2 : position + 4])[0]
+        # A frame's marker is between 0xC0 and 0xCF; three of these numbers are tables.
+        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
+            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
+            yield width, height
+        position += 2 + max(length, 2)
+
+
+def _document_problem(data: bytes) -> str | None:
+    """Return why an office document is not handed over. Its list of parts is read, and no part unpacked."""
+    end = data.rfind(b"PK\x05\x06", max(0, len(data) - 65_557))
+    if not data.startswith(b"PK\x03\x04") or end < 0 or len(data) < end + 22:
+        return BROKEN
+    if struct.unpack("<I", data[end + 12 : end + 16])[0] > MAX_DIRECTORY:
+        return BOMB
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            parts = package.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error):
+        return BROKEN
+    names = {part.filename.lower() for part in parts}
+    if "[content_types].xml" not in names:
+        return BROKEN
+    if any(name.endswith(("vbaproject.bin", ".exe", ".dll")) for name in names):
+        return MACROS
+    return BOMB if sum(part.file_size for part in parts) > MAX_UNPACKED else None
+
+
+def without_formulas(text: str, delimiter: str) -> str:
+    """Return a table whose cells no spreadsheet runs as formulas; the same text if it holds none."""
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error:  # a cell longer than the parser takes: mark what begins a line
+        return "\n".join(map(mark_formula, text.split("\n")))
+    marked = [[mark_formula(cell) for cell in row] for row in rows]
+    if marked == rows:
+        return text
+    output = io.StringIO()
+    csv.writer(output, delimiter=delimiter, lineterminator="\n").writerows(marked)
+    return output.getvalue()

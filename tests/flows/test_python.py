@@ -1,0 +1,74 @@
+"""Python code on each platform: a file comes in, the code computes, a chart comes back below the reply."""
+
+import json
+
+import pytest
+
+from agent.messages import Image
+from bot.python import texts
+from tests.bot.python.test_result_files import png
+from tests.fakes.cpython_engine import CPythonEngine
+from tests.flows.talks import talking
+from tests.flows.worlds import WORLDS, AnyWorld
+
+pytestmark = [pytest.mark.parametrize("open_world", WORLDS), pytest.mark.slow]
+
+SALES = b"month,sum\njuly,3\naugust,4\n"
+PICTURE = png(40, 30)
+CHART = f"""
+import csv
+rows = [*csv.DictReader(open("/files/sales.csv"))]
+print("total", sum(int(row["sum"]) for row in rows))
+open("/out/chart.png", "wb").write({PICTURE!r})
+open("/out/sums.csv", "w").write("month,sum\\n=july,3\\n")
+"""
+HERE = "Here is the chart."
+
+
+def call(code: str) -> str:
+    return f"<execute>{json.dumps([{'name': 'python', 'args': {'code': code}}])}\n</execute>"
+
+
+async def test_a_table_becomes_a_chart_below_the_reply(open_world: AnyWorld) -> None:
+    engine = CPythonEngine()
+    async with talking(open_world, [call(CHART), HERE], code=engine) as talk:
+        upload = talk.world.upload("sales.csv", SALES, "text/csv")
+        question = await talk.world.ask("draw this, please", files=[upload])
+        await talk.ended(1)
+        assert talk.texts() == [HERE]
+        assert talk.world.handed_over(question) == [("chart.png", PICTURE), ("sums.csv", b"month,sum\n'=july,3\n")]
+        results = talk.model.requests[-1][-1]
+        assert "total 7" in results.text
+        assert results.images == (Image("image/png", PICTURE),)
+    assert [files for _, files, _ in engine.runs] == [("sales.csv",)]
+
+
+async def test_a_later_question_of_the_thread_still_has_the_file(open_world: AnyWorld) -> None:
+    engine = CPythonEngine()
+    async with talking(open_world, ["Seen.", call(CHART), HERE], code=engine) as talk:
+        upload = talk.world.upload("sales.csv", SALES, "text/csv")
+        question = await talk.world.ask("look at this", files=[upload])
+        await talk.ended(1)
+        await talk.world.ask("the same as a chart", question)
+        await talk.ended(2)
+        assert "total 7" in talk.model.requests[-1][-1].text
+
+
+async def test_files_of_another_thread_are_not_there(open_world: AnyWorld) -> None:
+    engine = CPythonEngine()
+    async with talking(open_world, ["Seen.", call("1 + 1"), HERE], code=engine) as talk:
+        await talk.world.ask("look at this", files=[talk.world.upload("sales.csv", SALES, "text/csv")])
+        await talk.ended(1)
+        await talk.world.ask("what is one and one?")
+        await talk.ended(2)
+    assert [files for _, files, _ in engine.runs] == [()]
+
+
+async def test_while_the_sandbox_warms_up_the_answer_goes_on_without_it(open_world: AnyWorld) -> None:
+    engine = CPythonEngine()
+    engine.unavailable = texts.WARMING_UP
+    async with talking(open_world, [call("1"), "In a moment."], code=engine) as talk:
+        await talk.world.ask("what is one?")
+        await talk.ended(1)
+        assert talk.texts() == ["In a moment."]
+        assert "still warming up" in talk.model.requests[-1][-1].text
