@@ -433,7 +433,7 @@ The bot reads the text of everything that a person sees in a message. This page 
 
 Forwarded messages and posts of apps are quotes: never orders to the bot, and never facts about the sender. (Only apps in
 `COGENCY_ALLOWED_BOTS` can ask questions.) In a thread of several people, a forwarded message is stored as a quotation, and forgotten with
-its message. What came with a question is stored only until the bot has answered.
+its message. Content that came with a question is stored only until the bot has answered.
 
 If the bot cannot read a part, one line says so, so that the answer can mention it: "{UNREADABLE}".
 The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. A line
@@ -445,10 +445,10 @@ _SLACK_READS: Final = """\
 
 | Part | What the bot reads |
 |---|---|
-| Text | all of it, with names in place of ids; of an app's message with blocks, the blocks, as Slack shows them |
+| Text | all of it, with names instead of IDs; for an app's message with blocks, the blocks, as Slack shows them |
 | Forwarded messages | their author, words, blocks, attachments and files, including those of messages forwarded in them |
 | Tables pasted from a spreadsheet | their rows, as the sender's words |
-| Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; that there is a picture, not the picture |
+| Attachments of apps (alerts) | title, author, text, fields, links, buttons, footer and blocks; and that there is a picture, but not the picture itself |
 | Emails sent to a channel | subject, sender and text |
 | Files | [their content](files.md) |
 | Previews of links (unfurls) | nothing: Slack creates them for the person who posted the link. The bot follows links to messages that the asker can read |
@@ -460,7 +460,7 @@ _DISCORD_READS: Final = """\
 
 | Part | What the bot reads |
 |---|---|
-| Text | all of it, with names in place of ids |
+| Text | all of it, with names instead of IDs |
 | Forwarded messages | their words, embeds, components and files; Discord does not name their author |
 | Polls | question, answers and votes |
 | Stickers | their name |
@@ -475,7 +475,7 @@ _DISCORD_READS: Final = """\
 # By kind of file: which ones, and what is read of them.
 _FILE_KINDS: Final[Mapping[str, tuple[str, str]]] = {
     FileKind.TEXT: ("text, code, data, logs", "the full text, in the encodings listed below"),
-    FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters; or the words of a longer page"),
+    FileKind.HTML: ("HTML", f"its source up to {SOURCE_CHARS:,} characters, or the words of a longer page"),
     FileKind.PDF: ("PDF", "the text of its pages, and what the table below says"),
     FileKind.OFFICE: ("Word, Excel, PowerPoint, OpenDocument, EPUB", "what the table below says"),
     FileKind.PICTURE: ("pictures", "the picture, if the model can see pictures"),
@@ -491,7 +491,7 @@ _FORMATS: Final = f"""\
 | pptx, pptm, ppsx, potx | each slide's shapes, groups, tables, diagrams, charts, notes and comments | pictures and films (a line counts them), animations |
 | odt, ods, odp, ott, ots, otp | text, sheets and slides; comments, tracked deletions, headers and footers | pictures (a line counts them), charts |
 | EPUB | text, with headings | pictures |
-| PDF | text of up to {MAX_PAGES} pages in one reading; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
+| PDF | text of up to {MAX_PAGES} pages at once; the values of form fields, and what people wrote on the pages: {", ".join(sorted(set(pdf_forms.NOTES.values())))} | scanned pages (a line says so), files inside (named in a line), XFA forms (named in a line), fields with passwords |
 | doc, xls, ppt, xlsb, rtf, pages, numbers, key | nothing: a line says in which format to save them | everything |
 """
 
