@@ -44,7 +44,9 @@ SAID_LEARNING_ON = (
     "{who} turned on learning: I learn from what people tell me in this channel. To see what I know about you, use "
     "`/memory`; to stop it for yourself, use `/memory pause`."
 )
-AMBIENT_PRIVATE = "I say no more here, because not everybody in this channel may read what I found. Ask me to show it."
+AMBIENT_PRIVATE = (
+    "I cannot say more here, because not everybody in this channel may read what I found. Ask me to show it."
+)
 AMBIENT_NOTICE = (
     "*You did not ask me; the managers of this channel want me to help here. To silence me until tomorrow, say “stop” "
     "or react with 👎 or 🗑. To turn this off, use `/channel ambient off`.*"

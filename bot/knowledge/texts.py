@@ -69,7 +69,7 @@ NOTHING_MATCHES = "No file matches {path}. Check the pattern: * stands for a par
 TOO_MANY_FILES = (
     "There are more than {most} files. A place holds up to 1,000 documents, so choose a folder with fewer files."
 )
-SAME_NAME = "another of these files has the same name; give their folder instead, so that names include the path"
+SAME_NAME = "another of these files has the same name; add their folder instead, so that names include the path"
 PLACE_GONE = "The place was erased in the meantime, so the remaining files were not learned."
 FOLDER_UNREADABLE = "the folder could not be listed ({reason}); check its permissions"
 FILE_UNREADABLE = "it could not be read; check its permissions"

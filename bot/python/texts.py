@@ -5,7 +5,8 @@ WARMING_UP = (
     "everything else works"
 )
 CANNOT_COMPILE = (
-    "Python cannot run on this machine: its sandbox did not start. The operator finds the reason by `cogency doctor`"
+    "Python cannot run on this machine: its sandbox did not start. The operator can find the reason with `cogency "
+    "doctor`"
 )
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
@@ -16,9 +17,9 @@ SECONDS = "seconds"
 
 # Results for the model
 
-CODE_TOO_LONG = "the code may have at most {limit:,} characters: write it shorter, or read data from a file"
-TOO_OFTEN = "code has run {limit} times for this question, which is the most: answer with what you have"
-OUT_OF_TIME = "[stopped after {seconds:g} s, which is the most: make it faster, or work on less data]"
+CODE_TOO_LONG = "the code can have at most {limit:,} characters; write it shorter, or read data from a file"
+TOO_OFTEN = "code has run {limit} times for this question, which is the limit; answer with what you have"
+OUT_OF_TIME = "[stopped after {seconds:g} s, which is the limit; make it faster, or work on less data]"
 OUT_OF_FILE_CALLS = "[stopped: it read and wrote files too often]"
 CRASHED = (
     "[stopped: the interpreter broke, most often because the code needs more than {megabytes} MB of memory, or calls "
