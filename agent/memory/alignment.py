@@ -161,20 +161,6 @@ def clauses_of(text: str) -> list[str]:
     return [clause for clause in clauses if clause.strip()]
 
 
-def clause_about(text: str, value: str, words: Sequence[Token]) -> str:
-    """Return the clause of a sentence that states a value: the last of those that share most with what it is about."""
-    clauses = clauses_of(text)
-    if len(clauses) < 2:
-        return text
-    stated = content_of(value) if value.strip() != text.strip() else ()
-
-    def shared(clause: str) -> tuple[int, int]:
-        tokens = content_of(clause)
-        return count_in(stated, tokens), count_in(words, tokens)
-
-    return max(reversed(clauses), key=shared)
-
-
 def owners_in(text: str) -> list[Token]:
     """Return whose thing a text is about: "my sister's rent", "die Miete meiner Schwester"."""
     owners = (match["owner"] or match["whose"] for match in cues.OWNED.finditer(lexicon.folded(text[:READ_CHARS])))
@@ -190,16 +176,6 @@ def owns(word: Token, text: str) -> bool:
 
 def is_theirs(text: str) -> bool:
     return has_any(text, (cues.THEIRS,)) and not has_any(text, (cues.OURS,))
-
-
-def words_added(older: Sequence[Token], newer: Sequence[Token], keys: Sequence[Token]) -> list[Token]:
-    """Return the words of the newer one that stand in the place of none of the older one's: it says more."""
-    added: list[Token] = []
-    for said, instead in align(older, newer):
-        words = [word for word in instead if not word.kind and tells(word) and not is_in(word, keys)]
-        if not any(not word.kind for word in said):
-            added += words
-    return added
 
 
 def qualifies(text: str, added: Iterable[Token]) -> bool:

@@ -1,8 +1,15 @@
 """Decides whether a newer statement gives an attribute another value, under the key that names the attribute. Pure.
 
-A key names one attribute of one subject ("office rent", "team"), and an attribute has one value at a time. So under one
-key the newer statement holds, in whatever words it is said, and without a word of change. What speaks against it are
-signs, of which each language has few. One is enough, because in doubt both statements are kept:
+A key names one attribute of one subject ("office rent", "team"), and an attribute has one value at a time. But a key
+comes from a model, which may give one key to two things. So it takes evidence in the two sentences:
+
+    an anchor    the newer one speaks of something that the older one or the key names
+    one gap      of what the older one names, the newer one leaves out its value alone. "The budget of May is 300", "the
+                 budget of June is 400" leave out two things: the month and the value
+    news         a word of change or correction, the end of the old value, another value of one kind ("at 9", "at 10"),
+                 or another one of what there is one of ("my new dentist")
+
+And nothing may speak against it. One sign is enough, because in doubt both statements are kept:
 
     it denies                               "there is no class this Tuesday"
     one of them is about another time       "I used to …", "I paid …", "On Saturdays …", "In bad weather …"
@@ -26,6 +33,7 @@ from typing import Final
 from agent.memory import cues, lexicon
 from agent.memory.alignment import (
     UNSPACED,
+    align,
     aligned_after,
     all_in,
     are_apart,
@@ -65,27 +73,36 @@ from agent.memory.statements import (
 from agent.memory.told import Told
 
 _PART: Final = 4  # Letters of a word that is part of a compound: "port" of "Serverport"
+# Kinds of values that stand for one: a date for a weekday, a code for a number
+_KIND_GROUPS: Final = dict.fromkeys(lexicon.TIMES, "time") | {"code": "number"}
 _UNTYPED: Final = frozenset({"colour", "address", "code"})  # Kinds of values in whose place a name may stand
 _NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, cues.TURNED)
 
 
-def is_about_another_time(older: Told, newer: Told) -> bool:
-    """Return whether one tells what was so or happened once, or the newer one holds for less, whatever the keys say."""
+def are_two_things(older: Told, newer: Told) -> bool:
+    """Return whether they are about two things, whatever the keys say."""
     pair = _compared(older, newer)
-    return _is_of_the_past(pair) or _holds_at_another_time(pair)
+    return _is_of_another(pair) or _left_out(pair) > 1 or _differs_in_a_second_place(pair)
 
 
-def is_one_of_many(older: Told, newer: Told) -> bool:
-    """Return whether the older one states one of many values at a time, whatever the keys say."""
-    return _is_one_of_many(_compared(older, newer))
+def is_excluded(older: Told, newer: Told) -> bool:
+    """Return whether something speaks against it that the newer one replaces the older, whatever the keys say."""
+    pair = _compared(older, newer)
+    return _left_out(pair) > 1 or any(speaks_against(pair) for speaks_against in _EXCLUDING)
 
 
-def belongs_to_others(older: str, newer: str) -> bool:
-    """Return whether one sentence begins with what is ours, and the other with what is theirs."""
-    ours, theirs = (
-        [has_any(text, (cue,)) for text in (older, newer)] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
-    )
-    return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
+def differs_in_one_place(older: Told, newer: Told) -> bool:
+    """Return whether nothing tells the two apart, and they differ in one place."""
+    pair = _compared(older, newer)
+    if _is_told_apart(pair) or _differs_in_a_second_place(pair):
+        return False
+    return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
+
+
+def is_news_of_it(older: Told, newer: Told) -> bool:
+    """Return whether the newer one tells of a change, and of something that the older one speaks of."""
+    pair = _compared(older, newer)
+    return pair.changed and _is_anchored(pair)
 
 
 def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> bool:
@@ -95,7 +112,22 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
     pair = _compared(older, newer)
     if not (pair.one_key or pair.related_keys or named):
         return False
-    return not any(speaks_against(pair) for speaks_against in _SIGNS)
+    return _has_evidence(pair) and not any(speaks_against(pair) for speaks_against in _SIGNS)
+
+
+def may_give_another_value(older: Told, newer: Told) -> bool:
+    """Return whether nothing speaks against it that it gives another value, under keys that may name one attribute."""
+    pair = _compared(older, newer)
+    signs = [speaks_against for speaks_against in _SIGNS if speaks_against is not _is_of_another_attribute]
+    return (pair.one_key or pair.related_keys) and not any(speaks_against(pair) for speaks_against in signs)
+
+
+def has_evidence(older: Told, newer: Told) -> bool:
+    """Return whether what the two say is evidence enough that the newer one replaces the older, whatever the keys say:
+    the two have something in common, the older one names nothing but its value that the newer one leaves out, and a
+    sign says that something changed.
+    """
+    return _has_evidence(_compared(older, newer))
 
 
 # The two statements beside each other.
@@ -136,6 +168,17 @@ class _Side:
 
     def mentions(self, word: Token) -> bool:
         return _is_among(word, self.words) or word.raw in map(str.lower, WORD.findall(self.said))
+
+    @property
+    def is_at_home(self) -> bool:
+        """Whether it says where somebody lives, something is, or one of them went."""
+        statement, patterns = self.statement, (cues.HOME, cues.RELOCATED)
+        return (
+            statement.placed
+            or statement.resides
+            or statement.settles
+            or any(has_any(text, patterns) for text in (self.key_text, self.said))
+        )
 
     @property
     def is_of_speaker(self) -> bool:
@@ -187,6 +230,12 @@ class _Pair:
         return self.older.statement.unique or has_any(keys, (lexicon.UNIQUE,))
 
     @property
+    def has_one_value(self) -> bool:
+        """Whether what the older one states has one value at a time, in whatever words: a thing is in one place."""
+        older, newer = self.older.statement, self.newer.statement
+        return self.is_unique or (older.placed and newer.placed) or (older.resides and newer.resides)
+
+    @property
     def names_attribute(self) -> bool:
         """Whether the key says more than who or what it is about. Of the speaker it always does."""
         keys, subject = self.keys, self.older.subject
@@ -219,10 +268,12 @@ class _Pair:
 
         def ends(clause: str) -> bool:
             words = [word for word in content_of(clause) if tells(word)]
+            # "I quit in March": when it ended
+            words = [word for word in words if word.kind not in lexicon.DAYLIKE or word.kind in by_kind(older.words)]
             if not all(is_in(owner, older.subject) for owner in owners_in(clause)):
                 return False
             return any(is_in(word, objects) or _is_head(word, objects) for word in words) or (
-                bool(words) and all(is_in(word, known) or _is_head(word, known) for word in words)
+                bool(words) and all(_is_known(word, known) or _is_head(word, known) for word in words)
             )
 
         return any(map(ends, [*ending, *filter(negates, clauses)]))
@@ -310,7 +361,8 @@ def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Toke
 
 def _is_title(word: Token, side: _Side, other: _Side) -> bool:
     """Return whether it only says what somebody or something is whom both name: "my son Paul", "the project Falke"."""
-    names = re.findall(rf"(?<!\w){re.escape(word.raw)} (\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE)
+    called = rf"(?:(?:(?:is|se|si|chama-) ?|s['’])?(?:called|{'|'.join(cues.CALLED)}) )?"  # "My dog is called Rex"
+    names = re.findall(rf"(?<!\w){re.escape(word.raw)} {called}(\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE)
     return bool(word.raw) and any(
         name[0].isupper() and any(is_in(named, other.words) for named in content_of(name)) for name in names
     )
@@ -426,14 +478,121 @@ def _is_among(word: Token, words: Collection[Token]) -> bool:
     return is_compound or any(root(other.word) == root(word.word) or _is_part(word, other.word) for other in others)
 
 
+# What has to speak for it. A key comes from a model: it is a hint, and no evidence.
+
+
+def _has_evidence(pair: _Pair) -> bool:
+    return _is_anchored(pair) and _left_out(pair) <= 1 and not _is_reversed(pair) and _is_news(pair)
+
+
+def _is_anchored(pair: _Pair) -> bool:
+    """Return whether the newer sentence itself is about what the older one or the key names."""
+    older, newer = pair.older, pair.newer
+    if pair.clash or pair.is_pending or pair.ends_older or (older.is_at_home and newer.is_at_home):
+        return True
+    named = any(newer.mentions(word) or _is_among(word, newer.words) for word in (*older.words, *older.key, *newer.key))
+    return named or older.statement.verb in map(str.lower, WORD.findall(newer.said))  # "I work at A", "at B"
+
+
+def _left_out(pair: _Pair) -> int:
+    """Return how many things the older one names that the newer one does not: its value is one of them. Two mean that
+    the two speak of different things: "the budget of May is 300", "the budget of June is 400".
+    """
+    older, newer = pair.older, pair.newer
+    values, keys, left_out, kinds = by_kind(newer.words), (*older.key, *newer.key), 0, set[str]()
+
+    def is_told(word: Token) -> bool:
+        # Who did it before is only told in another clause: "Dana left, Yusuf leads the team"
+        of_other = word in older.subject and bool(newer.subject) and not is_in(word, newer.clause)
+        return _is_among(word, keys) or (newer.mentions(word) and not of_other)
+
+    for side in (older.subject, tuple(older.predicate)):
+        is_beside = False  # The words of one thing stand side by side
+        for word in side:
+            if word.kind and word.word not in values.get(word.kind, ()):
+                kinds.add(_KIND_GROUPS.get(word.kind, word.kind))
+            if word.kind or is_told(word):
+                is_beside = bool(word.kind)
+            elif tells(word) and _is_noun(word, older.text) and not _is_title(word, older, newer):
+                left_out += not is_beside or _is_exchanged(word, pair)
+                is_beside = True
+    # A bare number beside a day is an hour: "on Monday at nine"
+    return left_out + len(kinds - {"number"} if "time" in kinds else kinds)
+
+
+def _is_noun(word: Token, text: str) -> bool:
+    """Return whether a word stands behind an article, a possessive or a preposition, or is a name; but for how often,
+    and for what a number counts: "every week", "the end of 2026".
+    """
+    if UNSPACED.search(text) is not None or cues.PERIOD.fullmatch(word.raw) is not None:
+        return False
+    for match in re.finditer(rf"(?<!\w){re.escape(word.raw)}(?!\w| \d)", lexicon.folded(text[:READ_CHARS])):
+        before = WORD.findall(text[: match.start()])[-1:]
+        if before and (text[match.start()].isupper() or _precedes_noun(before[0].lower())):
+            return True
+    return False
+
+
+def _is_exchanged(word: Token, pair: _Pair) -> bool:
+    """Return whether another word stands behind the same preposition in the newer one: "until May", "until July"."""
+    older, newer = (lexicon.folded(side.text[:READ_CHARS]) for side in (pair.older, pair.newer))
+    before = re.search(rf"(?<!\w)(\w{{1,20}}) {re.escape(word.raw)}(?!\w)", older)
+    if before is None or not _precedes_noun(before[1]):
+        return False
+    instead = re.findall(rf"(?<!\w){re.escape(before[1])} (\w{{1,40}})", newer)
+    return any(not pair.older.mentions(Token(stem(other), raw=other)) for other in instead)
+
+
+def _precedes_noun(word: str) -> bool:
+    is_other = word in lexicon.PRONOUNS or word in lexicon.STATE_VERBS or word in cues.NO_DETERMINERS
+    return is_function(word) and not is_other and lexicon.COPULAS.fullmatch(word) is None
+
+
+def _is_reversed(pair: _Pair) -> bool:
+    """Return whether the newer one begins with whom the speaker speaks of: "I owe Tim 40 euros", "Tim owes me 15"."""
+    older, newer = pair.older, pair.newer
+    if older.subject or not older.is_of_speaker or pair.ends_older or pair.tells_what_became_of_it:
+        return False
+    named = [word for word in older.predicate if word.is_name]
+    is_object = has_any(newer.text, (cues.SPEAKER,)) and not has_any(newer.text, (cues.SPEAKS,))
+    return any(is_in(word, named) for word in newer.subject) and is_object
+
+
+def _is_news(pair: _Pair) -> bool:
+    """Return whether a sign says that something changed: a word of change or correction, the end of the older value or
+    what became of it, a new one of what the key names, or another value of one kind where all else is the same.
+    """
+    if pair.changed or pair.ends_older or pair.is_pending or pair.tells_what_became_of_it:
+        return True
+    if has_any(pair.newer.said, (cues.MISTAKEN, cues.AGAIN)) or _tells_of_old_value(pair):
+        return True
+    return pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair)
+
+
+def _tells_of_old_value(pair: _Pair) -> bool:
+    """Return whether a clause beside that of the new value names the old one: "we meet at A, the Fox is closed"."""
+    older, newer = pair.older, pair.newer
+    values = [word for word in older.predicate if (word.is_name or word.kind) and not _is_among(word, pair.keys)]
+    return any(newer.mentions(value) and not is_in(value, newer.clause) for value in values)
+
+
 # The signs that both stand.
 
 
 def _denies(pair: _Pair) -> bool:
     """Return whether it denies something, and not only that the older state, or one that it names, still holds."""
-    if pair.ends_older:
+    if pair.ends_older or _denies_old_value(pair):
         return False
     return negates(pair.newer.said) or negates(pair.newer.text)
+
+
+def _denies_old_value(pair: _Pair) -> bool:
+    """Return whether all that it denies is the older value: "it is 24 degrees, not 26"."""
+    denying = [content_of(clause) for clause in clauses_of(pair.newer.said) if negates(clause)]
+    is_value = [any(word.kind or word.is_name for word in words) for words in denying]
+    return (
+        pair.one_key and bool(denying) and all(is_value) and all(all_in(words, pair.older.words) for words in denying)
+    )
 
 
 def _is_of_the_past(pair: _Pair) -> bool:
@@ -490,9 +649,7 @@ def _is_of_another(pair: _Pair) -> bool:
     of_key = of_key if (pair.one_key or pair.clash) and pair.names_attribute else []
     if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject if not is_in(word, of_key)):
         return True
-    if has_any(older.text, (cues.OURS,)) and is_theirs(newer.said):
-        return True
-    if belongs_to_others(older.text, newer.text):
+    if _is_told_apart(pair):
         return True
     whose = cues.OF_SOMEBODY.match(newer.text)
     if whose is not None and not all(older.mentions(word) for word in content_of(whose["owner"])):
@@ -503,12 +660,26 @@ def _is_of_another(pair: _Pair) -> bool:
     return _names_another(pair) or _has_other_subject(pair)
 
 
+def _is_told_apart(pair: _Pair) -> bool:
+    """Return whether one sentence is about what is ours, and the other about what is theirs, or the newer one about one
+    of several: "the ticket", "the reduced ticket".
+    """
+    texts = (pair.older.text, pair.newer.said)
+    if has_any(texts[1], (cues.ATTRIBUTE,)) and not has_any(texts[0], (cues.ATTRIBUTE,)):
+        return True
+    if has_any(texts[0], (cues.OURS,)) and is_theirs(texts[1]):
+        return True
+    ours, theirs = (
+        [has_any(text, (cue,)) for text in texts] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
+    )
+    return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
+
+
 def _names_another(pair: _Pair) -> bool:
     """Return whether they name two things by their numbers, or the newer key and sentence a part of the older one's."""
     older, newer = pair.older, pair.newer
     identifiers = older.statement.identifiers, newer.statement.identifiers
-    in_subject = identifiers[0] & older.statement.subject or UNSPACED.search(older.text) is not None
-    if all(identifiers) and identifiers[0] != identifiers[1] and in_subject:
+    if all(identifiers) and identifiers[0] != identifiers[1] and identifiers[0] & older.statement.subject:
         return True
     old_said, new_said, old_key = map(lexicon.folded, (older.said, newer.said, older.key_text))
     added = [word for word in map(lexicon.folded, WORD.findall(newer.key_text)) if word not in old_key]
@@ -551,6 +722,13 @@ def _owned_by(name: Token, text: str) -> list[Token]:
     pattern = rf"(?<!\w){word}['’]s (\w{{2,30}})|(\w{{2,30}}) (?:of|von|de|du|da|do|di|van) {word}(?!\w)"
     found = re.findall(pattern, text[:READ_CHARS], re.IGNORECASE) if name.is_name and name.raw else []
     return [token for before, after in found for token in content_of(before or after)[:1]]
+
+
+def _is_known(word: Token, known: Collection[Token]) -> bool:
+    """Return whether it is one of these words, or the infinitive of one: "fumer" of "fume", "fumar" of "fumo"."""
+    infinitive = cues.INFINITIVE.fullmatch(word.raw)
+    stems = (root(other.raw) for other in known)
+    return is_in(word, known) or (infinitive is not None and infinitive["stem"] in stems)
 
 
 def _is_head(word: Token, others: Iterable[Token]) -> bool:
@@ -647,10 +825,27 @@ def _is_of_another_attribute(pair: _Pair) -> bool:
         # "I believe in the plan", "I doubt the dates": a key may be wider than what two sentences are about
         common = any(_is_among(word, newer.clause) for word in older.words)
         return not (older.subject or newer.subject or pair.changed or pair.clash or common)
-    if not (pair.clash or pair.is_unique or _renews(pair) or _is_held_by_another(pair)):
+    if not (pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair) or _says_it_otherwise(pair)):
         return True
     said, instead = ([word for word in side if not _is_among(word, pair.keys)] for side in (older.words, newer.clause))
     return differing_places(said, instead, (older.text, newer.text)) > 1
+
+
+def _says_it_otherwise(pair: _Pair) -> bool:
+    """Return whether it changed where something is, with what the same verb joins it, or only a name: "the coach is A",
+    "the coach is B now".
+    """
+    older, newer = pair.older, pair.newer
+    if older.is_at_home and newer.is_at_home:
+        return True
+    verb = older.statement.verb
+    if not pair.changed or verb != newer.statement.verb or verb in lexicon.HAVE:
+        return False
+    aligned = align(older.words, newer.clause)
+    places = [([*filter(tells, said)], [*filter(tells, instead)]) for said, instead in aligned]
+    differing = [place for place in places if any(place)]
+    names = len(differing) == 1 and all(differing[0])
+    return bool(verb) or (names and all(word.is_name or word.kind for side in differing[0] for word in side))
 
 
 def _is_held_by_another(pair: _Pair) -> bool:
@@ -749,5 +944,13 @@ _SIGNS: Final[tuple[Callable[[_Pair], bool], ...]] = (
     _has_another_kind_of_value,
     _is_one_of_many,
     _is_of_another_attribute,
+    _differs_in_a_second_place,
+)
+# Those that a model cannot overrule that was asked about the two alone
+_EXCLUDING: Final = (
+    _denies,
+    _is_of_the_past,
+    _holds_at_another_time,
+    _is_of_another,
     _differs_in_a_second_place,
 )

@@ -96,19 +96,6 @@ ATTRIBUTE: Final = compile_later(
     r"|ridott[oaie]|aumentat[oaie]|vendut[oa]|anticipat[oaie]|prorogat[oaie])\b"
     r"|\b(?:mi|mis|el|la|los|las|su|nuestr[oa]s?) mejor(?:es)? \w"
 )
-# One thing was given up for another: more than "now", which also tells what else a person does.
-EXCHANGED: Final = compile_later(
-    _any_of(
-        r"changed|switched|replaced|transferred|relocated|promoted|downgraded|upgraded|migrated|swapped|sold|gone"
-        r"|gave up"
-        r"|gewechselt|ersetzt|versetzt|befördert|umgestiegen|verkauft|changé|remplacé|muté|vendu|passé"
-        r"|cambi(?:ado|é|amos)|sustituido|reemplaz(?:ado|amos)|vendido|pasado|cambiat[oa]|sostituit[oa]|vendut[oa]"
-        r"|passat[oi]"
-        r"|mud(?:ei|ou|amos)|tro(?:quei|cou|camos)|substitu(?:í|iu|ímos)|vendi|overgestapt|vervangen|verkocht|bevorderd"
-        r"|сменил[аи]?|поменял[аи]?|заменил[аи]?|перешл[аи]|перешёл|продал[аи]?",
-        r"换|换成|改成|变え|変え|替え|移行|乗り換え|切り替え|やめ",
-    )
-)
 # Something is no longer so, besides `lexicon.ENDED`.
 STOPPED: Final = compile_later(
     _any_of(
@@ -512,6 +499,39 @@ PART_OF_DAY: Final = compile_later(
         "早上|晚上|夜里|中午|朝は|夜は|昼は",
     )
 )
+# How often: "every week", "par mois". And whom a number counts: "for 5 persons"
+PERIOD: Final = compile_later(
+    r"every|each|jede[nmrs]?|chaque|tous|toutes|cada|todos|todas|ogni|tutt[ie]|toda|elke|ieder|кажд(?:ый|ую|ое)"
+    r"|(?:day|night|week|month|year|hour|minute|morning|evening|tag|nacht|woche|monat|jahr|stunde|jour|nuit|semaine"
+    r"|mois|an|année|heure|día|noche|semana|mes|año|hora|dia|noite|mês|ano|giorno|notte|settimana|mese|anno|ora|dag"
+    r"|maand|jaar|uur|день|ночь|неделю|месяц|год|час|moment|momento|person|persona)(?:e?[ns])?"
+)
+# Words without content that stand before a verb or an adjective, and before no noun
+NO_DETERMINERS: Final = lexicon.words(
+    "to am been being do does did can could may might must should will would not also just very so too please let re",
+    "ve out off up about again all go goes going get zu nicht auch nur noch schon sehr so dann bin bist man ihr du",
+    "ne pas très se si me te no ya muy non più molto mi ti não já muito niet ook zeer ik je не ни бы уже ещё еще",
+)
+# What was said before was wrong
+MISTAKEN: Final = compile_later(
+    _any_of(
+        r"(?:was|were|got|had|am) (?:it |that |them )?wrong|misspell\w{0,3}|misspelt|mistyped?|misread|mistaken"
+        r"|(?:by|my) mistake|typo|i meant|mixed up|falsch (?:gesagt|geschrieben|notiert|angegeben|gemerkt|verstanden)"
+        r"|vertan|verlesen|verschrieben|vertippt|verwechselt|versehentlich|mein fehler|irrtum"
+        r"|trompée?s?|erreur de ma part|par erreur|confondu|me equivoqué|mal el (?:dato|número)|por error|me corrijo"
+        r"|me confundí|sbagliat[oa]|mi correggo|letto male|errei|me enganei|enganad[oa]|por engano|dito errado"
+        r"|vergist?|verkeerd|per ongeluk|ошиб(?:ся|лась|ка)|перепутал[аи]?",
+        r"记错|搞错|说错|写错|弄错|間違|勘違",
+    )
+)
+# It is so once more
+AGAIN: Final = compile_later(
+    _any_of(
+        r"again|once more|wieder|de nouveau|à nouveau|otra vez|de nuevo|di nuovo|outra vez|de novo|weer|opnieuw|снова"
+        r"|опять",
+        r"又|重新|また|再び",
+    )
+)
 # "On weekends …", "bei Regen …": when or for what it holds, before the sentence
 BEGINS_WITH_CONDITION: Final = compile_later(
     r"\W{0,3}(?!(?:in place of|in(?:stead| luogo) d?|en (?:vez|lugar|remplacement)|in plaats|em (?:vez|lugar)"
@@ -565,17 +585,7 @@ PORTUGUESE: Final = compile_later(
 )
 IN_THE: Final = compile_later(r"\bno(?= \w)")
 ELIDED_NEGATION: Final = compile_later(r"\bn['’](?=\w{1,40} (?:pas|plus|jamais)\b)")
-JAPANESE_PERSON: Final = compile_later(
-    r"^(?P<topic>[^、。]{1,20}?は)(?:今は|現在は?)?[^\s、。はがのに]{1,8}(?:さん|氏|先生|様|君|くん|ちゃん)(?:です|だ|が担当)"
-)
 INFINITIVE: Final = compile_later(r"(?P<stem>[^\W\d_]{3,20})(?:[aei]r|[aei]re|ить|ать|ять|еть)")
-# Of a key: that somebody does it. "Project manager" of "Ann manages the project".
-DUTIES: Final = lexicon.words(
-    "owner lead leader manager maintainer assignee responsible contact charge leitung verantwortung",
-    "zuständigkeit verantwortlich zuständig verantwortliche verantwortlicher betreuung responsable gestion",
-    "gérant gérante encargado encargada gestor gestora responsável encarregado encarregada gerente",
-    "responsabile gestione incaricato incaricata verantwoordelijke beheer ответственный ответственная",
-)
 CHANGES: Final = (lexicon.CUE, lexicon.ENDED, TURNED, STOPPED)
 ADDS: Final = (lexicon.ADDS, ADDED)
 ENDS: Final = (lexicon.ENDED, STOPPED)
