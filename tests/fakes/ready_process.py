@@ -2,7 +2,8 @@
 
 A cold start takes a second of CPU, nearly all of it for imports. The process still has its own environment, folder,
 standard streams, terminal and signals. What only a cold start and a whole end show (which modules a command imports, in
-which order, and what the interpreter says while it frees objects) cannot be tested here.
+which order, how long the built-in model for embeddings takes to load, and what the interpreter says while it frees
+objects) cannot be tested here.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final, NoReturn
 
 from agent.patterns import compile_all
+from agent.providers import static_embeddings
 from tests.patience import PATIENCE_S
 
 ROOT: Final = Path(__file__).parents[2]
@@ -191,6 +193,8 @@ def serve(number: int) -> None:
     for name in ("alembic.command", "sqlalchemy.dialects.postgresql.asyncpg"):
         importlib.import_module(name)
     compile_all()  # as each process that answers questions does at its start
+    if static_embeddings.is_installed():
+        static_embeddings.load()  # as each process does that looks for a meaning: it takes a second of CPU
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the children

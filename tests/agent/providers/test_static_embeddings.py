@@ -52,6 +52,11 @@ def model() -> Encode:
 
 
 @pytest.mark.slow
+def test_all_embedders_of_a_process_share_one_model(model: Encode) -> None:
+    assert load() is model
+
+
+@pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=()), max_size=60))
 @example("")
 @example("a" * 2_000)
