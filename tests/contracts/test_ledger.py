@@ -238,9 +238,9 @@ async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: Store
 async def test_a_message_from_a_place_without_a_name_is_refused_and_the_others_are_served(
     store: Store, place: Place
 ) -> None:
-    with pytest.raises(StoreError, match="who can read the conversation"):
+    with pytest.raises(StoreError, match="who can read that conversation"):
         await store.ledger.accept(said("nobody knows where", place=place))
-    with pytest.raises(StoreError, match="who can read the conversation"):
+    with pytest.raises(StoreError, match="who can read that conversation"):
         await store.ledger.record_context_message(said("nobody knows where", place=place))
     await store.ledger.accept(said("hello"))
     assert (await claimed(store)).incoming.text == "hello"
