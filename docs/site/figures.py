@@ -169,7 +169,7 @@ make generated
 
 *Quick* means smaller sizes. The line below each table names the machine. If its load is above its number of cores, other work made the times longer.
 Platforms and models are doubles on the same machine, so these times include no network. How much the search finds:
-[recall](recall.md#how-much-of-it-is-found)."""
+[recall](recall.md#search-quality)."""
 
 
 def benchmarks_page(found: Mapping[str, Mapping[str, Any]], made: str) -> str:

@@ -324,7 +324,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         ),
         "passage": Stored("its text, in pieces", "as long as the document"),
     },
-    "Accounts at other services": {
+    "Accounts, sessions and processes": {
         "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
         "sign_in": Stored("a sign-in that is under way, encrypted", "ten minutes"),
         "operator_session": Stored(
@@ -353,7 +353,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "nobody's name or words",
         ),
     },
-    "Counts and proofs": {
+    "Usage and audit": {
         "model_call": Stored(
             "a call of a model: tokens, cost, model, person, day",
             "always",
