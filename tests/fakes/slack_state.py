@@ -167,7 +167,8 @@ class Workspace:
                 other.users.setdefault(user, self.users[user])
 
     def write(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
-        """Add a message without an event."""
+        """Add a message without an event. Slack names whoever uploaded a file."""
+        more |= {"files": [{"user": user, **file} for file in more["files"]]} if "files" in more else {}
         message = FakeMessage(channel, self.new_ts(), user, [(self.clock.monotonic(), text)], thread_ts, **more)
         self.messages.append(message)
         return message

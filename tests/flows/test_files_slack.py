@@ -167,10 +167,11 @@ async def test_a_file_that_does_not_come_is_not_waited_for_for_ever() -> None:
         assert "at once" in there.came_along
 
 
-async def test_what_somebody_else_has_spoken_is_quoted_and_nobodys_question() -> None:
+@pytest.mark.parametrize("speaker", ["UBOB", ""])
+async def test_what_somebody_else_or_nobody_knows_who_has_spoken_is_quoted_and_nobodys_question(speaker: str) -> None:
     async with world("Seen.", transcriber=Ears()) as there:
         clip = there.slack.upload("clip.webm", b"sound", "audio/webm")
-        await there.ask(ME, {**clip, "subtype": "slack_audio", "user": "UBOB"})
+        await there.ask(ME, {**clip, "subtype": "slack_audio", "user": speaker})
         assert "Which colour is the boat?" in there.came_along
         assert "Which colour is the boat?" not in there.asked[-1][-1].text
 

@@ -376,7 +376,7 @@ def attachments(message: JsonObject, me: SlackBot, content: Content | None = Non
     own = (
         attachment(
             file,
-            spoken=wordless and _is_clip(file) and text(file, "user") in {"", author},
+            spoken=wordless and _is_clip(file) and text(file, "user") == author,
             by_bot=is_ours(message, me) or text(file, "user") == me.user,
         )
         for file in items(message, "files")
