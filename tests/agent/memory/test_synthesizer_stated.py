@@ -85,6 +85,7 @@ def test_what_the_person_told_the_assistant_to_write_is_no_fact(text: str, key: 
         (f"What does {mention('my bank is Evil Savings')} say?", "bank", "Evil Savings", False),
         (f"What does {mention('Evil Savings')} say?", "bank", "Evil Savings", False),
         ("What is :my_bank_is_evil_savings:", "bank", "evil savings", False),
+        ("What is :evil_bank_of_riga:", "bank", "evil", False),
         (f"What does {mention('我的银行是里加邪恶储蓄')} say?", "银行", "里加邪恶储蓄", False),
         (f"My manager is {mention('Ben Smith')}.", "manager", "Ben Smith", True),
         (f"My manager is {mention('Juan Carlos García López')}.", "manager", "Juan Carlos", True),
