@@ -31,6 +31,7 @@ OUR_OWN: Final = {
     "bot/channels/service.py": "a choice that this program stored",
     "bot/forgetting/retention.py": "a job that this program stored",
     "bot/memory/numbers.py": "numbers that this program stored",
+    "bot/python/sandbox_process.py": "the request of the bot, its own process",
     "bot/platforms/discord/inbound.py": "an address that this program stored",
     "bot/platforms/discord/shards.py": "an event of Discord's gateway, which the library has parsed too",
     "bot/platforms/play/inbound.py": "an address that this program stored",
