@@ -29,6 +29,11 @@ def platform_of(id_: str) -> str:
     return id_.partition(":")[0].casefold()
 
 
+def source_of(person: str) -> str:
+    """The source of a person's messages: "slack:T1" of "slack:T1:U7", "discord" of "discord:7"."""
+    return person.rpartition(":")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """One user of one platform. `name` is the name that the platform shows; `time_zone` is an IANA name

@@ -102,7 +102,7 @@ _SCHEMA: Final[JsonObject] = {
 class RecallTool:
     """The tool `recall`. `documents` is None if there are none; with documents the description is WITH_DOCUMENTS.
 
-    `finds`: returns whether documents may be found in a channel (by the platform's id).
+    `finds`: returns whether documents may be found in the place of a call.
     """
 
     memories: Memories
@@ -112,7 +112,7 @@ class RecallTool:
     description: str = OWN
     effect: ToolEffect = ToolEffect.READS
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
-    finds: Callable[[str], Awaitable[bool]] | None = None
+    finds: Callable[[ToolContext], Awaitable[bool]] | None = None
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = query_of(args, context)
@@ -141,7 +141,7 @@ class RecallTool:
         is_narrowed = any(str(args.get(name, "")).strip() for name in ("by", "when"))
         if self.documents is None or is_narrowed or context.authority < Authority.EMPLOYEE:
             return ()
-        if self.finds is not None and not await self.finds(context.channel):
+        if self.finds is not None and not await self.finds(context):
             return ()
         document_query = DocumentQuery(query.text, query.audiences, query.wordings, MAX_PASSAGES)
         return await self.documents.search(document_query)

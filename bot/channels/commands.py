@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from bot.channels.rule import ChannelRule, Form
+from agent.incoming import source_of
+from bot.channels.rule import ChannelRule, Form, RuleContext
 from bot.channels.rules import CHANNEL_RULES
 from bot.channels.service import PlaceService, is_place_request
 from bot.chat.commands import declaration
@@ -26,9 +27,13 @@ async def show(service: PlaceService, call: declaration.CommandCall) -> Panel:
     return panel if call.caller.entry_chars is not None else replace(panel, actions=(), parts=())
 
 
+async def _context(service: PlaceService, call: declaration.CommandCall) -> RuleContext:
+    return await service.context(source_of(call.caller.person.id), call.caller.channel)
+
+
 async def _prefilled(service: PlaceService, call: declaration.CommandCall) -> Filled:
     """The form starts with the current values."""
-    chosen = (await service.context(call.caller.channel)).chosen
+    chosen = (await _context(service, call)).chosen
     return {rule.name: chosen.get(rule.name, "") for rule in CHANNEL_RULES}
 
 
@@ -36,7 +41,7 @@ async def _with_choices(control: Form, service: PlaceService, call: declaration.
     form = control.form
     if control.choices is None:
         return form
-    choices = control.choices(await service.context(call.caller.channel))
+    choices = control.choices(await _context(service, call))
     return replace(form, fields=(replace(form.fields[0], choices=choices), *form.fields[1:]))
 
 

@@ -21,7 +21,7 @@ class ChannelEffects:
     rules: Sequence[ChannelRule] = CHANNEL_RULES
 
     async def refusal(self, incoming: Incoming) -> str | None:
-        chosen = await rules_at(self.preferences, incoming.channel)
+        chosen = await rules_at(self.preferences, incoming.source, incoming.channel)
         for rule in self.rules:
             for effect in rule.effects if (value := chosen.text(rule.name)) else ():
                 if isinstance(effect, OnQuestion) and (why := effect.refusal(value, incoming)) is not None:
@@ -29,7 +29,7 @@ class ChannelEffects:
         return None
 
     async def answer(self, question: Incoming) -> AnswerRules:
-        chosen = await rules_at(self.preferences, question.channel)
+        chosen = await rules_at(self.preferences, question.source, question.channel)
         effects = [
             (effect, value) for rule in self.rules if (value := chosen.text(rule.name)) for effect in rule.effects
         ]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.incoming import Incoming
+from agent.incoming import Incoming, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,11 @@ class Requester:
     channel: str = ""
     roles: frozenset[str] = frozenset()
     team: str = ""
+
+    @property
+    def source(self) -> str:
+        """The source of the person's messages."""
+        return source_of(self.person)
 
     @classmethod
     def wrote(cls, incoming: Incoming) -> "Requester":

@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from agent.incoming import source_of
 from agent.jobs import INDEXING, Job
 from agent.memory.profile import LEARNING
 from agent.ports.clock import Clock
 from agent.ports.memory import Memories, Profiles
-from agent.ports.tools import Tool
+from agent.ports.tools import Tool, ToolContext
 from agent.summary import SUMMARY
 from agent.tools.recall import WITH_DOCUMENTS, RecallTool
 from agent.tools.remember import RememberTool
@@ -120,8 +121,8 @@ def bound_commands(service: MemoryService, policies: PolicyService) -> tuple[Bou
 
 
 def memory_tools(store: Repositories, memories: Memories, timeout_s: float) -> tuple[Tool, ...]:
-    async def finds(channel: str) -> bool:
-        return (await rules_at(store.preferences, channel)).finds_documents
+    async def finds(context: ToolContext) -> bool:
+        return (await rules_at(store.preferences, source_of(context.person.id), context.channel)).finds_documents
 
     return (
         RecallTool(memories, timeout_s, store.documents, description=WITH_DOCUMENTS, finds=finds),

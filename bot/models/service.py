@@ -57,7 +57,7 @@ class ModelService:
         return chosen if may_use(self.access, chosen, who) else ""
 
     async def _place_models(self, who: Requester) -> PlaceModels:
-        rules = await rules_at(self.preferences, who.channel)
+        rules = await rules_at(self.preferences, who.source, who.channel)
         available = self._available(who)
         allowed = tuple(name for name in rules.models if name in available)
         preferred = rules.text(MODEL_RULE)

@@ -455,8 +455,10 @@ def _drop_channel_settings(connection: Connection, plan: plans.ForgettingPlan, d
     if isinstance(plan, plans.Gone):
         channels = plan.channels | ({item.channel for item in doomed.messages.values()} if plan.sources else set[str]())
         for where in in_batches(preference.c.owner, {f"channel:{item}" for item in channels}):
-            chosen = preference.c.name.in_((SHARING, plans.PLACE_RULES, plans.AMBIENT_STATE))
-            connection.execute(delete(preference).where(where, chosen))
+            of_sources = {f"{plans.PLACE_RULES} {source}" for source in plan.sources}
+            chosen = preference.c.name.in_({SHARING, plans.PLACE_RULES, plans.AMBIENT_STATE, *of_sources})
+            of_all = preference.c.name.startswith(f"{plans.PLACE_RULES} ", autoescape=True)
+            connection.execute(delete(preference).where(where, chosen if plan.sources else or_(chosen, of_all)))
 
 
 def _drop_people(

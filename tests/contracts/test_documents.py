@@ -396,8 +396,8 @@ async def test_where_a_channel_has_documents_switched_off_recall_finds_none(stor
     await store.documents.keep(handed("The code is walnut."))
     off = set[str]()
 
-    async def finds(channel: str) -> bool:
-        return channel not in off
+    async def finds(context: ToolContext) -> bool:
+        return context.channel not in off
 
     recall = RecallTool(store.memories, documents=store.documents, finds=finds)
     asked = ToolContext(Person("ann", "Ann"), PUBLIC, "now", 1, START, channel="C1")

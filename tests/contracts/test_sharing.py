@@ -240,12 +240,19 @@ async def test_what_is_forgotten_is_gone_for_everybody_and_from_the_index(store:
 async def test_a_channel_that_the_bot_comes_back_to_is_switched_off(store: Store, gone: Gone) -> None:
     await switch(store)
     await switch(store, "elsewhere")
-    for name in (PLACE_RULES, AMBIENT_STATE):
+    for name in (PLACE_RULES, f"{PLACE_RULES} test", AMBIENT_STATE):
         await store.preferences.set("channel:channel", name, "{}")
     await tell(store, told())
     assert proved(await store.forgetting.forget(gone, START))
     assert await store.preferences.all_of("channel:channel") == {}
     assert await store.preferences.all_of("channel:elsewhere") == {SHARING: ON}
+
+
+async def test_a_workspace_that_goes_leaves_what_another_one_chose_for_a_channel_that_both_read(store: Store) -> None:
+    await store.preferences.set("channel:channel", f"{PLACE_RULES} other:T1", "{}")
+    await tell(store, told())
+    assert proved(await store.forgetting.forget(Gone(sources=frozenset({"test"})), START))
+    assert await store.preferences.all_of("channel:channel") == {f"{PLACE_RULES} other:T1": "{}"}
 
 
 async def test_the_search_for_proof_finds_a_shared_entry_that_was_left(store: Store) -> None:

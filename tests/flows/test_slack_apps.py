@@ -274,6 +274,27 @@ async def test_in_a_thread_of_two_apps_the_one_that_was_mentioned_last_answers_w
         assert sources[-1] == ("slack:T0TEAM" if last == "one" else "slack:T0TWO")
 
 
+async def test_what_one_workspace_chose_for_a_shared_channel_is_nothing_to_the_bot_of_the_other() -> None:
+    async with both() as world:
+        place, boss = await shared(world), world.two.user("bosstwo", is_admin=True)
+
+        def is_shown(word: str) -> bool:  # what is said by an address counts in the first one's
+            return any(word in ephemeral.text for ephemeral in world.one.ephemerals)
+
+        world.two.channels[place].members.add(boss)
+        for words, shown in (("instructions Speak of herons.", "herons"), ("who person:slack:T0TWO:U0B", "U0B>")):
+            await world.slack.command(boss, place, "/channel", words, who=world.two.who)
+            await world.until(partial(is_shown, shown))
+        await world.slack.say("U0ANNFAKE", place, mention(ONE, "and my canoe?"))
+        await world.done(1)
+        assert world.answered(world.one) == ["Done."]
+        await world.slack.say(boss, place, mention(world.two.who, "and my canoe?"))
+        await world.done(2)
+        given = ["herons" in "".join(message.text for message in request) for request in world.model.requests]
+        assert given == sorted(given)
+        assert {*given} == {False, True}
+
+
 async def test_what_was_told_in_one_workspace_is_given_to_no_model_in_the_other_or_where_both_read() -> None:
     async with both() as world:
         place = await shared(world)

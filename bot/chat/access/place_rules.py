@@ -23,6 +23,21 @@ MODEL: Final = "model"
 KNOWLEDGE: Final = "knowledge"
 
 
+def rules_name(source: str) -> str:
+    """Return the name of the preference with the rules that the managers of this source chose for a channel.
+
+    Several workspaces may share a channel: each has its own, as its managers are nobody in the others.
+    """
+    return f"{PLACE} {source}" if ":" in source else PLACE
+
+
+def stored_rules(preferences: Mapping[str, str], source: str) -> str | None:
+    """Return the rules as they are stored. Those that an earlier version stored for all workspaces hold until they are
+    changed in this one.
+    """
+    return preferences.get(rules_name(source), preferences.get(PLACE))
+
+
 @dataclass(frozen=True, slots=True)
 class PlaceRules:
     """`chosen`: texts as they are stored, by the names of rules; the operator's settings decide on every rule that is
@@ -32,11 +47,11 @@ class PlaceRules:
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def from_preferences(cls, preferences: Mapping[str, str]) -> Self:
+    def from_preferences(cls, preferences: Mapping[str, str], source: str) -> Self:
         """Read them from the channel's preferences. Raises StoreError for unreadable rules: to ignore them could admit
         people whom they exclude.
         """
-        first = preferences.get(PLACE, "{}").partition("\n")[0]
+        first = (stored_rules(preferences, source) or "{}").partition("\n")[0]
         try:
             parsed: object = json.loads(first)
         except (ValueError, RecursionError):
@@ -63,6 +78,8 @@ def place_owner(channel: str) -> str:
     return f"channel:{channel}"
 
 
-async def rules_at(preferences: Preferences, channel: str) -> PlaceRules:
-    """Return the channel's current rules, read from the store. Raises StoreError."""
-    return PlaceRules.from_preferences(await preferences.all_of(place_owner(channel))) if channel else PlaceRules()
+async def rules_at(preferences: Preferences, source: str, channel: str) -> PlaceRules:
+    """Return a channel's current rules for this source, read from the store. Raises StoreError."""
+    if not channel:
+        return PlaceRules()
+    return PlaceRules.from_preferences(await preferences.all_of(place_owner(channel)), source)

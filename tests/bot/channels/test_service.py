@@ -149,7 +149,7 @@ class World:
         return f"no: {answer.text}" if answer.refused else answer.text
 
     async def chosen(self) -> Mapping[str, str]:
-        return (await (await self.service()).context(CHANNEL)).chosen
+        return (await (await self.service()).context("slack:T1", CHANNEL)).chosen
 
 
 async def test_each_change_is_in_the_history_without_a_name_and_in_the_audit_with_one() -> None:
