@@ -133,7 +133,7 @@ async def test_any_key_but_yes_keeps_everything(keys: PipeInput, key: str) -> No
     assert "Nothing was forgotten." in screen.lines
 
 
-PROGRAM = """
+CHAT = """
 import asyncio, sys
 from bot.platforms.terminal.run import chat
 from bot.platforms.terminal.window import open_window
@@ -141,13 +141,16 @@ from tests.fakes.chatbot import FakeChatBot, TIME
 async def main():
     return await chat(FakeChatBot(), open_window(), lambda: TIME)
 code = asyncio.run(main())
+"""
+PROGRAM = f"{CHAT}sys.exit(code)\n"
+LOADED = """
 assert not {name.partition(".")[0] for name in sys.modules} & {"slack_sdk", "slack_bolt", "discord"}
 sys.exit(code)
 """
 
 
 def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() -> None:
-    with FakeTerminal(PROGRAM, 80, 24, True) as terminal:
+    with FakeTerminal(CHAT + LOADED, 80, 24, True) as terminal:
         terminal.until(">")
         terminal.type("wait\r")
         assert "Well, then" in terminal.until("Well, then")
@@ -169,7 +172,7 @@ def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() ->
 
 
 def test_on_a_narrow_terminal_without_colours_wide_text_is_shown() -> None:
-    with FakeTerminal(PROGRAM, 40, 24, True, NO_COLOR="1") as terminal:
+    with FakeTerminal(PROGRAM, 40, NO_COLOR="1") as terminal:
         terminal.until(">")
         terminal.type("青い船と**赤い**船\r")
         terminal.until("You wrote: 青い船と赤い船")
@@ -180,7 +183,7 @@ def test_on_a_narrow_terminal_without_colours_wide_text_is_shown() -> None:
 
 
 def test_a_dumb_terminal_gets_the_plain_chat() -> None:
-    with FakeTerminal(PROGRAM, 80, 24, True, TERM="dumb") as terminal:
+    with FakeTerminal(PROGRAM, TERM="dumb") as terminal:
         terminal.until("rehearsal")
         terminal.type("hello\n")
         terminal.until("You wrote: hello\r\n\r\n> ")
