@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import pickle
 import pkgutil
 import signal
 import socket
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,6 +36,10 @@ from tests.patience import PATIENCE_S
 ROOT: Final = Path(__file__).parents[2]
 COMMAND: Final = "import sys; from bot.__main__ import run; sys.exit(run(sys.argv[1:]))"
 UNFLUSHED: Final = 120  # The interpreter's exit code if a standard stream cannot be written at the end
+_CALL: Final = (
+    "import pickle, sys; function, arguments, named = pickle.loads(bytes.fromhex(sys.argv[1])); "
+    "function(*arguments, **named)"
+)
 _SERVE: Final = "import sys; from tests.fakes.ready_process import serve; serve(int(sys.argv[1]))"
 
 
@@ -50,6 +55,13 @@ def command(folder: Path, environ: Mapping[str, str], *arguments: str, typed: st
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
+
+
+def calling(function: Callable[..., object], *arguments: object, **named: object) -> "ReadyProcess":
+    """Call a function of a module in a process of its own. What it writes is shown with the test's output."""
+    with open(os.devnull, "rb") as null:  # noqa: PTH123 -- no file
+        given = pickle.dumps((function, arguments, named)).hex()
+        return ReadyProcess(_CALL, (null.fileno(), 2, 2), {"PATH": os.defpath, "LANG": "C.UTF-8"}, ROOT, [given])
 
 
 @dataclass
@@ -195,6 +207,7 @@ def serve(number: int) -> None:
     compile_all()  # as each process that answers questions does at its start
     if static_embeddings.is_installed():
         static_embeddings.load()  # as each process does that looks for a meaning: it takes a second of CPU
+    importlib.import_module("tests.flows.crash_server")  # for those that are killed, of which there are hundreds
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the children

@@ -1,11 +1,10 @@
 """What processes that are killed are forked from: all modules are loaded, and the statements of a turn are compiled.
 
 Half of what such a process takes is what it compiles and touches first; here it is done once, before the forks. The
-"forkserver" of multiprocessing loads this module when it starts, and nobody else does.
+server of `tests.fakes.ready_process` loads this module when it starts, and nobody else does.
 """
 
 import asyncio
-import gc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,5 +17,3 @@ share_compiled_statements()
 with TemporaryDirectory() as folder:
     asyncio.run(new_database(Path(folder) / "bot.db"))
     crash_process.main(Path(folder), None, joins=True)
-gc.collect()
-gc.freeze()

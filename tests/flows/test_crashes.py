@@ -42,7 +42,6 @@ follows each tool, and the saving of what has joined.
 
 import asyncio
 import json
-import multiprocessing
 import re
 import signal
 from pathlib import Path
@@ -53,7 +52,9 @@ import pytest
 from agent.stored_messages import Author
 from store.engine import open_store
 from tests.fakes.new_database import new_database
+from tests.fakes.ready_process import calling
 from tests.flows.crash_process import FIRST, JOINED, LAST, SECOND, main
+from tests.patience import PATIENCE_S
 
 # Steps of the reply, which has a pace of its own.
 AS_IT_GROWS = {
@@ -65,16 +66,9 @@ AS_IT_GROWS = {
 SLICES = 4  # The steps are shared out among this many tests, so that they run side by side
 MOST_STEPS = 200  # Far above what the turn takes; a turn that took more would be a fault of its own
 
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tests.flows.crash_server"])  # one server for both
 
-
-def run(folder: Path, die_at: int | None, *, joins: bool = False) -> int | None:
-    process = processes.Process(target=main, args=(folder, die_at), kwargs={"joins": joins})
-    process.start()
-    process.join(timeout=30)
-    assert process.exitcode is not None, "the process hangs"
-    return process.exitcode
+def run(folder: Path, die_at: int | None, *, joins: bool = False) -> int:
+    return calling(main, folder, die_at, joins=joins).wait(PATIENCE_S)
 
 
 def lines(path: Path) -> list[Any]:

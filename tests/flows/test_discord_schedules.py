@@ -15,10 +15,11 @@ from tests.fakes.discord_bot import WINDOW_S, by_the_bot
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import BO, DM_OF, GENERAL, GUILD, VIEW, parts, seen
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.ready_process import calling
 from tests.flows.platform_process import discord_main
 from tests.flows.test_schedules import WORDS, ends, office
-from tests.flows.test_slack_crash import processes
 from tests.flows.worlds import on_discord
+from tests.patience import PATIENCE_S
 
 PERSON, TEAM, DM = f"discord:{BO}", f"discord:{GUILD}", DM_OF[BO]
 PUBLIC = Place(TeamAudience(TEAM), within_team=TEAM)
@@ -68,13 +69,12 @@ async def process(fake: FakeDiscord, folder: Path) -> AsyncGenerator[None, None]
     """The bot, until it is killed at the end of the block."""
     addresses = fake.api_base_url, fake.gateway_url
     started = fake.world.clock.now().isoformat()
-    bot = processes.Process(target=discord_main, args=(folder, addresses, started))
-    bot.start()
+    bot = calling(discord_main, folder, addresses, started)
     try:
         yield
     finally:
         bot.kill()
-        bot.join(10)
+        bot.wait(PATIENCE_S)
 
 
 async def test_a_process_that_is_killed_before_discord_has_answered_leaves_one_reminder(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import BO, BOT, EVERYBODY, GENERAL
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.long_work import ASKED, ON_IT, RESULT
+from tests.fakes.ready_process import calling
 from tests.flows.platform_process import COUNTED, GOES_ON, discord_main
-from tests.flows.test_slack_crash import processes
+from tests.patience import PATIENCE_S
 
 STEP = "-# → Using count ferries…"
 
@@ -21,14 +22,13 @@ async def process(fake: FakeDiscord, folder: Path) -> AsyncGenerator[None]:
     """The bot, until it is killed at the end of the block."""
     addresses, before = (fake.api_base_url, fake.gateway_url), fake.identified
     given = folder, addresses, fake.world.clock.now().isoformat()
-    bot = processes.Process(target=discord_main, args=given, kwargs={"works": True})
-    bot.start()
+    bot = calling(discord_main, *given, works=True)
     try:
         await fake.until(lambda: fake.identified > before)
         yield
     finally:
         bot.kill()
-        bot.join(10)
+        bot.wait(PATIENCE_S)
 
 
 async def test_killed_work_is_finished_in_the_same_message_and_does_nothing_twice(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`kill -9` while an answer grows in Slack, then a restart on the same database: the same messages, finished, once."""
 
-import multiprocessing
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +9,11 @@ import pytest
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
+from tests.fakes.ready_process import calling
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.flows.platform_process import ANSWER, main
-
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tests.flows.crash_server"])  # one server for both
+from tests.patience import PATIENCE_S
 
 Pages = list[FakeMessage]
 
@@ -23,14 +21,13 @@ Pages = list[FakeMessage]
 @asynccontextmanager
 async def process(slack: FakeSlack, folder: Path) -> AsyncGenerator[None, None]:
     """The bot, until it is killed at the end of the block."""
-    bot = processes.Process(target=main, args=(folder, slack.url, slack.clock.now().isoformat()))
-    bot.start()
+    bot = calling(main, folder, slack.url, slack.clock.now().isoformat())
     try:
         await slack.connected()
         yield
     finally:
         bot.kill()
-        bot.join(10)
+        bot.wait(PATIENCE_S)
         await slack.connected(0)
 
 

@@ -8,12 +8,13 @@ from bot.chat.texts import replies as reply_texts
 from bot.schedules import texts as schedule_texts
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.long_work import ASKED, ON_IT, RESULT
+from tests.fakes.ready_process import calling
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_USER
 from tests.flows.platform_process import COUNTED, GOES_ON, main
-from tests.flows.test_slack_crash import processes
 from tests.flows.test_work import STEP, working
 from tests.flows.worlds import SLACK_ASKER, SLACK_DM, SLACK_GENERAL, in_slack
+from tests.patience import PATIENCE_S
 
 GENERAL, DM = SLACK_GENERAL, SLACK_DM
 
@@ -46,15 +47,13 @@ async def test_what_was_asked_in_a_direct_message_is_done_in_its_thread() -> Non
 @asynccontextmanager
 async def process(slack: FakeSlack, folder: Path) -> AsyncGenerator[None]:
     """The bot, until it is killed at the end of the block."""
-    given = {"works": True}
-    bot = processes.Process(target=main, args=(folder, slack.url, slack.clock.now().isoformat()), kwargs=given)
-    bot.start()
+    bot = calling(main, folder, slack.url, slack.clock.now().isoformat(), works=True)
     try:
         await slack.connected()
         yield
     finally:
         bot.kill()
-        bot.join(10)
+        bot.wait(PATIENCE_S)
         await slack.connected(0)
 
 
