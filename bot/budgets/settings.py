@@ -80,8 +80,8 @@ class BudgetSettings:
         None,
         section=Section.ACCESS,
         description=(
-            "Maximum number of tokens per Slack workspace and day, if the file of COGENCY_SLACK_APPS sets no budget "
-            "for its app."
+            "Maximum number of tokens per Slack workspace and day, unless its app has its own budget in the file of "
+            "COGENCY_SLACK_APPS."
         ),
         example="0",
     )
