@@ -45,6 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, default=0, help="in how many processes, forked after collecting")
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Start the server of ready processes before collecting, which uses one core alone."""
+    options = session.config.option
+    if options.forks and not options.collectonly and may_wait(session.config.args):
+        serve_ahead()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     forks: int | None = session.config.getoption("forks")
@@ -56,6 +63,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     folders._tmp_path_factory.getbasetemp()  # one for all processes, which only this one deletes
     _Coordinator(session, deque(parts_of([item.nodeid for item in session.items]))).run(forks)
     return True
+
+
+def may_wait(arguments: Sequence[str]) -> bool:
+    """Return whether tests that wait may be among those of these files and folders."""
+    return any(one.startswith(WAITING) or folder.startswith(one) for one in arguments for folder in WAITING)
 
 
 def parts_of(names: Sequence[str]) -> list[Part]:

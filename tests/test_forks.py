@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.forks import PART_TESTS, WAITING_PART_TESTS, parts_of
+from tests.forks import PART_TESTS, WAITING_PART_TESTS, may_wait, parts_of
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
@@ -99,3 +99,9 @@ def test_each_test_is_in_one_part_and_what_waits_comes_first() -> None:
     ]
     assert len(parts[13]) == PART_TESTS
     assert len(parts[-1]) == 25
+
+
+def test_the_server_of_processes_starts_ahead_only_for_tests_that_may_wait() -> None:
+    assert all(may_wait([one]) for one in ("tests", "tests/flows", "tests/flows/test_x.py::test_y", "tests/deploy/"))
+    assert not may_wait(["tests/agent", "tests/bot", "tests/test_reference.py"])
+    assert may_wait(["tests/agent", "tests/flows/test_x.py"])
