@@ -80,8 +80,9 @@ class Sandbox:
         try:
             yield
         finally:
-            self._compiling.cancel()
-            await asyncio.gather(self._compiling, return_exceptions=True)
+            compiling, self._compiling = self._compiling, None
+            compiling.cancel()
+            await asyncio.gather(compiling, return_exceptions=True)
 
     async def compiled(self) -> None:
         """Wait while serving until the interpreter is compiled. Raises EngineUnavailable if that fails."""
@@ -94,7 +95,7 @@ class Sandbox:
         """Return whether the interpreter is compiled."""
         try:
             ended = await self._exchange({"files": [], "limits": None}, (), COMPILE_S, COMPILE_NICENESS)
-        except OSError as error:
+        except OSError as error:  # TimeoutError, too
             ended = RunEnded(error=str(error), failed=True)
         if ended is not None and not ended.failed:
             return True
@@ -108,10 +109,24 @@ class Sandbox:
             "files": [[file.name, len(file.data)] for file in files],
             "limits": asdict(self._limits),
         }
+        contents = [file.data for file in files]
         async with self._turns.turn(person):
-            contents = [file.data for file in files]
-            answer = await self._exchange(request, contents, self._limits.seconds + self._start_s, NICENESS)
-        return RunEnded(failed=True, limit=Limit.CRASH) if answer is None else answer
+            try:
+                answer = await self._exchange(request, contents, self._limits.seconds + self._start_s, NICENESS)
+            except TimeoutError:
+                self._compile_again()
+                return RunEnded(failed=True, limit=Limit.TIME)
+            except OSError as error:
+                log.warning("python: the process of a run did not start: %s", error)
+                raise EngineUnavailable(texts.NO_PROCESS) from error
+        if answer is None:
+            self._compile_again()
+        return answer or RunEnded(failed=True, limit=Limit.CRASH)
+
+    def _compile_again(self) -> None:
+        """After a run without an answer: somebody may have removed the compiled interpreter from the cache."""
+        if self._compiling is not None and self._compiling.done():
+            self._compiling = asyncio.create_task(self._compile())
 
     async def _wait_until_ready(self) -> None:
         if self._compiling is None:
@@ -125,7 +140,7 @@ class Sandbox:
     async def _exchange(
         self, request: Mapping[str, object], contents: Sequence[bytes], seconds: float, niceness: int
     ) -> RunEnded | None:
-        """Return the answer of a process to a request; None if it broke off without one."""
+        """Return the answer of a process to a request; None if it broke off without one. Raises TimeoutError."""
         temporary = self.cache / "runs"
         await asyncio.to_thread(_make_folder, temporary)
         starting = asyncio.create_subprocess_exec(
@@ -147,8 +162,6 @@ class Sandbox:
                 ended = await _answer(process, json.dumps(head).encode() + b"\n", contents, self._limits)
                 await has_ended(process, END_S)
                 return ended
-        except TimeoutError:
-            return RunEnded(failed=True, limit=Limit.TIME)
         finally:
             await complete(kill(process))
 

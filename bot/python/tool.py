@@ -3,8 +3,8 @@
 Rules
   The code runs in a sandbox (`bot.python.engine`); the call changes nothing outside of it, so that it may run again.
   A result belongs to the readers of the files that the code was given; without files, to those of the place.
-  What the code prints is data. It never counts as the asker's own words once files were there, and no address in it
-  counts as read, because the code may have put it together.
+  What the code prints is data. Once files were there, whose names others chose, it never counts as the asker's own
+  words; and no address in it counts as read, because the code may have put it together.
   Errors of the code are results, which the model reads to mend it.
 """
 
@@ -76,7 +76,7 @@ class PythonTool:
             given.sources,
             (*results.files, *results.seen),
             audience=given.audience,
-            words=Provenance.FOREIGN if given.files else context.words,
+            words=Provenance.FOREIGN if given.files or given.left_out else context.words,
             read=(),
         )
 

@@ -5,11 +5,15 @@ import json
 import pytest
 
 from agent.messages import Image
+from bot.chat.jobs import JobWorker
+from bot.forgetting.retention import SWEEP_AFTER, Retention
 from bot.python import texts
 from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
+from tests.flows.forgetting_bot import OFTEN
 from tests.flows.talks import talking
 from tests.flows.worlds import WORLDS, AnyWorld
+from tests.patience import LOOK_S, until
 
 pytestmark = [pytest.mark.parametrize("open_world", WORLDS), pytest.mark.slow]
 
@@ -72,3 +76,33 @@ async def test_while_the_sandbox_warms_up_the_answer_goes_on_without_it(open_wor
         await talk.ended(1)
         assert talk.texts() == ["In a moment."]
         assert "still warming up" in talk.model.requests[-1][-1].text
+
+
+async def test_a_file_whose_message_was_deleted_is_not_there_any_more(open_world: AnyWorld) -> None:
+    engine = CPythonEngine()
+    async with talking(open_world, ["Seen.", call("1 + 1"), HERE], code=engine) as talk:
+        question = await talk.world.ask("look at this", files=[talk.world.upload("sales.csv", SALES, "text/csv")])
+        await talk.ended(1)
+        await talk.world.delete(question)
+        await talk.world.ask("and now?", question)
+        await talk.world.until(lambda: engine.runs)
+        await talk.idle()
+    assert [files for _, files, _ in engine.runs] == [()]
+
+
+async def test_an_answer_that_was_computed_from_a_file_is_forgotten_with_its_message(open_world: AnyWorld) -> None:
+    async with talking(open_world, ["Seen.", call(CHART), HERE], code=CPythonEngine()) as talk:
+        question = await talk.world.ask("look at this", files=[talk.world.upload("sales.csv", SALES, "text/csv")])
+        await talk.ended(1)
+        await talk.world.ask("draw it", question)
+        await talk.ended(2)
+        clock, store = talk.world.clock, talk.store
+        erasing = Retention(store.forgetting, store.jobs, clock, {}).handlers
+        async with JobWorker(store.jobs, erasing, clock, "eraser", OFTEN).serving():
+            await talk.world.delete(question)
+
+            def is_erased() -> bool:
+                clock.leap(SWEEP_AFTER)
+                return [message.text for _, message in store.messages] == ["draw it"]
+
+            await until(is_erased, look_s=LOOK_S)

@@ -173,6 +173,21 @@ answer()
         await asyncio.gather(*runs)
 
 
+async def test_after_a_run_without_an_answer_the_compiled_interpreter_is_looked_for_again(tmp_path: Path) -> None:
+    log, script = tmp_path / "log", tmp_path / "script.py"
+    script.write_text(
+        READ.replace("    answer()\n", f"    answer()\n    open({str(log)!r}, 'a').write('compiled ')\n")
+        + "os._exit(1)",
+        encoding="utf-8",
+    )
+    opened = Sandbox(tmp_path / "cache", SMALL, script)
+    async with opened.serving():
+        for times in (1, 2):
+            await opened.compiled()
+            assert log.read_text(encoding="utf-8") == "compiled " * times
+            assert (await opened.run("", (), "ann")).limit is Limit.CRASH
+
+
 async def test_until_the_interpreter_is_compiled_nothing_runs(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text("import time\ntime.sleep(600)", encoding="utf-8")

@@ -116,6 +116,7 @@ async def test_a_file_that_is_gone_or_hidden_is_not_there_and_has_its_reason() -
     output = await talk.tool(engine).run({"code": "1"}, CONTEXT)
     assert engine.runs[0][1] == ()
     assert output.text.startswith(f"{texts.PRINTED}\n1\n{texts.NOT_GIVEN} ")
+    assert output.words is Provenance.FOREIGN  # the names are others'
 
 
 async def test_a_file_above_the_limits_is_left_out_and_named() -> None:
