@@ -155,24 +155,24 @@ NOT_TOLD = (
 
 SIGN_IN_TOOL = "Say how the person can use {server}, which works with an account of their own."
 SIGN_IN_FIRST = (
-    "The person is not signed in at {server}. Tell them to write `/tools sign in {server}`, and to ask again then; go "
-    "on without it."
+    "The person is not signed in at {server}. Tell them to write `/tools sign in {server}`, and then ask again. "
+    "Continue without it."
 )
 KEY_CHANGED = (
     "The person's sign-in at {server} can no longer be read, because the operator's key has changed. Tell them to "
-    "write `/tools sign in {server}`, and to ask again then; go on without it."
+    "write `/tools sign in {server}`, and then ask again. Continue without it."
 )
 SIGN_IN_AGAIN = (
-    "{server} no longer accepts the person's sign-in. Tell them to write `/tools sign in {server}`, and to ask again "
-    "then; go on without it."
+    "{server} no longer accepts the person's sign-in. Tell them to write `/tools sign in {server}`, and then ask "
+    "again. Continue without it."
 )
 MORE_RIGHTS = (
     "The person has not given the rights that this needs at {server}. Tell them to write `/tools sign in {server}`, "
-    "which asks for them, and to ask again then; go on without it."
+    "which asks for them, and then ask again. Continue without it."
 )
 SOON_READY = (
-    "The person is signed in at {server}; its tools are there with their next message. If they are not, the reason is: "
-    "{why}. Tell them so, and go on without it."
+    "The person is signed in at {server}; its tools are available from their next message. If they are not, the "
+    "reason is: {why}. Tell them so, and continue without it."
 )
 STILL_CONNECTING = "it is still connecting"
 NOT_THEIR_TOOL = "this tool belongs to somebody else's account"
