@@ -79,10 +79,14 @@ _UNTYPED: Final = frozenset({"colour", "address", "code"})  # Kinds of values in
 _NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, cues.TURNED)
 
 
-def are_two_things(older: Told, newer: Told) -> bool:
-    """Return whether they are about two things, whatever the keys say."""
+def are_two_things(older: Told, newer: Told, *, is_reported: bool = False) -> bool:
+    """Return whether they are about two things, whatever the keys say. `is_reported`: the newer one begins with who
+    says or supposes it.
+    """
     pair = _compared(older, newer)
-    return _is_of_another(pair) or _left_out(pair) > 1 or _differs_in_a_second_place(pair)
+    if _left_out(pair) > 1 or _differs_in_a_second_place(pair):
+        return True
+    return _is_told_apart(pair) if is_reported else _is_of_another(pair)
 
 
 def is_excluded(older: Told, newer: Told) -> bool:
@@ -149,17 +153,17 @@ class _Side:
     key: tuple[Token, ...]
 
     @classmethod
-    def of(cls, told: Told, text: str, clause: str) -> "_Side":
+    def of(cls, said: str, key: str, text: str, clause: str) -> "_Side":
         statement = read_statement(clause)
         return cls(
-            said=told.sentence,
+            said=said,
             text=clause,
-            key_text=told.key,
+            key_text=key,
             statement=statement,
             words=content_of(text),
             clause=content_of(clause),
-            subject=_subject(clause, statement, _key_words(told.key)),
-            key=_key_words(told.key),
+            subject=_subject(clause, statement, _key_words(key)),
+            key=_key_words(key),
         )
 
     @property
@@ -168,6 +172,11 @@ class _Side:
 
     def mentions(self, word: Token) -> bool:
         return _is_among(word, self.words) or word.raw in map(str.lower, WORD.findall(self.said))
+
+    @property
+    def is_about_it(self) -> bool:
+        """Whether it names nothing but a value, and so is about what was spoken of: "it is Ben now", "on Monday"."""
+        return _begins_with_it(self.text) or all(word.kind for word in self.clause)
 
     @property
     def is_at_home(self) -> bool:
@@ -203,18 +212,21 @@ class _Pair:
     @classmethod
     def of(cls, older: Told, newer: Told) -> "_Pair":
         old_text = restate(older.sentence, older.sentence).text
-        restated = restate(newer.sentence, older.sentence)
+        said = without(newer.sentence, cues.ANSWER, "")
+        restated = restate(said, older.sentence)
         about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
         is_whole = newer.value.strip() == newer.sentence.strip() or same_key(older.key, newer.key)
         stated = "" if is_whole else newer.value
-        old = _Side.of(older, old_text, old_text)
-        new = _Side.of(newer, restated.text, _stating(restated.text, stated, about, content_of(old_text)))
+        old = _Side.of(older.sentence, older.key, old_text, old_text)
+        new = _Side.of(said, newer.key, restated.text, _stating(restated.text, stated, about, content_of(old_text)))
         return cls(
             older=old,
             newer=new,
             one_key=same_key(older.key, newer.key),
             related_keys=_are_related(old, new),
-            changed=restated.changed or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT)),
+            changed=restated.changed
+            or said != newer.sentence
+            or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT)),
             clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words) or _are_hours(old, new),
         )
 
@@ -384,7 +396,7 @@ def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Tok
     words = content_of(text)
     if UNSPACED.search(text) is not None:
         return topic_of(words, statement)
-    if _begins_with_speaker(text):
+    if _begins_with_speaker(text) or _begins_with_it(text):
         return ()
     subject = tuple(word for word in words if word.word in statement.subject)
     if statement.has_subject and subject:
@@ -405,6 +417,10 @@ def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Tok
 
 def _is_ours(word: str) -> bool:
     return cues.OURS.fullmatch(lexicon.folded(word)) is not None
+
+
+def _begins_with_it(text: str) -> bool:
+    return cues.BEGINS_WITH_IT.match(lexicon.folded(text[:READ_CHARS])) is not None
 
 
 def _begins_with_speaker(text: str) -> bool:
@@ -488,7 +504,13 @@ def _has_evidence(pair: _Pair) -> bool:
 def _is_anchored(pair: _Pair) -> bool:
     """Return whether the newer sentence itself is about what the older one or the key names."""
     older, newer = pair.older, pair.newer
-    if pair.clash or pair.is_pending or pair.ends_older or (older.is_at_home and newer.is_at_home):
+    if pair.is_pending or pair.ends_older or newer.is_about_it or (older.is_at_home and newer.is_at_home):
+        return True
+    if older.subject and not (newer.subject or newer.statement.has_subject or newer.is_of_speaker):
+        subject = (*older.subject, *pair.keys)
+        if not _is_unspaced(newer) and not any(is_in(word, newer.words) for word in subject):
+            return False
+    if pair.clash:
         return True
     named = any(newer.mentions(word) or _is_among(word, newer.words) for word in (*older.words, *older.key, *newer.key))
     return named or older.statement.verb in map(str.lower, WORD.findall(newer.said))  # "I work at A", "at B"
@@ -504,7 +526,8 @@ def _left_out(pair: _Pair) -> int:
     def is_told(word: Token) -> bool:
         # Who did it before is only told in another clause: "Dana left, Yusuf leads the team"
         of_other = word in older.subject and bool(newer.subject) and not is_in(word, newer.clause)
-        return _is_among(word, keys) or (newer.mentions(word) and not of_other)
+        is_it = word in older.subject and newer.is_about_it
+        return is_it or _is_among(word, keys) or (newer.mentions(word) and not of_other)
 
     for side in (older.subject, tuple(older.predicate)):
         is_beside = False  # The words of one thing stand side by side
@@ -513,22 +536,24 @@ def _left_out(pair: _Pair) -> int:
                 kinds.add(_KIND_GROUPS.get(word.kind, word.kind))
             if word.kind or is_told(word):
                 is_beside = bool(word.kind)
-            elif tells(word) and _is_noun(word, older.text) and not _is_title(word, older, newer):
+            elif tells(word) and _names_thing(word, pair) and not _is_title(word, older, newer):
                 left_out += not is_beside or _is_exchanged(word, pair)
                 is_beside = True
     # A bare number beside a day is an hour: "on Monday at nine"
     return left_out + len(kinds - {"number"} if "time" in kinds else kinds)
 
 
-def _is_noun(word: Token, text: str) -> bool:
-    """Return whether a word stands behind an article, a possessive or a preposition, or is a name; but for how often,
-    and for what a number counts: "every week", "the end of 2026".
+def _names_thing(word: Token, pair: _Pair) -> bool:
+    """Return whether a word of the older one is a noun: it is a name, or stands behind an article, a possessive or a
+    preposition ("in the garage"), or right behind a word that both have, which is the verb then ("send receipts"). Not
+    how often, nor what a number counts: "every week", "the end of 2026".
     """
+    text, is_german = pair.older.text, cues.GERMAN.search(lexicon.folded(pair.older.text[:READ_CHARS])) is not None
     if UNSPACED.search(text) is not None or cues.PERIOD.fullmatch(word.raw) is not None:
         return False
     for match in re.finditer(rf"(?<!\w){re.escape(word.raw)}(?!\w| \d)", lexicon.folded(text[:READ_CHARS])):
-        before = WORD.findall(text[: match.start()])[-1:]
-        if before and (text[match.start()].isupper() or _precedes_noun(before[0].lower())):
+        before, has_capital = WORD.findall(text[: match.start()])[-1:], text[match.start()].isupper()
+        if before and (has_capital or (not is_german and _precedes_noun(before[0].lower(), pair.newer))):
             return True
     return False
 
@@ -537,15 +562,17 @@ def _is_exchanged(word: Token, pair: _Pair) -> bool:
     """Return whether another word stands behind the same preposition in the newer one: "until May", "until July"."""
     older, newer = (lexicon.folded(side.text[:READ_CHARS]) for side in (pair.older, pair.newer))
     before = re.search(rf"(?<!\w)(\w{{1,20}}) {re.escape(word.raw)}(?!\w)", older)
-    if before is None or not _precedes_noun(before[1]):
+    if before is None or not is_function(before[1]):
         return False
     instead = re.findall(rf"(?<!\w){re.escape(before[1])} (\w{{1,40}})", newer)
     return any(not pair.older.mentions(Token(stem(other), raw=other)) for other in instead)
 
 
-def _precedes_noun(word: str) -> bool:
+def _precedes_noun(word: str, newer: _Side) -> bool:
+    if not is_function(word):
+        return newer.mentions(Token(stem(word), raw=word))
     is_other = word in lexicon.PRONOUNS or word in lexicon.STATE_VERBS or word in cues.NO_DETERMINERS
-    return is_function(word) and not is_other and lexicon.COPULAS.fullmatch(word) is None
+    return not is_other and lexicon.COPULAS.fullmatch(word) is None
 
 
 def _is_reversed(pair: _Pair) -> bool:
@@ -695,6 +722,7 @@ def _has_other_subject(pair: _Pair) -> bool:
     older, newer = pair.older, pair.newer
     keys = pair.keys
     missing = [word for word in older.subject if _names(word) and not (_is_among(word, keys) or newer.mentions(word))]
+    missing = [] if newer.is_about_it else missing
     is_nobody = pair.is_pending and has_any(older.said, (cues.NOBODY,))
     is_one = (pair.is_about_key and not pair.is_pending) or is_nobody or pair.shares_name
     if not (is_one or all(_is_title(word, older, newer) for word in missing)):
@@ -707,9 +735,8 @@ def _has_other_subject(pair: _Pair) -> bool:
         extra = [word for word in extra if not _is_ours(word.raw)]
     if extra:
         return not _is_agent(pair)
-    if older.subject:
-        is_told = bool(newer.subject) or newer.statement.has_subject or newer.is_of_speaker
-        return not (is_told or _is_unspaced(newer) or any(is_in(word, newer.words) for word in (*older.subject, *keys)))
+    if older.subject or newer.is_about_it:
+        return False
     # "I sit on floor 4": the newer one is about the speaker, too, or about what the key names
     of_key = bool(newer.subject) and all_in(newer.subject, keys)
     without_subject = _is_unspaced(newer) and not newer.subject
@@ -748,7 +775,9 @@ def _is_agent(pair: _Pair) -> bool:
         return False  # "The evening class" is another one than "the class"
     if older.is_of_speaker and not older.subject and has_any(newer.text, (cues.DONE_TO_SPEAKER,)):
         return pair.changed or pair.clash  # "The doctor put me on 30 mg"
-    is_ours = newer.is_of_speaker or not older.is_of_speaker
+    # "My neighbor has …" is not about the speaker, "my landlord raised our rent" is
+    object_ = cues.BEGINS_WITH_OURS.sub("", lexicon.folded(newer.text[:READ_CHARS]))
+    is_ours = has_any(object_, (cues.SPEAKER, cues.OURS)) or not older.is_of_speaker
     return pair.changed and is_ours and all_in(pair.keys, newer.predicate)
 
 

@@ -512,6 +512,17 @@ NO_DETERMINERS: Final = lexicon.words(
     "ve out off up about again all go goes going get zu nicht auch nur noch schon sehr so dann bin bist man ihr du",
     "ne pas très se si me te no ya muy non più molto mi ti não já muito niet ook zeer ik je не ни бы уже ещё еще",
 )
+# An answer or excuse before the sentence: "No, it is Ben", "Sorry, …"
+ANSWER: Final = compile_later(
+    r"^\W{0,3}(?:(?:no|nein|non|não|nee|нет|sorry|oh|ah|ach|well|oops|ups|perdón|pardon|scusa|desculpa"
+    r"|不是?|不对|いや|いえ|いいえ|违う)\s?[,，、.!:]\s?){1,3}"
+)
+# "It is Ben now": the sentence is about what was spoken of
+BEGINS_WITH_IT: Final = compile_later(
+    r"\W{0,3}(?:(?:now|actually|jetzt|nun|maintenant|ahora|adesso|ora|agora|теперь|nu) )?(?:it|that|that['’]s|it['’]s"
+    r"|es|sie|er|das(?= ist\b)|ist es|c['’]est|elle|ça|il (?=est\b|sera\b|a\b|se\b)|ella|ele|ela|hij|het(?= is\b)|dat"
+    r"|он|она|оно|это)\b"
+)
 # What was said before was wrong
 MISTAKEN: Final = compile_later(
     _any_of(

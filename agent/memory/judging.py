@@ -46,13 +46,14 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     if (is_same and plain_key(older.key) == plain_key(newer.key)) or has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
-    if not _is_unsure(newer, older):
+    is_unsure = _is_unsure(newer, older)
+    if not is_unsure:
         if _replaces(older, newer, named=named):
             return Verdict.REPLACES
         if may_give_another_value(older, newer):
             return Verdict.MAY_OUTDATE
     is_related = _related(older.key, newer.key)
-    if are_two_things(older, newer) or (older.key and newer.key and not is_related):
+    if are_two_things(older, newer, is_reported=is_unsure) or (older.key and newer.key and not is_related):
         return Verdict.STANDS_BESIDE
     # When in doubt both stay, and a model is asked about the two alone.
     may_be = named or is_related or is_news_of_it(older, newer) or about_the_same(older.sentence, newer.sentence)

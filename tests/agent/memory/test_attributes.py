@@ -51,6 +51,22 @@ def test_where_evidence_lacks_both_are_kept_and_the_older_one_is_marked(key: str
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [
+        ("deadline", "Our deadline is Friday.", "No, it moved to Monday."),
+        ("lead", "Our lead is Ann.", "No, it is Ben now."),
+        ("lead", "Our lead is Ann.", "Actually it's Ben now."),
+        ("deadline", "Unsere Frist ist Freitag.", "Nein, sie ist auf Montag verschoben."),
+        ("plazo", "El plazo es el viernes.", "No, ahora es el lunes."),
+        ("截止日期", "截止日期是周五。", "不，改到周一了。"),
+        ("締め切り", "締め切りは金曜です。", "いや、月曜になりました。"),
+    ],
+)
+def test_what_names_only_a_value_is_about_what_was_spoken_of(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
         ("limit", "The limit for hotels is 120 euros.", "The limit for flights is now 400 euros."),
         ("owner", "Kim owns the parser branch.", "Lou took over the lexer branch."),
         ("Leitung", "Die Leitung von Projekt Amsel hat Kim.", "Die Leitung von Projekt Drossel hat jetzt Lou."),
@@ -58,6 +74,8 @@ def test_where_evidence_lacks_both_are_kept_and_the_older_one_is_marked(key: str
         ("contacto", "Para las nóminas está Kim.", "Para los viajes está ahora Lou."),
         ("debt", "I owe Kim 50 euros.", "Kim owes me 20 euros now."),
         ("programme", "Pour le lin blanc, je choisis le programme 3.", "Pour la laine, je choisis le programme 7."),
+        ("recipient", "Send invoices to Kim.", "Send reminders to Lou from now on."),
+        ("kids", "We have two kids.", "My brother now has three kids."),
         ("ticket", "The ticket is 9 euros.", "The reduced ticket is now 5 euros."),
     ],
 )
