@@ -37,7 +37,7 @@ async def record(folder: Path, pace: Pace, last_s: float) -> list[Frame]:
     ):
         await opened.page.goto(here.address)
         ann, ben = sides(opened)
-        await ann.column.get_by_text("Nothing was said here yet.").wait_for()
+        await ann.column.get_by_text("No messages here yet.").wait_for()
         async with _filming(opened.page, pictures):
             await _tell(ann, ben, pace)
     return frames(pictures, last_s)

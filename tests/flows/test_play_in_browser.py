@@ -150,7 +150,7 @@ async def on_a_phone(browser: Browser, address: str) -> None:
 
 async def wrong_address(browser: Browser, address: str) -> None:
     """Without its token, or with that of an earlier start."""
-    for wrong, told in ((address.partition("#")[0], "lacks its token"), (f"{address}x", "from an earlier start")):
+    for wrong, told in ((address.partition("#")[0], "has no token"), (f"{address}x", "from an earlier start")):
         async with open_page(browser) as opened:
             await opened.page.goto(wrong)
             await expect(opened.page.locator("#link")).to_contain_text(told, timeout=WAIT_MS)
@@ -163,7 +163,7 @@ async def test_two_people_try_everything_on_the_page_and_it_goes_on_where_it_was
             await opened.page.goto(here.address)
             assert here.token not in opened.page.url
             ann, ben = sides(opened)
-            await expect(ann.column.get_by_text("Nothing was said here yet.")).to_be_visible()
+            await expect(ann.column.get_by_text("No messages here yet.")).to_be_visible()
             await grows_for_both(opened)
             await audience(opened)
             await approval(opened)
@@ -178,7 +178,7 @@ async def test_two_people_try_everything_on_the_page_and_it_goes_on_where_it_was
             await wrong_address(browser, here.address)
             address, port = here.address, int(here.port)
             before = await ann.column.locator("article").count()
-        await expect(opened.page.locator("#link")).to_contain_text("connection is cut", timeout=WAIT_MS)
+        await expect(opened.page.locator("#link")).to_contain_text("connection is lost", timeout=WAIT_MS)
         await ann.say("written while nobody listened")
         opened.wrong.clear()  # the browser complains of each socket that it cannot open
         async with playing(tmp_path, port=port) as here:

@@ -171,7 +171,7 @@ export class Column {
   }
 
   empty() {
-    return made("p", { class: "empty" }, "Nothing was said here yet.");
+    return made("p", { class: "empty" }, "No messages here yet.");
   }
 
   elementOf(message) {
@@ -213,7 +213,7 @@ export class Column {
     const text = made("div");
     text.innerHTML = told?.html ?? "";
     this.into.replaceChildren(`In the thread of “${text.textContent.trim().slice(0, 60)}” `,
-      made("button", { type: "button", onclick: () => this.answerIn("") }, "Leave it"));
+      made("button", { type: "button", onclick: () => this.answerIn("") }, "Cancel"));
     this.input.focus();
   }
 
@@ -328,7 +328,7 @@ export class Column {
     this.answerIn("");
     this.editing = message.id;
     this.into.hidden = false;
-    this.into.replaceChildren("You change your message ", made("button", { type: "button", onclick: () => { this.stopEditing(); this.write(""); } }, "Leave it"));
+    this.into.replaceChildren("Editing your message. ", made("button", { type: "button", onclick: () => { this.stopEditing(); this.write(""); } }, "Cancel"));
     this.write(message.text);
   }
 
@@ -369,7 +369,7 @@ export class Column {
     event.preventDefault();
     const message = this.messages.get(found);
     if (!message || message.gone) {
-      this.refusal.textContent = "That message is gone.";
+      this.refusal.textContent = "That message no longer exists.";
       return;
     }
     if (message.channel !== this.open) this.show(message.channel);

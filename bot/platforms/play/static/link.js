@@ -5,9 +5,9 @@ const PROTOCOL = "cogency-play";
 const WRONG_TOKEN = 4403;
 const FIRST_MS = 300;
 const MOST_MS = 5000;
-const AWAY = "The connection is cut. What you write is sent when it is back.";
-const EARLIER = "This address is from an earlier start: open the one that your terminal shows now.";
-const NO_TOKEN = "The address lacks its token: open the one that your terminal shows.";
+const AWAY = "The connection is lost. Your messages are sent when it is back.";
+const EARLIER = "This address is from an earlier start. Open the address that your terminal shows now.";
+const NO_TOKEN = "This address has no token. Open the address that your terminal shows.";
 
 export class Link {
   constructor(person, token, told) {
