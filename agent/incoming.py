@@ -29,7 +29,7 @@ def platform_of(id_: str) -> str:
     return id_.partition(":")[0].casefold()
 
 
-def source_of(person: str) -> str:
+def person_source(person: str) -> str:
     """The source of a person's messages: "slack:T1" of "slack:T1:U7", "discord" of "discord:7"."""
     return person.rpartition(":")[0]
 

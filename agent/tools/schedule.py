@@ -141,16 +141,16 @@ BEGINS: Final = (
 KEPT: Final = "Kept as number {id}: {when}.{following} Posted {where}. Tell the person this time, as it stands here."
 
 
-async def _nowhere(_: str) -> bool:
+async def _nowhere(_: str, __: str) -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTool:
-    """The tool `schedule`. `forbidden_in`: returns whether scheduled posts are forbidden in a channel."""
+    """The tool `schedule`. `forbidden_in`: returns whether a source's scheduled posts are forbidden in a channel."""
 
     schedules: Schedules
-    forbidden_in: Callable[[str], Awaitable[bool]] = _nowhere
+    forbidden_in: Callable[[str, str], Awaitable[bool]] = _nowhere
     timeout_s: float = 10.0
     reports: Mapping[str, str] = field(default_factory=dict[str, str])
     """When an answer can be posted, besides whenever there is something to report: what each is for, by its name."""
@@ -170,7 +170,7 @@ class ScheduleTool:
         if isinstance(cancel := args.get("cancel"), int):
             return _output(await self._cancel(cancel, context), context)
         new = new_schedule(args, context)
-        if not new.direct and await self.forbidden_in(new.channel):
+        if not new.direct and await self.forbidden_in(new.source, new.channel):
             raise ToolError(FORBIDDEN, ours=True)
         cancelled = ""
         if isinstance(replaces := args.get("replaces"), int):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from agent.incoming import source_of
+from agent.incoming import person_source
 from bot.channels.rule import ChannelRule, Form, RuleContext
 from bot.channels.rules import CHANNEL_RULES
 from bot.channels.service import PlaceService, is_place_request
@@ -28,7 +28,7 @@ async def show(service: PlaceService, call: declaration.CommandCall) -> Panel:
 
 
 async def _context(service: PlaceService, call: declaration.CommandCall) -> RuleContext:
-    return await service.context(source_of(call.caller.person.id), call.caller.channel)
+    return await service.context(person_source(call.caller.person.id), call.caller.channel)
 
 
 async def _prefilled(service: PlaceService, call: declaration.CommandCall) -> Filled:

@@ -25,6 +25,8 @@ from bot.memory.pauses import LearningPauses
 class RuleContext:
     """The channel where a rule is shown or set, and what the bot has there."""
 
+    source: str
+    """The workspace or platform whose managers' choices these are."""
     channel: str
     preferences: Preferences
     pauses: LearningPauses

@@ -365,11 +365,11 @@ AMBIENT: Final = ChannelRule(
 
 
 async def _is_learning(context: RuleContext) -> str:
-    return OFF if any(pause.for_everybody for pause in await context.pauses.lasting("", context.channel)) else ""
+    return OFF if await context.pauses.is_paused_for_all(context.source, context.channel) else ""
 
 
 async def _pause(_: str, after: str, context: RuleContext) -> None:
-    await context.pauses.set(None, context.channel, on=after == OFF)
+    await context.pauses.set_for_all(context.source, context.channel, on=after == OFF)
 
 
 def _announce_learning(_: str, after: str, who: str) -> Announcement | None:

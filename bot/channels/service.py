@@ -9,7 +9,7 @@ from typing import Final, Self, TypeAlias, assert_never, cast
 
 from agent.admission_terms import Authority
 from agent.errors import Refused, StoreError
-from agent.incoming import source_of
+from agent.incoming import person_source
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
 from agent.ports.tool_audit import ToolAudit
@@ -19,7 +19,7 @@ from bot.channels.panel import channel_panel
 from bot.channels.rule import ChannelRule, RuleContext, is_usual
 from bot.channels.rules import CHANNEL_RULES, rule_named
 from bot.chat.access.acl import AccessRules
-from bot.chat.access.place_rules import PLACE, PlaceRules, place_owner, rules_at, rules_name, stored_rules
+from bot.chat.access.place_rules import PLACE, PlaceRules, chosen_at, name_at, place_owner, rules_at
 from bot.chat.audit import policy_change
 from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
@@ -123,7 +123,7 @@ class StoredPlace:
     def read(cls, preferences: Mapping[str, str], source: str) -> Self:
         """Parse a place's preferences. Raises StoreError."""
         rules = PlaceRules.from_preferences(preferences, source)
-        lines = (stored_rules(preferences, source) or "").split("\n")[1:]
+        lines = (chosen_at(preferences, source) or "").split("\n")[1:]
         try:
             return cls(rules, tuple(PlaceChange(**cast("dict[str, object]", json.loads(line))) for line in lines))  # pyright: ignore[reportArgumentType] -- as `text` made it
         except (ValueError, TypeError):
@@ -176,6 +176,7 @@ class PlaceService:
         """Return the channel with its current values for this source. Raises StoreError."""
         rules = await rules_at(self.preferences, source, channel)
         context = RuleContext(
+            source=source,
             channel=channel,
             preferences=self.preferences,
             pauses=self.pauses,
@@ -215,7 +216,9 @@ class PlaceService:
         return asker.manages or self.access.is_operator(asker.person.id)
 
     async def _stored(self, asker: Asker) -> StoredPlace:
-        return StoredPlace.read(await self.preferences.all_of(place_owner(asker.channel)), source_of(asker.person.id))
+        return StoredPlace.read(
+            await self.preferences.all_of(place_owner(asker.channel)), person_source(asker.person.id)
+        )
 
     async def _undo(self, asker: Asker, number: int | None, say: Say, not_receiving: str) -> Panel:
         history = (await self._stored(asker)).history
@@ -230,7 +233,7 @@ class PlaceService:
         if not self._may_change(asker):
             return Panel(channels_texts.NOT_YOUR_CHANNEL, refused=True)
         rule, value = change.rule, change.value
-        context = await self.context(source_of(asker.person.id), asker.channel, not_receiving)
+        context = await self.context(person_source(asker.person.id), asker.channel, not_receiving)
         await rule.check(value, context)
         before = context.chosen.get(rule.name, "")
         if before == value:
@@ -247,14 +250,14 @@ class PlaceService:
         return await self._show(asker, channels_texts.CHOSEN_FOR_CHANNEL)
 
     async def _store(self, asker: Asker, change: ChangePlace, old_value: str) -> None:
-        owner, source, now = place_owner(asker.channel), source_of(asker.person.id), self.clock.now()
+        owner, source, now = place_owner(asker.channel), person_source(asker.person.id), self.clock.now()
         by = Authority.ADMIN if self.access.is_operator(asker.person.id) else max(asker.authority, Authority.MANAGER)
         row = policy_change(now, _audit_text(change), asker.person.id, asker.channel)
         for _ in range(TRIES):
             preferences = await self.preferences.all_of(owner)
             changed, name = (
                 StoredPlace.read(preferences, source).changed(change, old_value, now, by),
-                rules_name(source),
+                name_at(source),
             )
             if await self.audit.keep_change(row, owner, name, preferences.get(name), changed.text()):
                 log.info("a channel setting was changed: %s", change.rule.name)
@@ -262,7 +265,7 @@ class PlaceService:
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
     async def _show(self, asker: Asker, notice: str = "") -> Panel:
-        context, may_change = await self.context(source_of(asker.person.id), asker.channel), self._may_change(asker)
+        context, may_change = await self.context(person_source(asker.person.id), asker.channel), self._may_change(asker)
         lines = [f"- **{rule.title}**: {_shown(rule, context.chosen.get(rule.name, ''))}" for rule in CHANNEL_RULES]
         hint = usage() if may_change else channels_texts.NOT_YOUR_CHANNEL
         text = "\n\n".join(filter(None, [notice, channels_texts.PLACE_HEADING, "\n".join(lines), hint]))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.incoming import Incoming, source_of
+from agent.incoming import Incoming, person_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Requester:
     @property
     def source(self) -> str:
         """The source of the person's messages."""
-        return source_of(self.person)
+        return person_source(self.person)
 
     @classmethod
     def wrote(cls, incoming: Incoming) -> "Requester":

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from agent.incoming import source_of
+from agent.incoming import person_source
 from agent.jobs import INDEXING, Job
 from agent.memory.profile import LEARNING
 from agent.ports.clock import Clock
@@ -122,7 +122,7 @@ def bound_commands(service: MemoryService, policies: PolicyService) -> tuple[Bou
 
 def memory_tools(store: Repositories, memories: Memories, timeout_s: float) -> tuple[Tool, ...]:
     async def finds(context: ToolContext) -> bool:
-        return (await rules_at(store.preferences, source_of(context.person.id), context.channel)).finds_documents
+        return (await rules_at(store.preferences, person_source(context.person.id), context.channel)).finds_documents
 
     return (
         RecallTool(memories, timeout_s, store.documents, description=WITH_DOCUMENTS, finds=finds),

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.incoming import Incoming
+from agent.incoming import Incoming, person_source
 from agent.memory.forgetting_plans import PAUSE, PAUSED
 from agent.ports.clock import Clock
 from agent.ports.memory import Profiles
 from agent.ports.preferences import Preferences
-from bot.chat.access.place_rules import place_owner
+from bot.chat.access.place_rules import chosen_at, name_at, place_owner
 from bot.memory.learning import Learner
 from bot.memory.requests import PauseLearning
 
@@ -30,8 +30,8 @@ class LearningPauses:
     async def may_learn(self, incoming: Incoming) -> bool:
         """Return whether the bot may learn from this message. Raises StoreError."""
         of_person = await self.preferences.all_of(incoming.person.id)
-        of_channel = await self.preferences.all_of(place_owner(incoming.channel))
-        values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel.get(PAUSE))
+        of_channel = await self._of_channel(incoming.source, incoming.channel)
+        values = (of_person.get(PAUSE), of_person.get(name_in(incoming.channel)), of_channel)
         return all(_allows(value, incoming.time) for value in values)
 
     async def is_paused(self, person: str) -> bool:
@@ -50,24 +50,40 @@ class LearningPauses:
     async def lasting(self, person: str, channel: str) -> list[PauseLearning]:
         """Return the pauses that apply to this person in this channel, the widest first. Raises StoreError."""
         of_person = await self.preferences.all_of(person)
-        of_channel = await self.preferences.all_of(place_owner(channel))
+        of_channel = await self._of_channel(person_source(person), channel)
         candidates = (
             (of_person.get(PAUSE), PauseLearning()),
             (of_person.get(name_in(channel)), PauseLearning(here=True)),
-            (of_channel.get(PAUSE), PauseLearning(here=True, for_everybody=True)),
+            (of_channel, PauseLearning(here=True, for_everybody=True)),
         )
         return [pause for value, pause in candidates if value == PAUSED]
 
-    async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
-        """Pause or resume learning of a person (None: everybody) in a channel (None: everywhere). Raises StoreError."""
-        owner = place_owner(channel or "") if person is None else person
-        name = PAUSE if person is None or channel is None else name_in(channel)
+    async def is_paused_for_all(self, source: str, channel: str) -> bool:
+        """Return whether learning is paused for everybody in this channel. Raises StoreError."""
+        return await self._of_channel(source, channel) == PAUSED
+
+    async def set(self, person: str, channel: str | None, *, on: bool) -> None:
+        """Pause or resume learning of a person in a channel (None: everywhere). Raises StoreError."""
+        name = PAUSE if channel is None else name_in(channel)
+        now = (await self.preferences.all_of(person)).get(name)
+        await self._set(person, name, now, on=on)
+        if on and self.profiles is not None:
+            await self.profiles.skip_learning(person=person, channel=channel)
+
+    async def set_for_all(self, source: str, channel: str, *, on: bool) -> None:
+        """Pause or resume learning of everybody whom the bot of this source answers in a channel. Raises StoreError."""
+        await self._set(place_owner(channel), name_at(source, PAUSE), await self._of_channel(source, channel), on=on)
+        if on and self.profiles is not None:
+            await self.profiles.skip_learning(channel=channel)
+
+    async def _set(self, owner: str, name: str, now: str | None, *, on: bool) -> None:
         if on:
             await self.preferences.set(owner, name, PAUSED)
-            if self.profiles is not None:
-                await self.profiles.skip_learning(person=person, channel=channel)
-        elif (await self.preferences.all_of(owner)).get(name) == PAUSED:
+        elif now == PAUSED:
             await self.preferences.set(owner, name, self.clock.now().isoformat())
+
+    async def _of_channel(self, source: str, channel: str) -> str | None:
+        return chosen_at(await self.preferences.all_of(place_owner(channel)), source, PAUSE)
 
 
 @dataclass(frozen=True, slots=True)

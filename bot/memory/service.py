@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final, assert_never
 
 from agent.errors import Refused, StoreError
+from agent.incoming import person_source
 from agent.memory.audience import Place, label
 from agent.memory.documents import SHARING
 from agent.memory.facts import CORRECTION, Fact, with_superseded
@@ -344,7 +345,10 @@ class MemoryService:
         channel = viewer.channel if request.here else None
         if request.for_everybody and not (viewer.manages and viewer.channel):
             return MemoryAnswer(memory_texts.NOT_THE_MANAGER, refused=True)
-        await self.pauses.set(None if request.for_everybody else viewer.person.id, channel or None, on=request.on)
+        if request.for_everybody:
+            await self.pauses.set_for_all(person_source(viewer.person.id), viewer.channel, on=request.on)
+        else:
+            await self.pauses.set(viewer.person.id, channel or None, on=request.on)
         sentence = memory_texts.pause_text(on=request.on, here=bool(channel), for_everybody=request.for_everybody)
         if request.on:
             return MemoryAnswer(sentence)

@@ -34,6 +34,7 @@ from agent.schedules.port import Schedules
 from agent.schedules.times import following_in_words, has_lapsed, in_words, problem_of, zone_of
 from agent.shown_replies import Answered
 from agent.turn_kinds import TurnKind
+from bot.chat.access.place_rules import chosen_at, name_at, place_owner
 from bot.chat.notes import NO_LINE, EndedTurn, NoteLine
 from bot.chat.reply.surface import LAPSING, SCHEDULING
 from bot.chat.texts import replies as reply_texts
@@ -44,6 +45,7 @@ from bot.schedules.reports import rule_asked, rule_named
 
 FORBIDS: Final = "schedules"  # The preference of a channel in which scheduled posts are forbidden
 OFF: Final = "off"
+ALLOWED: Final = "on"
 PAGE: Final = 6  # Entries of a page: with their buttons they fit one message on every platform
 MAX_LISTED: Final = 50
 MAX_LINES: Final = 5  # Below an answer; the list has all
@@ -94,9 +96,9 @@ class ScheduleService:
             case _:
                 return ScheduleAnswer(schedule_texts.USAGE, refused=True)
 
-    async def forbidden_in(self, channel: str) -> bool:
-        """Return whether scheduled posts are forbidden there. Raises StoreError."""
-        return bool(channel) and (await self.preferences.all_of(f"channel:{channel}")).get(FORBIDS) == OFF
+    async def forbidden_in(self, source: str, channel: str) -> bool:
+        """Return whether scheduled posts of the bot of this source are forbidden there. Raises StoreError."""
+        return bool(channel) and chosen_at(await self.preferences.all_of(place_owner(channel)), source, FORBIDS) == OFF
 
     async def created_lines(self, question: Incoming) -> str:
         """Return the lines below an answer about the schedules that it created; "" for none."""
@@ -189,7 +191,7 @@ class ScheduleService:
             return ScheduleAnswer(trouble, refused=True)
         own = PersonAudience(asker.person.id)
         direct = asker.place.audience == own or read.direct is True
-        if not direct and await self.forbidden_in(asker.channel):
+        if not direct and await self.forbidden_in(source_of(asker.person.id), asker.channel):
             return ScheduleAnswer(schedule_texts.FORBIDDEN, refused=True)
         new = NewSchedule(
             person=asker.person.id,
@@ -351,7 +353,8 @@ class ScheduleService:
             return ScheduleAnswer(schedule_texts.NO_CHANNEL, refused=True)
         if not (asker.manages or self.operates(asker.person.id)):
             return ScheduleAnswer(schedule_texts.MANAGERS_ONLY, refused=True)
-        await self.preferences.set(f"channel:{asker.channel}", FORBIDS, OFF if forbids else None)
+        name = name_at(source_of(asker.person.id), FORBIDS)
+        await self.preferences.set(place_owner(asker.channel), name, OFF if forbids else ALLOWED)
         return ScheduleAnswer(schedule_texts.FORBID_DONE if forbids else schedule_texts.ALLOW_DONE)
 
 

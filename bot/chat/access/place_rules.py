@@ -23,19 +23,19 @@ MODEL: Final = "model"
 KNOWLEDGE: Final = "knowledge"
 
 
-def rules_name(source: str) -> str:
-    """Return the name of the preference with the rules that the managers of this source chose for a channel.
+def name_at(source: str, choice: str = PLACE) -> str:
+    """Return the name of the preference with what the managers of this source chose for a channel.
 
     Several workspaces may share a channel: each has its own, as its managers are nobody in the others.
     """
-    return f"{PLACE} {source}" if ":" in source else PLACE
+    return f"{choice} {source}" if ":" in source else choice
 
 
-def stored_rules(preferences: Mapping[str, str], source: str) -> str | None:
-    """Return the rules as they are stored. Those that an earlier version stored for all workspaces hold until they are
+def chosen_at(preferences: Mapping[str, str], source: str, choice: str = PLACE) -> str | None:
+    """Return what was chosen, as it is stored. What an earlier version stored for all workspaces holds until it is
     changed in this one.
     """
-    return preferences.get(rules_name(source), preferences.get(PLACE))
+    return preferences.get(name_at(source, choice), preferences.get(choice))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PlaceRules:
         """Read them from the channel's preferences. Raises StoreError for unreadable rules: to ignore them could admit
         people whom they exclude.
         """
-        first = (stored_rules(preferences, source) or "{}").partition("\n")[0]
+        first = (chosen_at(preferences, source) or "{}").partition("\n")[0]
         try:
             parsed: object = json.loads(first)
         except (ValueError, RecursionError):

@@ -27,7 +27,7 @@ class World:
     def __init__(self, forbidden: str = "") -> None:
         self.store = store_in_memory()
 
-        async def forbidden_in(channel: str) -> bool:
+        async def forbidden_in(_: str, channel: str) -> bool:
             return channel == forbidden
 
         self.tool, self.list = ScheduleTool(self.store.schedules, forbidden_in), SchedulesTool(self.store.schedules)

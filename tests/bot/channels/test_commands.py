@@ -20,6 +20,7 @@ def channel(models: tuple[str, ...] = (), most_ambient: int = 0, **chosen: str) 
     preferences = store_in_memory().preferences
     pauses = LearningPauses(preferences, None, FakeClock())
     return RuleContext(
+        source="test",
         channel="C1",
         preferences=preferences,
         pauses=pauses,

@@ -245,10 +245,12 @@ async def test_who_cannot_be_heard_is_told_why_and_silence_needs_nobody() -> Non
 async def test_learning_is_everybodys_pause_of_it() -> None:
     world = World()
     await world.order("learning off")
-    assert [pause.for_everybody for pause in await (await world.service()).pauses.lasting("ann", CHANNEL)] == [True]
+    assert [pause.for_everybody for pause in await (await world.service()).pauses.lasting("slack:T1:ann", CHANNEL)] == [
+        True
+    ]
     assert await world.chosen() == {"learning": "off"}
     await world.order("undo")
-    assert await (await world.service()).pauses.lasting("ann", CHANNEL) == []
+    assert await (await world.service()).pauses.lasting("slack:T1:ann", CHANNEL) == []
 
 
 async def test_choices_that_cannot_be_read_are_no_empty_ones() -> None:

@@ -47,9 +47,19 @@ async def test_a_person_pauses_in_one_channel() -> None:
 async def test_a_channel_is_paused_for_everybody() -> None:
     clock = FakeClock()
     pauses = pauses_on(clock)
-    await pauses.set(None, "C1", on=True)
+    await pauses.set_for_all("test", "C1", on=True)
     assert not await pauses.may_learn(asked(clock.now(), person="ben"))
     assert await pauses.may_learn(asked(clock.now(), person="ben", channel="C2"))
+
+
+async def test_a_pause_for_everybody_and_its_end_count_in_the_workspace_whose_managers_chose_them() -> None:
+    clock = FakeClock()
+    pauses = pauses_on(clock)
+    here, there = (replace(asked(clock.now()), source=source) for source in ("chat:T1", "chat:T2"))
+    await pauses.set_for_all("chat:T2", "C1", on=True)
+    assert [await pauses.may_learn(one) for one in (here, there)] == [True, False]
+    await pauses.set_for_all("chat:T1", "C1", on=False)
+    assert [await pauses.may_learn(one) for one in (here, there)] == [True, False]
 
 
 @pytest.mark.parametrize("channel", [None, "C1"])
@@ -98,5 +108,5 @@ async def test_a_channel_that_is_paused_passes_over_what_waits_there_only() -> N
     told = ToldTurns(store, clock)
     await told.ask(replace(said("I row", conversation="a", place=PUBLIC), channel="C1"))
     await told.ask(replace(said("I sail", conversation="b", place=PUBLIC), channel="C2"))
-    await told.pauses.set(None, "C1", on=True)
+    await told.pauses.set_for_all("test", "C1", on=True)
     assert store.to_learn == ["I sail"]

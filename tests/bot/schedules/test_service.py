@@ -269,6 +269,15 @@ async def test_a_channels_manager_forbids_posts_there_and_nothing_else() -> None
     assert not (await service.remind("tomorrow at 9:00 standup", in_general())).refused
 
 
+async def test_what_a_manager_of_another_workspace_forbids_in_a_shared_channel_is_nothing_to_this_one() -> None:
+    service, there = AnnsCommands(), Person("slack:T2:U3", "Cleo")
+    assert not (await service.show("forbid", in_general(there, Authority.MANAGER))).refused
+    assert not (await service.remind("tomorrow at 9:00 standup", in_general())).refused
+    await service.show("forbid", in_general(BOB, Authority.MANAGER))
+    await service.show("allow", in_general(there, Authority.MANAGER))
+    assert (await service.remind("tomorrow at 9:00 standup", in_general())).text == schedule_texts.FORBIDDEN
+
+
 async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> None:
     service = AnnsCommands()
     said = {
