@@ -93,6 +93,8 @@ QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "tool permissions": ("how-do-i#approve-tool-calls-and-set-tool-permissions", "tools"),
     "custom tool": ("how-do-i#add-a-custom-tool-function-skill-or-plugin", "tools"),
     "web search": ("how-do-i#let-the-bot-browse-the-web-web-search-reading-pages", "web"),
+    "draw a chart": ("how-do-i#compute-with-a-table-or-draw-a-chart-run-python-code", "python"),
+    "run python code": ("how-do-i#compute-with-a-table-or-draw-a-chart-run-python-code", "python"),
     "voice messages": ("how-do-i#read-files-pdfs-images-and-voice-messages", "files"),
     "webhook api": ("how-do-i#call-it-from-a-script-webhook-or-api",),
     "bot not answering": ("how-do-i#find-out-why-the-bot-is-not-answering", "troubleshooting"),

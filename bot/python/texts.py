@@ -14,7 +14,7 @@ DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
     "in /files, by name. Print what you need; save files for the person in /out. No network."
 )
-SECONDS = "seconds"
+SECONDS = "seconds at most"
 
 # Results for the model
 
