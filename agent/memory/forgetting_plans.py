@@ -145,6 +145,10 @@ class Preview:
     """Those of the messages that repeat the contents elsewhere, because memory or recall returned them to the bot."""
     related: Sample = Sample()
     """Further messages that are possibly derived from them. They are erased only if the person says so."""
+    in_view: int = 0
+    """How many of `related` share no telling word with what is erased: the bot wrote them while it had that in view.
+    They are listed after the others.
+    """
     documents: Sample = Sample()
     """Documents that the person added there, which belong to their place: they stay."""
 

@@ -103,7 +103,9 @@ STILL_ERASING = "The result is not known yet. `cogency audit` will show it as #{
 ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo this."
 ERASES_CHOICES = "Only choices, accounts and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes {count} in other threads that repeat it."
-ERASES_RELATED = "{count} elsewhere may say the same in other words. They stay unless you add --related."
+ERASES_RELATED = (
+    "{count} elsewhere may say the same in other words, or be based on it. They stay unless you add --related."
+)
 CHECK_PERSON = (
     "To verify: `cogency person export {of}` finds nothing. Audit entry #{number} names {known_as} instead of the ID."
 )

@@ -52,7 +52,7 @@ def receipt_text(receipt: Receipt) -> str:
     done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
-        done = f"{done} {stays} elsewhere may say the same in other words. I did not forget them."
+        done = f"{done} {stays} elsewhere may say the same in other words, or be based on it. I did not forget them."
     if receipt.documents:
         done = f"{done} {_documents_stay(receipt.documents)}."
     if receipt.replies:
@@ -134,10 +134,21 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
         lines += ["", f"{told} of mine elsewhere used what you said there, and will be erased too:"]
         lines += _listed(preview.repetitions.lines, preview.repetitions.count)
     if preview.related.count:
-        may = counted(preview.related.count, "message", "messages")
-        lines += ["", f"{may} elsewhere may say the same in other words. I keep them unless you choose otherwise:"]
+        lines += ["", f"{related_words(preview)} I keep them unless you choose otherwise:"]
         lines += _listed(preview.related.lines, preview.related.count)
     return "\n".join([*lines, *documents_left(preview.documents)])
+
+
+def related_words(preview: Preview) -> str:
+    """The sentence about messages that are possibly derived from what is erased, and why each may be."""
+    same = counted(preview.related.count - preview.in_view, "message", "messages")
+    said_again = f"{same} elsewhere may say the same in other words."
+    if not preview.in_view:
+        return said_again
+    in_view = counted(preview.in_view, "answer", "answers")
+    more = "" if preview.related.count == preview.in_view else " more"
+    written = f"I wrote {in_view}{more} while I could see what you want to forget, without using its words."
+    return f"{said_again} {written}" if more else written
 
 
 def documents_left(documents: Sample) -> list[str]:

@@ -18,7 +18,7 @@ from sqlalchemy import Column, Connection, Row, and_, exists, func, select, upda
 
 from agent.memory import forgetting_plans as plans
 from agent.stored_messages import Author
-from store.forgetting.repetitions import KnownErasures, RepetitionFinder
+from store.forgetting.repetitions import NOTHING_REPEATED, KnownErasures, RepetitionFinder
 from store.forgetting.selection import (
     ForgottenMessage,
     Watch,
@@ -179,14 +179,17 @@ def find_erasure_set(
     )
     facts, entries, schedules = fresh.facts, fresh.entries, named.schedules
     keeps_schedules = isinstance(plan, plans.Expired | plans.OneReply)  # nobody wants what they say to be forgotten
-    searched = (
-        not related
-    )  # for the replies below all others: once and at the end, so that these lead to no further ones
-    while (more := bool(fresh.messages or fresh.facts or fresh.entries)) or not searched:
-        found = finder.of(fresh, messages) if more else finder.below(messages)
-        searched = searched or not more
-        related_messages |= found.related
-        new = found.erased | (found.related if related else {})
+    in_doubt = False  # everything certain is known, and what only may repeat it is erased as well
+    while True:
+        if fresh.messages or fresh.facts or fresh.entries:
+            found = finder.of(fresh, messages, loosely=in_doubt)
+            new = found.erased
+            related_messages |= {} if in_doubt else found.related
+        elif related and not in_doubt:
+            in_doubt, found = True, NOTHING_REPEATED
+            new = _all_related(connection, finder, related_messages, messages)
+        else:
+            break
         if not keeps_schedules:
             made = (found.schedules | schedules_from(connection, {**fresh.messages, **new})) - schedules
             schedules |= made
@@ -200,11 +203,7 @@ def find_erasure_set(
         fresh = KnownErasures(new, new_facts, entries_reached(connection, new) - entries)
         facts, entries = facts | fresh.facts, entries | fresh.entries
     turns, trimmed = _emptied(connection, messages)
-    doubtful = {id_: item for id_, item in related_messages.items() if id_ not in messages}
-    doubtful = _with_derived(connection, finder, doubtful, messages)
-    if not related:
-        falling = {**messages, **doubtful}
-        doubtful |= _with_derived(connection, finder, finder.below(falling).related, falling)
+    doubtful = {} if related else _all_related(connection, finder, related_messages, messages)
     # Scratch values last for days at most: those of a turn whose reply only may repeat something go, too.
     replies = (item for item in messages.values() if item.author == Author.BOT)
     scratch |= scratch_from(connection, chain(replies, doubtful.values()))
@@ -223,21 +222,22 @@ def find_erasure_set(
     )
 
 
-def _with_derived(
+def _all_related(
     connection: Connection,
     finder: RepetitionFinder,
-    related: dict[int, ForgottenMessage],
+    related: Mapping[int, ForgottenMessage],
     messages: Mapping[int, ForgottenMessage],
 ) -> dict[int, ForgottenMessage]:
-    """These messages, with all that would be erased with them besides `messages`."""
-    found, fresh = dict[int, ForgottenMessage](), related
+    """The messages that may repeat `messages`, besides these: `related`, the next replies below, and what was drawn
+    from them for certain. What only may repeat one of them is left out: each such step leads further away.
+    """
+    found, fresh = dict[int, ForgottenMessage](), {**related, **finder.below(messages).related}
     while fresh:
         fresh |= _replies(connection, fresh)
         fresh = {id_: item for id_, item in fresh.items() if id_ not in {*messages, *found}}
         found |= fresh
         falling = KnownErasures(fresh, facts_of(connection, fresh), entries_reached(connection, fresh))
-        more = finder.of(falling, {*messages, *found}, loosely=True)
-        fresh = more.erased | more.related
+        fresh = finder.of(falling, {*messages, *found}, loosely=True).erased
     return found
 
 

@@ -9,7 +9,7 @@ reply was drawn from them:
                                                                               related
     history    it was earlier in the same conversation                        the reply is erased if they share a
                                                                               telling passage and it answers the same
-                                                                              person; with a telling word it is related
+                                                                              person; with telling words it is related
 
 Rules
   `Telling` decides whether a shared passage or word proves anything. A greeting, a closing or a footer that other
@@ -24,6 +24,10 @@ Rules
   A reply to another person in the same conversation that shares a telling passage or word is related.
   So is the next reply to the same person below an erased reply, whatever its words, if it had that in its history.
   Those further below are not, or one message would list every later answer of a long thread.
+  In the same conversation one common word is shared by chance: only two words, or one that tells by itself (a name, a
+  number, a long word), say that a text may repeat an erased one.
+  What may repeat a message that only may repeat an erased one is not related: by such steps a thread about a boat leads
+  to the capital of Peru. What was drawn from a related message for certain is listed with it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -38,6 +42,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Select, and_, select
 
 from agent.stored_messages import Author
+from store.forgetting.everyday import is_everyday, names_in
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
 from store.json_columns import NamedInProgress, read_ids
 from store.memory import fact_store, participants
@@ -181,6 +186,12 @@ def telling_words(text: str) -> dict[str, str]:
     return {stem(word): word for word in index_words(text) if is_telling(word)}
 
 
+def words_that_tell(text: str) -> frozenset[str]:
+    """The stems of its telling words, without those of everyday talk."""
+    return frozenset(known for known, word in telling_words(text).items() if not is_everyday(word))
+
+
+TOGETHER: Final = 2  # Words that a text shares with one that stood above it, for more than a coincidence
 TEXTS: Final = 128  # Texts whose words are cached for the next turn, which mostly has the same ones in its context
 TURNS: Final = 1_000  # Read at a time
 CLOCKS: Final = timedelta(days=1)  # More than a platform's clock and ours ever differ
@@ -235,6 +246,9 @@ class Repetitions:
     facts: frozenset[int]
     scratch: frozenset[int]
     schedules: frozenset[int]
+
+
+NOTHING_REPEATED: Final = Repetitions({}, {}, frozenset(), frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +319,7 @@ class RepetitionFinder:
         self._telling = Telling(connection, first)
         self._plain = lru_cache(TEXTS)(plain_words)
         self._words_of = lru_cache(TEXTS)(telling_words)
+        self._names_in = lru_cache(TEXTS)(names_in)
         self._reached = set[int]()
         self._reached_facts = set[int]()
         self._reached_turns = list[TurnGrounds]()
@@ -362,7 +377,7 @@ class RepetitionFinder:
             drawn = {turn_id for turn_id, held in contexts_of if not above[turn_id].isdisjoint(read_ids(held))}
             found = messages_in(self._connection, message.c.turn, drawn, message.c.author == Author.BOT)
             related = {id_: item for id_, item in found.items() if id_ not in messages}
-        return Repetitions({}, related, frozenset(), frozenset(), frozenset())
+        return replace(NOTHING_REPEATED, related=related)
 
     def _replies_above(self, messages: Mapping[int, ForgottenMessage]) -> dict[int, set[int]]:
         """Those of these messages that are replies, by the turns that replied next, to the same people."""
@@ -468,9 +483,7 @@ class RepetitionFinder:
             return self._judge_reply(item.text, item.person, drawn, _asked(turn_messages), self._verdict_in_doubt)
         if item.person != self._asker:
             return _Verdict.UNRELATED
-        return (
-            _Verdict.RELATED if self._words(item.text, item.person, drawn, ()) is not Clue.NONE else _Verdict.UNRELATED
-        )
+        return _Verdict.RELATED if self._may_repeat(item.text, item.person, drawn, ()) else _Verdict.UNRELATED
 
     @property
     def _verdict_in_doubt(self) -> _Verdict:
@@ -494,12 +507,11 @@ class RepetitionFinder:
         if carried:
             return by_clue.get(self._words(text, person, carried, asked), _Verdict.RELATED)
         if found is None and person == self._asker:
-            found = _Verdict.RELATED if self._words(text, person, history, asked) is not Clue.NONE else None
+            found = _Verdict.RELATED if self._may_repeat(text, person, history, asked) else None
         if found is None and self._asker and person != self._asker:
-            says_again = max(
-                self._passages(text, person, in_history, asked), self._words(text, person, in_history, asked)
-            )
-            found = _Verdict.RELATED if says_again is not Clue.NONE else None
+            says_again = self._passages(text, person, in_history, asked) is not Clue.NONE
+            says_again = says_again or self._may_repeat(text, person, in_history, asked)
+            found = _Verdict.RELATED if says_again else None
         return found or _Verdict.UNRELATED
 
     def _passages(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
@@ -513,12 +525,30 @@ class RepetitionFinder:
                     return best
         return best
 
-    def _words(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
-        """What the single words prove that the text shares with these, without those of the questions."""
-        words, best = dict(self._words_of(text)), Clue.NONE
+    def _may_repeat(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> bool:
+        """Whether shared words say that the text may repeat one of these: one word of what memory or a tool gave, two
+        of what only stood above it, or one that tells by itself.
+        """
+        own = {known: word for known, word in self._own_words(text, asked).items() if not is_everyday(word)}
+        for item in drawn:
+            shared = [known for known in self._words_of(item.text) if known in own]
+            shared = [known for known in shared if self._telling.word(person, own[known], bots=item.bots)]
+            least = TOGETHER if item.origin is _Origin.HISTORY else 1
+            if len(shared) >= least or any(map(self._names_in(item.text).__contains__, shared)):
+                return True
+        return False
+
+    def _own_words(self, text: str, asked: Collection[str]) -> dict[str, str]:
+        """The telling words of a text, by their stems, without those of its questions."""
+        words = dict(self._words_of(text))
         for item in asked:
             for known in self._words_of(item):
                 words.pop(known, None)
+        return words
+
+    def _words(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
+        """What the single words prove that the text shares with these, without those of the questions."""
+        words, best = self._own_words(text, asked), Clue.NONE
         for item in drawn:
             for shared in filter(words.__contains__, self._words_of(item.text)):
                 best = max(best, self._telling.word(person, words[shared], bots=item.bots))

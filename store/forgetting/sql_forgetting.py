@@ -53,7 +53,7 @@ from store.forgetting.erase import (
     thread_titles,
 )
 from store.forgetting.erasure_set import ErasureSet, earliest, facts_of, find_erasure_set
-from store.forgetting.repetitions import RepetitionFinder
+from store.forgetting.repetitions import RepetitionFinder, words_that_tell
 from store.job_queue import job
 from store.memory import fact_store, learning_marks
 from store.memory_tables import fact, profile_entry
@@ -224,6 +224,8 @@ def _pieces_of(erased: str) -> Iterator[bytes]:
 LINES: Final = 5  # As many as people read before they press a button
 LINE_CHARS: Final = 200
 NAME_BYTES: Final = 6
+# The newest erased messages, whose words are compared with those of related ones, to say why these are listed.
+COMPARED: Final = 2_000
 
 
 def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = selection.unwatched) -> plans.Preview:
@@ -244,7 +246,12 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
     if doomed.schedules:
         counts["schedules"] = len(doomed.schedules)
     repetitions = _sample([doomed.messages[id_] for id_ in doomed.repetitions], plan.person)
-    related = _sample(doomed.related.values(), plan.person)
+    saying = _saying_the_same(doomed)
+    worded, in_view = (
+        _sample([item for id_, item in doomed.related.items() if (id_ in saying) is says], plan.person)
+        for says in (True, False)
+    )
+    related = plans.Sample(len(doomed.related), (*worded.lines, *in_view.lines)[:LINES])
     own = select(schedule.c.words).where(schedule.c.person == plan.person).order_by(schedule.c.id).limit(LINES)
     may_repeat = [
         row[0][:LINE_CHARS] for row in selection.rows_in(connection, own, schedule.c.id, doomed.related_schedules)
@@ -253,7 +260,22 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
     left = selection.documents_left(connection, plan, doomed.messages.values())
     documents = plans.Sample(len(left), tuple(name[:LINE_CHARS] for name in left[:LINES]))
     shown = tuple(line[:LINE_CHARS] for line in lines)
-    return plans.Preview(counts, shown, _name(doomed), repetitions, related, documents)
+    return plans.Preview(counts, shown, _name(doomed), repetitions, related, in_view.count, documents)
+
+
+def _saying_the_same(doomed: ErasureSet) -> frozenset[int]:
+    """The ids of related messages that share a telling word with what is erased, or were written by people: a reply of
+    the bot may also be related because it had that in view.
+    """
+    if not doomed.related:
+        return frozenset()
+    newest = sorted(doomed.messages.values(), key=lambda item: item.id, reverse=True)[:COMPARED]
+    erased = frozenset[str]().union(*(words_that_tell(item.text) for item in newest))
+    return frozenset(
+        id_
+        for id_, item in doomed.related.items()
+        if item.author == Author.PERSON or not erased.isdisjoint(words_that_tell(item.text))
+    )
 
 
 def _sample(messages: Collection[selection.ForgottenMessage], person: str) -> plans.Sample:
