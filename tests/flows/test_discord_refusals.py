@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from agent.admission_terms import Authority
 from agent.memory.audience import GroupAudience, Place
 from bot.chat.access.acl import AccessRules, parse_entries
@@ -177,6 +179,25 @@ async def test_nobody_decides_for_others_where_the_bot_is_not_by_what_they_are_i
         await fake.command(BO, "policy", words="set budget: 5 EUR")
         await fake.until(lambda: any(seen(message) == MANAGERS_ONLY for message in by_the_bot(fake)))
         assert host.store.facts_kept == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("channel", "instructions: Speak of herons."),
+        ("schedules", "forbid"),
+        ("memory", "pause here for everybody"),
+        ("knowledge", "share on"),
+    ],
+)
+async def test_who_manages_a_server_where_the_bot_is_not_chooses_nothing_for_its_channels(
+    command: str, words: str
+) -> None:
+    async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
+        fake.elsewhere = True
+        await fake.command(BO, command, words=words)
+        await fake.until(lambda: any(map(seen, by_the_bot(fake))))
+        assert await host.store.preferences.all_of(f"channel:{GENERAL}") == {}
 
 
 async def test_budget_is_answered_in_private() -> None:

@@ -184,8 +184,7 @@ class DiscordCaller:
 
     def decides(self) -> Decides:
         """What the caller may decide for others: nothing where the bot is not a member of the server."""
-        guild = self.interaction.guild_id
-        if guild is None or self.interaction.client.get_guild(guild) is None:
+        if not self._is_served:
             return Decides(channel=False, team=False)
         operates = self.host.admission.operates(self.person.id)
         return Decides(
@@ -201,7 +200,13 @@ class DiscordCaller:
     @property
     def _manages_channel(self) -> bool:
         managing = self.interaction.permissions.manage_channels or self._author.standing.authority >= Authority.MANAGER
-        return self.interaction.guild_id is not None and managing
+        return self._is_served and managing
+
+    @property
+    def _is_served(self) -> bool:
+        """Whether the bot is a member of the server. Who manages another one may be anybody."""
+        guild = self.interaction.guild_id
+        return guild is not None and self.interaction.client.get_guild(guild) is not None
 
 
 def discord_caller(call: CommandCall) -> DiscordCaller:
