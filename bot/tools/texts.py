@@ -89,7 +89,7 @@ POLICY_HOW = (
 )
 POLICY_SET = "Row {number} added; it applies in every process within ten seconds: `{row}`."
 POLICY_FILE_FIRST = "Where a row from the file also matches, that row applies."
-POLICY_NO_SUCH_TOOL = "No tool with such a name is available to you here right now."
+POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now."
 POLICY_REMOVED = "Row {number} removed, in every process within ten seconds: `{row}`."
 POLICY_NO_ROW = "Nothing changed: no row {number} was set by a command."
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."

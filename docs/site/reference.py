@@ -141,7 +141,7 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
     "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
     "reactions:read": "To receive 👍 and 👎 on its answers as feedback, and 🗑 to delete an answer.",
-    "reactions:write": "To mark questions while it works on them, where `COGENCY_SLACK_MARKS` is on.",
+    "reactions:write": "To mark questions while it works on them, if `COGENCY_SLACK_MARKS` is on.",
     "search:read.files": "To use Slack's own search of files in public channels, when a question needs it.",
     "search:read.public": "To use Slack's own search of messages in public channels, when a question needs it.",
     "search:read.users": "To use Slack's own search of people, when a question needs it.",
