@@ -50,7 +50,7 @@ test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 test-benchmarks: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest $(call spread,3) -q $(NOT_PRODUCT)
 
-test-python: .venv/python.stamp
+test-python: .venv/python.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest -q $(IN_SANDBOX)
 
 soak: .venv/dev.stamp $(NODE_TOOLS)/.stamp

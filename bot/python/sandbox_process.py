@@ -23,11 +23,13 @@ from importlib import import_module
 from typing import Any, BinaryIO, Final
 
 CODE: Final = "/code.py"  # Where the code stands, for its tracebacks
-# What the code is started by: a last expression is printed, as in a notebook. Names of the code's own begin empty.
+# What the code is started by, as in a notebook: a last expression is printed, and figures that are open at the end are
+# saved unless the code saved anything itself. Names of the code's own begin empty.
 PRELUDE: Final = """
 import os, sys
 def run():
-    import ast, builtins, types
+    import ast, builtins, types, warnings
+    warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
     with open("/code.py", encoding="utf-8") as file:
         source = file.read()
     os.chdir("/out")
@@ -43,6 +45,10 @@ def run():
         value = eval(compile(ast.Expression(last.value), "/code.py", "eval"), main.__dict__)
         if value is not None:
             print(value if isinstance(value, str) else repr(value))
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None and not os.listdir("/out"):
+        for number in pyplot.get_fignums():
+            pyplot.figure(number).savefig(os.path.join("/out", f"figure-{number}.png"))
 run()
 """
 ENVIRONMENT: Final = {"MPLCONFIGDIR": "/tmp/matplotlib", "MPLBACKEND": "Agg", "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108 -- in the sandbox

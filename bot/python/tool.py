@@ -9,6 +9,7 @@ Rules
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ TURNS_KNOWN: Final = 1_000  # Questions whose runs are counted
 _PROPERTIES: Final[dict[str, Json]] = {
     "code": {"type": "string", "minLength": 1, "description": "a whole script; it starts anew each time"},
 }
+_FENCED: Final = re.compile(r"\s*```(?:python|py)?[ \t]*\n(?P<code>.*?)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _SCHEMA: Final[JsonObject] = {
     "type": "object",
     "properties": _PROPERTIES,
@@ -58,7 +60,7 @@ class PythonTool:
     """How often code has run, by the id of the question."""
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        code = str(args["code"])
+        code = unfenced(str(args["code"]))
         if len(code) > self.limits.code_chars:
             raise ToolError(texts.CODE_TOO_LONG.format(limit=self.limits.code_chars), ours=True)
         if self.runs.get(context.message, 0) >= self.limits.per_turn:
@@ -79,6 +81,12 @@ class PythonTool:
             words=Provenance.FOREIGN if given.files or given.left_out else context.words,
             read=(),
         )
+
+
+def unfenced(code: str) -> str:
+    """Return code without the fence of Markdown that models put around it."""
+    match = _FENCED.fullmatch(code)
+    return code if match is None else match["code"]
 
 
 def result_text(ended: RunEnded, given: GivenFiles, results: ResultFiles, limits: RunLimits) -> str:

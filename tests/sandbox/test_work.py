@@ -34,6 +34,15 @@ async def test_a_chart_is_a_picture_that_the_model_sees_too(sandbox: Sandbox) ->
     assert len(result_files(ended.files).seen) == 1
 
 
+async def test_a_figure_that_is_only_shown_is_saved_too(sandbox: Sandbox) -> None:
+    draws = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+    shown = await run(sandbox, f"{draws}plt.show()")
+    assert [file.name for file in shown.files] == ["figure-1.png"]
+    assert shown.error == ""
+    saved = await run(sandbox, f'{draws}plt.savefig("mine.png")\nplt.show()')
+    assert [file.name for file in saved.files] == ["mine.png"]
+
+
 @pytest.mark.parametrize(
     ("code", "name"),
     [

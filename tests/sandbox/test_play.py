@@ -1,0 +1,51 @@
+"""A chart in a real browser: code runs in the sandbox, and the page shows the picture."""
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+
+from playwright.async_api import expect
+
+from bot.python.sandbox import Sandbox
+from tests.browser import WAIT_MS, open_browser, open_page, overflows, violations
+from tests.fakes.play_people import playing
+from tests.fakes.play_sides import sides
+from tests.patience import PATIENCE_S
+
+PICTURES: Final = os.environ.get("PLAY_PICTURES", "")  # noqa: TID251 -- of whoever looks at them
+CHART: Final = """
+import pandas as pd
+sums = pd.Series([3, 4, 6], index=["July", "August", "September"])
+sums.plot.bar(title="Sales", rot=0).figure.savefig("chart.png")
+sums.to_csv("sums.csv")
+int(sums.sum())
+"""
+SHOWN: Final = "element => element.complete && element.naturalWidth > 100"
+
+
+async def test_a_chart_is_shown_on_the_page_and_its_files_can_be_saved(sandbox: Sandbox, tmp_path: Path) -> None:
+    assert sandbox  # it is compiled
+    async with (
+        open_browser() as browser,
+        open_page(browser) as opened,
+        playing(tmp_path, COGENCY_PYTHON="on") as here,
+    ):
+        await opened.page.goto(here.address)
+        ann, ben = sides(opened)
+        await ann.say(f"@Cogency use python {json.dumps({'code': CHART})}")
+        answer = await ann.sees("The tool answered")
+        await expect(answer).to_contain_text("13", timeout=PATIENCE_S * 1_000)
+        for side in (ann, ben):
+            picture = side.column.get_by_role("img", name="chart.png")
+            await expect(picture).to_be_visible(timeout=WAIT_MS)
+            assert await picture.evaluate(SHOWN)
+        async with opened.page.expect_download() as download:
+            await ann.column.get_by_role("link", name="sums.csv").click()
+        saved = await (await download.value).path()
+        assert saved.read_text(encoding="utf-8").splitlines()[1:] == ["July,3", "August,4", "September,6"]
+        if PICTURES:
+            await opened.page.screenshot(path=Path(PICTURES) / "chart.png")
+        assert await violations(opened.page) == []
+        assert not await overflows(opened.page)
+        assert opened.wrong == []
