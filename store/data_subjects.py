@@ -179,14 +179,16 @@ def document_place(connection: sa.Connection, id_: str) -> DocumentPlace | None:
     """The place of an id, as documents belong to it: a channel, a whole workspace or server, or a person's direct
     messages. None for a thread, and if nobody has written there yet.
 
-    A channel's readers are those of its newest message: earlier ones keep theirs when it becomes more public.
+    A channel's readers are those of its newest message: earlier ones keep theirs when it becomes more public. Messages
+    in a private thread of it have readers of their own, and do not count.
     """
     source, found, last = id_.rpartition(":")
     if not found or not source or not last:
         return None
     newest = sa.select(turn.c.source, turn.c.channel, message.c.audience).join_from(turn, message)
     newest = newest.order_by(message.c.id.desc()).limit(1)
-    in_channel = sa.and_(turn.c.source == source, turn.c.channel == last, ~_private(message.c.audience))
+    of_channel = message.c.audience == label(GroupAudience(id_)), message.c.audience.startswith(f"{AudienceKind.TEAM}:")
+    in_channel = sa.and_(turn.c.source == source, message.c.channel == last, sa.or_(*of_channel))
     for where in (in_channel, message.c.audience == label(PersonAudience(id_))):
         row = connection.execute(newest.where(where)).one_or_none()
         if row is not None:
