@@ -8,7 +8,7 @@ Rules
   Runs share nothing: each starts from nothing, and what it keeps are the files in `RunEnded.files`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -87,8 +87,10 @@ class EngineUnavailable(CogencyError):
 class PythonEngine(Protocol):
     """Runs Python code for people."""
 
-    async def run(self, code: str, files: Sequence[RunFile], person: str) -> RunEnded:
-        """Run the code. `person`: the id of who asked, for turns in a fair order.
+    async def run(
+        self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+    ) -> RunEnded:
+        """Run the code. `person`: the id of who asked, for turns in a fair order. `begun`: called when it begins.
 
         Raises EngineUnavailable if no code can run now.
         """

@@ -14,7 +14,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -102,7 +102,9 @@ class Sandbox:
         log.error("python: %s: %s", texts.CANNOT_COMPILE, "" if ended is None else ended.error)
         return False
 
-    async def run(self, code: str, files: Sequence[RunFile], person: str) -> RunEnded:
+    async def run(
+        self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+    ) -> RunEnded:
         await self._wait_until_ready()
         request = {
             "code": code,
@@ -111,6 +113,7 @@ class Sandbox:
         }
         contents = [file.data for file in files]
         async with self._turns.turn(person):
+            begun()
             try:
                 answer = await self._exchange(request, contents, self._limits.seconds + self._start_s, NICENESS)
             except TimeoutError:

@@ -10,7 +10,7 @@ Rules
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -55,6 +55,7 @@ class PythonTool:
     name: str = NAME
     description: str = texts.DESCRIPTION
     effect: ToolEffect = ToolEffect.READS
+    report_s: float = REPORT_S
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
     runs: LRUCache[int, int] = field(default_factory=lambda: LRUCache(TURNS_KNOWN), compare=False)
     """How often code has run, by the id of the question."""
@@ -68,8 +69,8 @@ class PythonTool:
         self.runs[context.message] = self.runs.get(context.message, 0) + 1
         given = await self.files.of(context, self.limits.given_bytes)
         try:
-            async with _reporting(context.report, self.limits.seconds):
-                ended = await self.engine.run(code, given.files, context.person.id)
+            async with _reporting(context.report, self.limits.seconds, self.report_s) as begun:
+                ended = await self.engine.run(code, given.files, context.person.id, begun)
         except EngineUnavailable as error:
             raise ToolError(str(error), ours=True) from None
         results = result_files(ended.files)
@@ -131,18 +132,20 @@ def _listed(head: str, names: Sequence[str]) -> list[str]:
 
 
 @asynccontextmanager
-async def _reporting(report: Report, limit_s: float) -> AsyncGenerator[None]:
-    """Report the seconds of a run until the block ends."""
+async def _reporting(report: Report, limit_s: float, every_s: float) -> AsyncGenerator[Callable[[], None]]:
+    """Yield what is called when a run begins: from then on its seconds are reported, until the block ends."""
+    has_begun = asyncio.Event()
 
     async def tell() -> None:
+        await has_begun.wait()
         seconds = 0.0
-        while (seconds := seconds + REPORT_S) <= limit_s:
-            await asyncio.sleep(REPORT_S)
+        while (seconds := seconds + every_s) <= limit_s:
+            await asyncio.sleep(every_s)
             await report(seconds, limit_s, texts.SECONDS)
 
     task = asyncio.create_task(tell())
     try:
-        yield
+        yield has_begun.set
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -22,9 +22,12 @@ class CPythonEngine:
         self.runs: list[tuple[str, tuple[str, ...], str]] = []
         self.unavailable = ""
 
-    async def run(self, code: str, files: Sequence[RunFile], person: str) -> RunEnded:
+    async def run(
+        self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+    ) -> RunEnded:
         if self.unavailable:
             raise EngineUnavailable(self.unavailable)
+        begun()
         self.runs.append((code, tuple(file.name for file in files), person))
         with TemporaryDirectory() as name:
             root = Path(name)

@@ -1,6 +1,7 @@
 """The tool `python`: code on the files of a conversation. The code runs in a process of this Python."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,11 +19,12 @@ from bot.chat.attachments.reading import AttachmentReader
 from bot.python import conversation_files as files_given
 from bot.python import texts
 from bot.python.conversation_files import MAX_NAME_BYTES, ConversationFiles, GivenFiles, file_names
-from bot.python.engine import Limit, RunEnded, RunLimits
+from bot.python.engine import Limit, RunEnded, RunFile, RunLimits
 from bot.python.result_files import ResultFiles
 from bot.python.tool import MAX_OUTPUT_CHARS, PythonTool, result_text, unfenced
 from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
+from tests.patience import until
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 ANN = Person("slack:T1:U1", "Ann")
@@ -229,6 +231,31 @@ async def test_while_the_sandbox_warms_up_the_model_learns_it() -> None:
     with pytest.raises(ToolError, match="warming up") as refused:
         await conversation().tool(engine).run({"code": "1"}, CONTEXT)
     assert refused.value.ours
+
+
+async def test_the_seconds_of_a_run_are_reported_once_it_has_begun() -> None:
+    heard, waits = list[tuple[float, float, str]](), asyncio.Event()
+
+    async def report(done: float, total: float, unit: str) -> None:
+        heard.append((done, total, unit))
+
+    class Queue(CPythonEngine):
+        async def run(
+            self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+        ) -> RunEnded:
+            assert code == "1"
+            assert (files, person) == ((), ANN.id)
+            await waits.wait()
+            assert heard == []
+            begun()
+            await until(lambda: heard)
+            return RunEnded()
+
+    tool = replace(conversation().tool(Queue()), report_s=0.01)
+    running = asyncio.create_task(tool.run({"code": "1"}, replace(CONTEXT, report=report)))
+    waits.set()
+    await running
+    assert heard[0] == (0.01, 30.0, texts.SECONDS)
 
 
 def told(ended: RunEnded) -> str:
