@@ -96,9 +96,9 @@ def is_excluded(older: Told, newer: Told) -> bool:
 
 
 def differs_in_one_place(older: Told, newer: Told) -> bool:
-    """Return whether nothing tells the two apart, and they differ in one place."""
+    """Return whether the two are about one thing, and differ in one place."""
     pair = _compared(older, newer)
-    if _is_told_apart(pair) or _differs_in_a_second_place(pair):
+    if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
 
@@ -116,7 +116,8 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
     pair = _compared(older, newer)
     if not (pair.one_key or pair.related_keys or named):
         return False
-    return _has_evidence(pair) and not any(speaks_against(pair) for speaks_against in _SIGNS)
+    is_change = _is_about_one_thing(pair) and _is_news(pair)
+    return is_change and not any(speaks_against(pair) for speaks_against in _SIGNS)
 
 
 def may_give_another_value(older: Told, newer: Told) -> bool:
@@ -124,14 +125,6 @@ def may_give_another_value(older: Told, newer: Told) -> bool:
     pair = _compared(older, newer)
     signs = [speaks_against for speaks_against in _SIGNS if speaks_against is not _is_of_another_attribute]
     return (pair.one_key or pair.related_keys) and not any(speaks_against(pair) for speaks_against in signs)
-
-
-def has_evidence(older: Told, newer: Told) -> bool:
-    """Return whether what the two say is evidence enough that the newer one replaces the older, whatever the keys say:
-    the two have something in common, the older one names nothing but its value that the newer one leaves out, and a
-    sign says that something changed.
-    """
-    return _has_evidence(_compared(older, newer))
 
 
 # The two statements beside each other.
@@ -497,8 +490,8 @@ def _is_among(word: Token, words: Collection[Token]) -> bool:
 # What has to speak for it. A key comes from a model: it is a hint, and no evidence.
 
 
-def _has_evidence(pair: _Pair) -> bool:
-    return _is_anchored(pair) and _left_out(pair) <= 1 and not _is_reversed(pair) and _is_news(pair)
+def _is_about_one_thing(pair: _Pair) -> bool:
+    return _is_anchored(pair) and _left_out(pair) <= 1 and not _is_reversed(pair)
 
 
 def _is_anchored(pair: _Pair) -> bool:

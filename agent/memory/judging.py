@@ -24,7 +24,6 @@ from agent.memory.attributes import (
     are_two_things,
     differs_in_one_place,
     gives_another_value,
-    has_evidence,
     is_excluded,
     is_news_of_it,
     may_give_another_value,
@@ -72,8 +71,6 @@ def _replaces(older: Told, newer: Told, *, named: bool) -> bool:
     if older.is_bare and newer.is_bare:
         is_one = same_key(older.key, newer.key) or (named and _related(older.key, newer.key))
         return is_one and not (different_subjects(older.value, newer.value) or _other_verbs(older.value, newer.value))
-    if not has_evidence(older, newer):
-        return False
     if differs_in_one_place(older, newer) and contradicts(older.sentence, newer.sentence):
         return True
     return gives_another_value(older, newer, named=named)

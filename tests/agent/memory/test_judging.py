@@ -130,3 +130,15 @@ def test_what_may_be_about_the_same_is_doubted() -> None:
 def test_a_single_word_states_no_value_and_the_keys_decide(said: str) -> None:
     older, newer = Told("deadline", "Friday", said), Told("deadline", "Monday", "The deadline is Monday.")
     assert judge(older, newer) is Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I drive to work.", "I don't drive to work."),
+        ("Die Waage ist genau.", "Die Waage ist nicht genau."),
+        ("我开车上班。", "我不开车上班。"),
+    ],
+)
+def test_a_denial_in_the_same_words_needs_no_word_of_change(older: str, newer: str) -> None:
+    assert judged(older, newer, key="") is Verdict.REPLACES
