@@ -62,8 +62,8 @@ class TurnRule:
     may_be_silent: bool = False
     """The answer may be that there is nothing to report. It is held back until that is excluded, and else not shown."""
     is_unasked: bool = False
-    """Nobody asked the bot: its tools only read and ask nobody anything, it shows no failure, and asks for no consent
-    before it has said something.
+    """Nobody asked the bot: its tools only read and ask nobody anything, no message joins it, it shows no failure, and
+    asks for no consent before it has said something.
     """
     runs_beside: bool = False
     """It runs in a conversation of its own, and reads as in the one where it was requested. Nobody waits for it, its

@@ -67,6 +67,7 @@ def turns_host(
     budgets: Budgets = Budgets(),  # noqa: B008 -- frozen
     *,
     earlier: bool = False,
+    joins: bool = False,
     judge: ScriptedProvider | None = None,
     code: PythonEngine | None = None,
 ) -> ServedHost:
@@ -74,7 +75,8 @@ def turns_host(
     `host.turns.serving()`.
 
     `tools` are added to every bot's own, under the policy with `rows`. `budgets`: of long work. `earlier`: past
-    threads about a question come with it. `judge`: selects the overheard messages to answer. `code`: runs Python code.
+    threads about a question come with it. `joins`: what a person sends during an answer joins it. `judge`:
+    selects the overheard messages to answer. `code`: runs Python code.
     """
     connections = connections_of(store, clock)
     allowances = BudgetAllowances(budgets, store.spending, store.preferences, clock)
@@ -103,6 +105,7 @@ def turns_host(
         tools=ToolUse(toolbox, policy, store.audit, questions),
         context=replace(WORDED, recollect=partial(recollect, store.memories, store.conversations) if earlier else None),
         readers=connections.readers,
+        joins=joins,
         features=TurnFeatures(
             [
                 Feature(name="forgetting", notes=[EditedNotice(store.forgetting)]),

@@ -7,8 +7,8 @@ import pytest
 from agent.admission_terms import Authority
 from agent.incoming import Person
 from agent.memory.audience import Place, TeamAudience
-from agent.messages import Keep, Message, Role
-from agent.ports.tools import ToolEffect
+from agent.messages import JsonObject, Keep, Message, Role
+from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from agent.providers.scripted import ScriptedProvider
 from agent.texts import NOTHING_TO_REPORT
 from agent.tool_policy import PolicyAnswer, PolicyRow
@@ -149,6 +149,35 @@ async def test_a_question_to_nobody_runs_only_what_reads_and_shows_only_what_all
             await slack.until(lambda: [turn.state for turn in store.turns] == ["done"])
             assert bool(tool.got) is runs
             assert bool(slack.state.answers(general, asked.ts)) is is_answered
+
+
+async def test_what_its_person_asks_the_bot_during_an_answer_to_nobody_gets_an_answer_of_its_own() -> None:
+    async with FakeSlack(FastClock()) as slack:
+        boss, ann = slack.state.user("boss", is_admin=True), slack.state.user("ann")
+        general, store = slack.state.channel("general"), store_in_memory()
+
+        class Meanwhile(Tooled):
+            async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
+                if not self.got:
+                    await slack.say(ann, general, f"{ME} and who has my gloves?", slack.state.messages[-1].ts)
+                    await slack.until(lambda: len(store.turns) == 2)
+                return await super().run(args, context)
+
+        def answer(messages: Sequence[Message]) -> str:
+            if "You decide whether" in messages[0].text:
+                return "yes"
+            return "Bob has it." if any("<results>" in one.text for one in messages) else calls_of(("look", {}))
+
+        tools = [Meanwhile("look", for_all=True)]
+        host = turns_host(store, ScriptedProvider(answer), slack.clock, tools=tools, joins=True)
+        async with serving(slack, host), host.turns.serving():
+            await slack.say(boss, general, f"{ME} channel ambient on")
+            await slack.until(lambda: slack.state.ephemerals)
+            asked = await slack.say(ann, general, "Who of you has seen my umbrella?")
+            await considered(host)
+            await slack.until(lambda: [turn.state for turn in store.turns] == ["done"] * 2)
+            answers = slack.state.answers(general, asked.ts)
+            assert [one.text.partition("\n")[0] for one in answers] == ["Bob has it."] * 2
 
 
 async def test_in_slack_a_channel_narrows_who_asks_and_says_how_it_is_answered() -> None:

@@ -331,7 +331,7 @@ class TurnRunner:
             TurnCallbacks(
                 emit=events.record_event,
                 save=save,
-                arrived=arrived if self.joins and not rule.runs_beside else None,
+                arrived=arrived if self.joins and not (rule.runs_beside or rule.is_unasked) else None,
                 ask=None if rule.is_unasked else self.tools.asking(claim),
                 afford=partial(self.budgets.budget_left, claim.incoming),
                 ends=None if rule.watcher is None else partial(rule.watcher.end_due, claim.incoming),
