@@ -173,7 +173,7 @@ def resume_hint(*, here: bool, for_everybody: bool) -> str:
 
 LISTS_AT_ONCE = "Your list was opened in several places at once. Open it again."
 GO_ON_WITH = ("Continue: {what}", "Let's continue with this: “{what}”. Where did we stop, and what is next?")
-GOAL = ("Next step: {what}", "What is a good next step towards this goal of mine: {what}?")
+GOAL = ("Next step: {what}", "What is a good next step toward this goal of mine: {what}?")
 PROJECT = ("About {what}", "What do you know about my project {what}, and what is still open?")
 
 # What holds for everybody: `/policy`

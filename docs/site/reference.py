@@ -120,7 +120,7 @@ What the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` says 
 ## Slack: scopes of the bot's token
 
 The manifest that `cogency slack manifest` prints contains these scopes; `--features` leaves out features with their scopes. *Always*: every
-feature needs the scope. *Optional*: an admin can untick it during the installation.
+feature needs the scope. *Optional*: an admin can uncheck it during the installation.
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
@@ -306,7 +306,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "task_workspaces": Stored("the model's notes on a running task", "as long as it runs"),
         "schedule": Stored(
             "reminders, scheduled tasks and long work",
-            f"until they are cancelled or over, and {SHOWN_FOR.days} days",
+            f"until they are canceled or over, and {SHOWN_FOR.days} days",
         ),
         "job": Stored("waiting background work: learning, indexing, deleting", "until it is done"),
     },
@@ -358,7 +358,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "a call of a model: tokens, cost, model, person, day",
             "always",
             Fate.STAYS,
-            "without its question, and after its day without its place; it still counts towards budgets",
+            "without its question, and after its day without its place; it still counts toward budgets",
         ),
         "tool_call": Stored(
             "the audit: each call of a tool, with arguments, effect, decision, time and outcome; exports and erasures by "

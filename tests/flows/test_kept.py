@@ -141,7 +141,7 @@ async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_b
         await page(fake, NOT_YOURS)
         assert await host.schedules.schedules.of_person(person)
         await fake.press(ANN, reply, "Cancel")
-        await page(fake, "Cancelled: “call Ben”")
+        await page(fake, "Canceled: “call Ben”")
         assert await host.schedules.schedules.of_person(person) == []
         ended = await page(fake, f"I will.\n\n{platforms_texts.UNSCHEDULED}")
         assert not set(SCHEDULING).intersection(labels(ended))

@@ -56,5 +56,5 @@ async def test_on_discord_the_zone_is_chosen_first_what_is_unclear_asked_and_a_w
         await fake.command(ANN, "schedules", GENERAL)
         listed = await shown(fake, schedule_texts.YOURS)
         await fake.press(ANN, listed, "Cancel")
-        await shown(fake, "Cancelled: “water \\*all\\* the plants”")
+        await shown(fake, "Canceled: “water \\*all\\* the plants”")
         assert await kept(host) == []

@@ -139,7 +139,7 @@ async def test_what_is_done_at_a_time_stands_there_and_is_paused_changed_and_can
     assert "harmonium" not in await office.looks(office.boss)
     await office.looks(office.ann)
     await office.ann.click("Cancel")
-    await office.ann.changed("Cancelled: “play it”")
+    await office.ann.changed("Canceled: “play it”")
     assert "Tuesday" not in await office.looks(office.ann)
 
 

@@ -265,6 +265,6 @@ COMPONENTS: Final[Mapping[type[discord.Component], Part]] = {
     components.TextInput: _part(_field, "its label and value"),
     components.FileUploadComponent: _part(_nothing, _IN_WINDOWS),
     components.RadioGroupComponent: _part(_options, "its options, and which is chosen"),
-    components.CheckboxGroupComponent: _part(_options, "its options, and which are ticked"),
+    components.CheckboxGroupComponent: _part(_options, "its options, and which are selected"),
     components.CheckboxComponent: _part(_nothing, _IN_WINDOWS),
 }

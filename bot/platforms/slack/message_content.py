@@ -672,8 +672,8 @@ ELEMENTS: Final[Mapping[str, Part]] = {
     "overflow": Part(_nothing, "nothing: its entries are hidden until it is opened"),
     "feedback_buttons": Part(_nothing, "nothing: the buttons for feedback below an answer"),
     "icon_button": Part(_nothing, "nothing: it has no words"),
-    "checkboxes": Part(_choices, "its options, and which are ticked"),
-    "radio_buttons": Part(_choices, "its options, and which is ticked"),
+    "checkboxes": Part(_choices, "its options, and which are selected"),
+    "radio_buttons": Part(_choices, "its options, and which is selected"),
     **dict.fromkeys(
         (
             *("static_select", "multi_static_select", "external_select", "multi_external_select", "users_select"),

@@ -86,7 +86,7 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
     assert kept.definition.place == Place(PersonAudience(ANN.id))
     assert kept.next == datetime(2026, 11, 30, 7, tzinfo=UTC)
     cancelled = await service.show(panel.actions[1].words)
-    assert cancelled.text == "Cancelled: “sum up”"
+    assert cancelled.text == "Canceled: “sum up”"
     assert await service.kept() == []
 
 
