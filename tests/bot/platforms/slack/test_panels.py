@@ -265,7 +265,7 @@ async def test_admins_manage_a_channel_and_members_do_not(slack: FakeSlack) -> N
         assert f"channel:{GENERAL}" not in host.store.chosen
         await slack.acked(await slack.command(boss, GENERAL, "/memory", "pause here for everybody"))
         await slack.until(lambda: len(slack.state.ephemerals) == 2)
-    assert host.store.chosen[f"channel:{GENERAL}"] == {"learning": PAUSED}
+    assert host.store.chosen[f"channel:{GENERAL}"] == {"learning slack:T0TEAM": PAUSED}
 
 
 async def test_an_entry_that_is_cut_is_opened_and_decided_about_where_it_stands_whole(slack: FakeSlack) -> None:
