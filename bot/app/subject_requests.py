@@ -135,7 +135,7 @@ async def find_similar(settings: Settings, kind: Kind, words: str, names: Mappin
     """
     async with open_beside(settings.storage.url) as view:
         if kind is Kind.PERSON:
-            return await view.data_subjects.find_people(words, FOUND)
+            return await view.data_subjects.find_people(words.strip().removeprefix("@"), FOUND)
         sought = words.strip().removeprefix("#").casefold()
         named = [channel for channel, name in names.items() if sought in name.casefold()] if sought else []
         found = await view.data_subjects.find_places(words, FOUND, named)

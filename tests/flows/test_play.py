@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import PIPE
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -12,8 +13,12 @@ import pytest
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 
 from agent.errors import SettingsError
+from agent.machine import CLOCK
+from agent.memory.audience import PersonAudience, Place
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, Timing
 from bot.platforms.play.run import WRONG_TOKEN
 from bot.setup.browser import open_browser
+from store.engine import open_store
 from tests.fakes.play_people import PlayPage, Told, labels, playing
 from tests.fakes.telling_model import ALLOW as ALLOW_ONCE
 from tests.fakes.telling_model import REFUSE
@@ -264,6 +269,32 @@ async def test_a_reminder_is_set_listed_changed_in_a_window_and_cancelled(tmp_pa
         listed = await ann.first(lambda one: one["asked"] == "/schedules")
         await ann.press(listed, "Cancel")
         await ann.until(lambda: "Cancel" not in str(ann.messages[listed["id"]]["panel"]))
+
+
+async def test_a_repetition_that_lapsed_while_nothing_ran_asks_after_the_next_start_and_goes_on(tmp_path: Path) -> None:
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+        await ann.say("dm-ann", "hello")
+        await ann.shown("rehearsal")
+    now = CLOCK.now()
+    timing = Timing("UTC", rule="*/5 * * * *", until=now - timedelta(seconds=1), lapses=True)
+    place, created = Place(PersonAudience("play:ann")), now - timedelta(minutes=11)
+    store = await open_store(f"sqlite:///{tmp_path / 'play.db'}")
+    new = NewSchedule("play:ann", "play", "dm-ann", place, ScheduleKind.REMINDER, "water", timing, created, direct=True)
+    kept = await store.schedules.add(new)
+    assert isinstance(kept, Schedule)
+    await store.close()
+    async with playing(tmp_path) as here:
+        ann = await here.page("ann")
+        asks = await ann.first(lambda one: "keep" in one.get("offers", ()))
+        assert "has ended" in asks["html"]
+        await ann.say("dm-ann", "/schedules")
+        listed = await ann.first(lambda one: one["asked"] == "/schedules")
+        assert "resume it" in str(listed)
+        await ann.offer(asks, "keep")
+        await ann.shown("Resumed: ")
+        await ann.until(lambda: "keep" not in ann.messages[asks["id"]]["offers"])
+        assert "Kept for another half year" in ann.messages[asks["id"]]["html"]
 
 
 async def test_a_command_is_answered_to_its_user_alone_and_a_mistyped_one_is_told_the_nearest(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Schedules in the store: found due by one at a time, begun once, and fallen with what they belong to."""
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import Connection, select, update
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
@@ -30,6 +32,7 @@ from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
 from store.engine import Store
 from store.schedule_store import LEASE, MAX_IN_CHANNEL, MAX_OF_PERSON, SHOWN_FOR
+from store.schedule_table import schedule
 from tests.contracts.steps import answered, claimed, proved
 from tests.fakes.incoming import dm, said
 
@@ -386,3 +389,19 @@ async def test_the_notice_that_it_lapses_is_stored_once_with_the_occurrence_and_
     changed = await either.schedules.change("ann", one.id, timing=DAILY, now=NINE)
     assert changed is not None
     assert not changed.warned
+
+
+async def test_a_row_of_an_older_version_lapses_if_nobody_gave_its_end(either: Store) -> None:
+    """Such a row does not say so; an end that a person gave is a whole second."""
+    created = NOW + timedelta(microseconds=7)
+    unasked = await kept(either, replace(new(), created=created))
+    asked_for = await kept(either, replace(new(timing=replace(DAILY, until=NOW + 9 * DAY)), created=created))
+
+    def drop(connection: Connection) -> None:
+        for row in connection.execute(select(schedule.c.id, schedule.c.made)).all():
+            made = {name: value for name, value in json.loads(row.made).items() if name != "lapses"}
+            connection.execute(update(schedule).where(schedule.c.id == row.id).values(made=json.dumps(made)))
+
+    await either.database.write(drop)
+    rows = {one.id: one.definition.timing.lapses for one in await either.schedules.of_person("ann")}
+    assert rows == {unasked.id: True, asked_for.id: False}

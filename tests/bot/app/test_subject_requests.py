@@ -217,6 +217,7 @@ async def test_people_and_places_are_found_by_letters_of_their_names_and_ids(tmp
     settings = await closed(tmp_path)
     assert [one.id for one in await find_similar(settings, Kind.PERSON, "")] == [BEN, ANN]
     assert [one.id for one in await find_similar(settings, Kind.PERSON, "u1")] == [ANN]
+    assert [one.id for one in await find_similar(settings, Kind.PERSON, "@u1 ")] == [ANN]
     assert await find_similar(settings, Kind.PERSON, "%") == []
     assert [(one.id, one.name, one.messages) for one in await find_similar(settings, Kind.PLACE, "")] == [
         ("slack:T1:C2", "team", 2),
