@@ -304,17 +304,17 @@ def mentions(text: str) -> bool:
 
 
 def with_short_names(text: str) -> str:
-    """Return a message with the first two words of each name that it mentions, or a few signs where a script has no
-    blanks, and without names of emoji that are as long: a longer name may be a sentence, and the others who chose it
-    are not to teach anything about the author.
+    """Return a message with the first two words of each person's name that it mentions, or a few signs where a script
+    has no blanks, and without names of places and emoji that are as long: a longer name may be a sentence, and the
+    others who chose it are not to teach anything about the author.
     """
     return _MENTION.sub(_short_name, text)
 
 
 def _short_name(name: "re.Match[str]") -> str:
-    if name[0].startswith(":"):
-        return ""
     words = [*_RUN.finditer(name[0])]
+    if len(words) >= _SENTENCE_WORDS and not name[0].startswith("@"):
+        return ""  # a part of it would be another place's name
     kept = name[0] if len(words) < _SENTENCE_WORDS else name[0][: words[_SENTENCE_WORDS - 2].end()]
     return _UNSPACED.sub(lambda run: run[0][:_NAME_SIGNS], kept)
 
