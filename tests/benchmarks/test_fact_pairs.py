@@ -13,6 +13,7 @@ from benchmarks.fact_pairs import STATEMENT_PAIRS, StatementPair, measure_pairs,
 LATER = STATEMENT_PAIRS.with_name("statement_pairs_later.jsonl")
 EVERYDAY = STATEMENT_PAIRS.with_name("statement_pairs_everyday.jsonl")
 FIRST_SIGHT = STATEMENT_PAIRS.with_name("statement_pairs_at_first_sight.jsonl")
+WORKPLACE = STATEMENT_PAIRS.with_name("statement_pairs_workplace.jsonl")
 FILES = [STATEMENT_PAIRS, LATER, FIRST_SIGHT, EVERYDAY]
 # Everyday statements about the same thing share fewer words: less of them is marked without a key, by subject alone,
 # and replaced with one. What is not replaced is kept.
@@ -47,6 +48,15 @@ def test_with_a_key_most_that_changed_is_replaced_and_hardly_anything_else(file:
     right, wrong, missed = counts[True, True], counts[False, True], counts[True, False]
     assert right / (right + wrong) >= 0.98
     assert 100 * right / (right + missed) >= LEAST_REPLACED.get(file, 75)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_of_look_alikes_with_one_key_hardly_any_is_replaced(bare: bool, named: bool) -> None:
+    counts = decided(read_statement_pairs(WORKPLACE), bare=bare, named=named)
+    wrong, kept = counts[False, True], counts[False, False]
+    assert kept >= 180
+    assert wrong / (wrong + kept) <= 0.02
 
 
 def test_each_road_of_the_product_gives_what_its_name_says() -> None:
