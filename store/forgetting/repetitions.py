@@ -547,11 +547,14 @@ class RepetitionFinder:
         return words
 
     def _words(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
-        """What the single words prove that the text shares with these, without those of the questions."""
+        """What the single words prove that the text shares with these, without those of the questions. An everyday word
+        is never certain: before somebody has said much, it is as rare as any other.
+        """
         words, best = self._own_words(text, asked), Clue.NONE
         for item in drawn:
             for shared in filter(words.__contains__, self._words_of(item.text)):
-                best = max(best, self._telling.word(person, words[shared], bots=item.bots))
+                clue = self._telling.word(person, words[shared], bots=item.bots)
+                best = max(best, min(clue, Clue.DOUBT) if is_everyday(words[shared]) else clue)
                 if best is Clue.CERTAIN:
                     return best
         return best

@@ -132,6 +132,16 @@ async def test_what_memory_carried_of_the_topic_is_listed_whatever_its_words(eit
     assert (shown.related.lines, shown.in_view) == (("Some resin.",), 1)
 
 
+async def test_an_answer_with_an_everyday_word_of_what_memory_carried_is_for_its_person_to_decide(
+    either: Store,
+) -> None:
+    boat = await answered(either, said("my boat leaks every summer", conversation="boats"), "Noted.")
+    await told(either, "and Rome?", "Hot in summer.", carried=(boat.message,))
+    await told(either, "what do I need?", "Resin, as it leaks.", carried=(boat.message,))
+    shown = await preview(either, "boat")
+    assert (shown.repetitions.lines, shown.related.lines) == (("Resin, as it leaks.",), ("Hot in summer.",))
+
+
 def test_names_numbers_and_long_words_tell_by_themselves_and_german_nouns_do_not() -> None:
     assert names_in("My boat Nancy lies in Rostock. Summer is near, E7 is not.") == {
         *map(stem, ("nancy", "rostock", "e7"))
