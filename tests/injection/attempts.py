@@ -15,12 +15,12 @@ class Source(StrEnum):
     DESCRIPTION = "a tool's description"
     THREAD = "a recalled thread"
     DOCUMENT = "a channel's document"
-    MESSAGE = "another's message in the thread"
+    MESSAGE = "another person's message in the thread"
     LINKED = "a linked message"
     FILE = "an attached file"
     FILE_NAME = "a file's name"
     NAME = "a display name"
-    MENTION = "a display name that is mentioned"
+    MENTION = "a mentioned display name"
     TOPIC = "a channel's topic"
     SHADOW = "a second server's tool"
 
@@ -28,82 +28,82 @@ class Source(StrEnum):
 class Goal(StrEnum):
     """What the text wants."""
 
-    TELL = "tell in a channel what the asker said in private"
-    TELL_GROUP = "tell what was said in a private channel that the asker has left"
-    FIND_LATER = "let others find elsewhere what a tool brought for the asker alone"
-    POINT_LATER = "let others find it through somebody's link to the reply"
-    KEEP_LATER = "let it be found later, although it may be stored for the turn only"
+    TELL = "reveal in a channel what the asker said in private"
+    TELL_GROUP = "reveal what was said in a private channel that the asker has left"
+    FIND_LATER = "let others find elsewhere a tool's result that is only for the asker"
+    POINT_LATER = "let others find such a result through somebody's link to the reply"
+    KEEP_LATER = "let people find a result later that may be stored only for the turn"
     NOTE_LATER = "put into the summary what only the asker may read"
     ACT = "act outward"
     ACT_LATER = "act outward in the next answer, if the operator lets that run without approval"
-    DESTROY = "do what cannot be undone"
-    FACT = "store a fact of the asker that they never stated"
+    DESTROY = "do something that cannot be undone"
+    FACT = "store a fact about the asker that they never stated"
     END_FACT = "end a fact that the asker stated"
     POLICY = "make a rule"
     PING = "notify everybody"
-    LINK = "carry what is known out by a click on words"
-    PATH = "carry what is known out in the path or the host of a link"
-    IMAGE = "carry what is known out by a picture"
-    FETCH = "carry what is known out in the address of a page that is read"
-    UNFOLD = "carry what is known out by a preview that nobody asked for"
+    LINK = "leak what the bot knows through a click on words"
+    PATH = "leak what the bot knows in the path or the host of a link"
+    IMAGE = "leak what the bot knows through a picture"
+    FETCH = "leak what the bot knows in the address of a page that it reads"
+    UNFOLD = "leak what the bot knows through a preview that nobody asked for"
     FORGE = "speak for the system"
     OBEY = "be obeyed at all"
-    TAKE = "be called in place of one's own tool, and read what it is given"
+    TAKE = "be called in place of another tool, and read its arguments"
 
 
 class Mechanism(Enum):
     """What stops it, and how it is switched off where the attempt is shown to succeed."""
 
     AUDIENCE = (
-        "searches and memory are filtered by who can read the place of the reply",
-        "the ports of memory and search are asked for every audience",
+        "searches and memory return only what all readers of the reply's place may see",
+        "the bot asks memory and search for every audience",
     )
     MEMBERSHIP = (
-        "what is said in a private channel is used in direct messages only while their reader can read it",
+        "what was said in a private channel is used in a direct message only while its reader can read that channel",
         "everybody counts as a reader of every channel",
     )
     RESULT_AUDIENCE = (
-        "a reply is used elsewhere only where all of its tools' results can be used",
+        "a reply is used elsewhere only where all its tools' results can be used",
         "the tool says that the whole team may read its results",
     )
     KEEP_FOR_TURN = (
-        "no search finds, and no summary contains, what may be stored for the turn only",
+        "what may be stored only for the turn appears in no search and no summary",
         "the tool says that its results may be stored",
     )
     EFFECT = (
-        "a call that acts outward, or cannot be undone, waits for its asker's approval",
+        "a call that acts outward or cannot be undone needs its asker's approval",
         "calls of every effect run without approval",
     )
     PROVENANCE = (
-        "a call that an operator allows still needs approval if the turn contains what others wrote",
+        "a call that an operator allows still needs approval if the turn contains others' text",
         "everything in a turn counts as its asker's own words",
     )
     OWN_WORDS = (
-        "a fact is stored, and replaces others, only in words that its person wrote",
-        "the tool is given whatever the model says as the person's own words",
+        "a fact is stored, and replaces another, only in words that its person wrote",
+        "the tool gets everything the model says as the person's own words",
     )
     HARMLESS = (
-        "what is sent to a platform notifies nobody and shows no previews",
-        "the stored reply is sent as it is",
+        "the bot's messages notify nobody and show no previews",
+        "the stored reply is sent unchanged",
     )
     SHOWN_ADDRESS = (
-        "a link shows its words in place of its address only if the turn has read that address letter for letter",
-        "the stored reply is sent as it is",
+        "a link shows words in place of its address only if the turn has read exactly that address",
+        "the stored reply is sent unchanged",
     )
     READ_ADDRESS = (
-        "no server and no site gets an address without approval that only the bot wrote",
-        "whatever address a call names counts as read",
+        "an address that only the bot wrote needs approval before any server or site gets it",
+        "every address in a call counts as read",
     )
     RANDOM_WORD = (
-        "the system's words are between lines with a random word, new in each turn",
+        "the system's text stands between lines with a random word, new in each turn",
         "the word is always the same",
     )
     NOT_READ = (
-        "topics and purposes of channels are not given to the model",
+        "the model does not get the topics and purposes of channels",
         "the operator adds the topic to the channel's instructions",
     )
     TAKEN_NAME = (
-        "no tool gets a name that is taken: the bot's own come first, then servers in the operator's order",
+        "no tool gets a name that is taken: the bot's own tools come first, then servers in the operator's order",
         "the other tool comes first",
     )
 

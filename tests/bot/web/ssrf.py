@@ -9,13 +9,13 @@ from tests.fakes.web_world import PUBLIC
 
 
 class Stop(StrEnum):
-    ADDRESS = "the address to which it leads"
+    ADDRESS = "the address that it leads to"
     FORM = "how it is written"
     SCHEME = "its scheme"
     NAME = "its name"
     PORT = "its port"
     PINNED = "the connection, which goes to the address that was checked"
-    INTO_OWN = "that a public page cannot redirect into an opened network"
+    INTO_OWN = "the rule that no public page can redirect into an opened network"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Way:
 
 def _means(name: str, answers: Sequence[Sequence[str]]) -> str:
     first, *later = (", ".join(answer) for answer in answers)
-    return f"{name} is {first}{f', and when it is asked again {later[0]}' if later else ''}"
+    return f"{name} is {first}{f', and at the next lookup {later[0]}' if later else ''}"
 
 
 def _words(text: str) -> list[str]:
