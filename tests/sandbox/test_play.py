@@ -34,7 +34,7 @@ async def test_a_chart_is_shown_on_the_page_and_its_files_can_be_saved(sandbox: 
         await opened.page.goto(here.address)
         ann, ben = sides(opened)
         await ann.say(f"@Cogency use python {json.dumps({'code': CHART})}")
-        answer = await ann.sees("The tool answered")
+        answer = ann.column.locator("article:not(.grows)", has_text="The tool answered")
         await expect(answer).to_contain_text("13", timeout=PATIENCE_S * 1_000)
         for side in (ann, ben):
             picture = side.column.get_by_role("img", name="chart.png")
