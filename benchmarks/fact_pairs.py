@@ -33,8 +33,8 @@ with a key, where rules that had been mended for it gave 78. `statement_pairs_wo
 sight the 123 gave 95.1 % precision and 61.9 % recall with a key, and 92.7 and 60.3 with bare values; with evidence they
 give 97.2 and 55.6 on both roads. Of the look-alikes 6.2 % were replaced at the first sight, and 1.6 % are now. Another
 208 pairs in eight languages, by an author who did not know the rules, gave 93.9 and 44.2 with a key before and 97.4 and
-35.6 now, and with bare values 82 and 30 (where the model names the wrong fact) before and 97.1 and 32.7 now. So of
-unseen wordings expect half to be replaced, and the others to be kept and mostly marked.
+35.6 now, and with bare values 82 and 31 (where the model names the wrong fact) before and 97.1 and 32.7 now. So of
+unseen wordings expect a third to a half to be replaced, and most of the others to be kept and marked.
 
 A road is a way into memory, taken with the product's own parts and a store in memory:
 
