@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.messages import MAX_FILES, Image, SharedFile
-from bot.chat.attachments.kinds import is_pdf, picture_type
+from bot.chat.attachments.kinds import is_pdf, picture_type, shown_note
 from bot.chat.reply.attached_files import mark_formula
 from bot.python.engine import RunFile
 
@@ -98,7 +98,7 @@ def result_files(written: Sequence[RunFile]) -> ResultFiles:
         if isinstance(found, SharedFile) and len(found.data) > bytes_left:
             found = TOO_LARGE
         if isinstance(found, str):
-            left_out.append(f"{file.name}: {found}")
+            left_out.append(f"{shown_note(file.name)}: {found}")
             continue
         files.append(found)
         bytes_left -= len(found.data)

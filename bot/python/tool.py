@@ -73,7 +73,7 @@ class PythonTool:
                 ended = await self.engine.run(code, given.files, context.person.id, begun)
         except EngineUnavailable as error:
             raise ToolError(str(error), ours=True) from None
-        results = result_files(ended.files)
+        results = await asyncio.to_thread(result_files, ended.files)  # megabytes of tables take long to look through
         return ToolOutput(
             neutralise(result_text(ended, given, results, self.limits)),
             given.sources,

@@ -132,6 +132,12 @@ def test_an_empty_or_too_large_file_stays() -> None:
     assert left_out("a.txt", b"x" * (MAX_BYTES + 1)) == rules.TOO_LARGE
 
 
+def test_a_long_name_does_not_fill_the_result() -> None:
+    (line,) = result_files([RunFile("d/" * 400 + "m\u202e.pkl", b"x")]).left_out
+    assert len(line) < 300
+    assert "\u202e" not in line
+
+
 def test_all_files_together_are_bounded() -> None:
     found = result_files([RunFile(f"{number}.txt", b"x" * 3_000_000) for number in range(4)])
     assert len(found.files) == 2
