@@ -38,6 +38,8 @@ class RunLimits:
     """Of all files elsewhere: caches of libraries, and what the code puts into temporary folders."""
     entries: int = 1_000
     """Files and folders that the code makes."""
+    out_entries: int = 200
+    """Those among them in `OUT`: far more than go with an answer."""
     file_calls: int = 20_000
     """Questions about files, reads and writes."""
     open_files: int = 256

@@ -34,7 +34,7 @@ START_S: Final = 20.0  # Besides the run's own time: a busy machine starts the p
 END_S: Final = 5.0  # After an answer: the process removes its copy of the interpreter's library
 COMPILE_S: Final = 1_800.0  # A small machine takes ten minutes beside its other work
 READY_S: Final = 15.0  # How long a run waits for a start that finds the compiled interpreter: it takes a second
-HEAD_BYTES: Final = 8_000_000  # Of an answer's first line: a thousand names of files, escaped
+HEAD_BYTES: Final = 1_000_000  # Of an answer's first line: two hundred names of files, escaped
 HEAD_DEPTH: Final = 3
 _SCRIPT: Final = Path(__file__).with_name("sandbox_process.py")
 
@@ -215,7 +215,7 @@ def _read_head(line: bytes, limits: RunLimits) -> _Head:
         files=files,
     )
     too_long = max(head.output, head.error) > limits.output_bytes
-    if too_long or len(files) > limits.entries or sum(size for _, size in files) > limits.out_bytes:
+    if too_long or len(files) > limits.out_entries or sum(size for _, size in files) > limits.out_bytes:
         raise ValueError("more than a run may leave")
     return head
 

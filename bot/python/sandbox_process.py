@@ -53,7 +53,7 @@ run()
 """
 ENVIRONMENT: Final = {"MPLCONFIGDIR": "/tmp/matplotlib", "MPLBACKEND": "Agg", "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108 -- in the sandbox
 MAX_LINE: Final = 4_000_000  # Of the request: the code, escaped, and the names of the files
-MAX_PATH: Final = 1_000
+MAX_PATH: Final = 400  # Characters
 TIME_NS: Final = 1_000_000_000 * 10**9  # When all files were changed, in 2001: archives know no time before 1980
 NICENESS: Final = 10  # Answers come first
 COMPILE_NICENESS: Final = 19
@@ -166,7 +166,8 @@ class MemoryFiles:
             raise NotADirectoryError
         if len(path) > MAX_PATH:
             raise OSError(_errno("ENAMETOOLONG"), "too long")
-        if len(self._made) >= self._limits["entries"]:
+        results = sum(map(_is_result, self._made)) if _is_result(path) else 0
+        if len(self._made) >= self._limits["entries"] or results >= self._limits["out_entries"]:
             raise _full()
 
     def _forget(self, path: str) -> None:

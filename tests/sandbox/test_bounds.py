@@ -125,7 +125,7 @@ async def test_files_are_bounded_in_number_size_and_name(code: str) -> None:
     ended = await run(code, RunLimits(seconds=20.0, out_bytes=1_000_000))
     assert ended.limit is Limit.FILE_CALLS or re.search(FULL, ended.error)
     assert sum(len(file.data) for file in ended.files) <= 1_000_000
-    assert len(ended.files) <= RunLimits().entries
+    assert len(ended.files) <= RunLimits().out_entries
 
 
 async def test_a_flood_of_questions_about_files_is_ended() -> None:

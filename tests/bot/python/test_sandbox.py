@@ -35,7 +35,7 @@ ECHO = """
 files = {name: sys.stdin.buffer.read(size).decode() for name, size in request["files"]}
 answer(json.dumps([request["code"], files, dict(os.environ), request["cache"]]).encode(), [("out.txt", b"boat")])
 """
-SMALL = RunLimits(seconds=0.5, output_bytes=1_000, out_bytes=1_000, entries=3)
+SMALL = RunLimits(seconds=0.5, output_bytes=1_000, out_bytes=1_000, out_entries=3)
 
 
 @asynccontextmanager
