@@ -68,9 +68,13 @@ def value(samples: Samples, name: str, **labels: str) -> float | None:
 
 async def reading(port: int, holds: Callable[[Samples], bool]) -> Samples:
     """What stands there once it holds."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds(samples := await scraped(port)):  # noqa: ASYNC110 -- it happens in another process
-            await asyncio.sleep(0.05)
+    samples: Samples = {}
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds(samples := await scraped(port)):  # noqa: ASYNC110 -- it happens in another process
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        pytest.fail(f"the metrics never said so; last they said {samples}")
     return samples
 
 

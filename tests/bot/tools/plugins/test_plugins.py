@@ -201,7 +201,7 @@ def test_the_list_lies_beside_the_database_and_one_that_cannot_be_read_is_a_sent
     settings = load_settings({"COGENCY_PLUGINS": f" {tmp_path}/a , {tmp_path}/b,"}, data_folder=tmp_path)
     assert settings.plugins.folders == (tmp_path / "a", tmp_path / "b")
     for wrong in ("plugins", "~nobody-of-that-name/x", ","):
-        with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS must be whole paths of folders"):
+        with pytest.raises(SettingsError, match=r"^COGENCY_PLUGINS must be a list of full folder paths"):
             load_settings({"COGENCY_PLUGINS": wrong}, data_folder=tmp_path)
     listing = PluginList(settings.plugins.folders, settings.plugin_list)
     assert listing.file == tmp_path / "plugins.txt"
