@@ -294,6 +294,8 @@ class _Scanner:
         """Whether the markers at `start` and before `end` hold a span for every reader; `at`: the end of the last."""
         if end - start > MAX_SPAN_CHARS or "|" in content[start:end] or end - start == 2 * size:
             return False
+        if self._is_loose and size >= 3 and "```" in content[start + size : end - size]:  # there its block ends
+            return False
         word = content[at:start].rpartition(" ")[2].lower()
         if "://" in word or "www." in word:  # the address goes on behind the marker
             self.lost = True

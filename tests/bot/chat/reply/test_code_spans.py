@@ -77,6 +77,7 @@ def test_what_is_certainly_code_is_code_in_markdown(text: str) -> None:
 @example("```\n\n```\nQ1\n```\nQ2\n```")
 @example("a ` b\n\n`Q1`")
 @example("````md\n```\nQ1\n```\n````\n`Q2`")
+@example("```Q1 ````Q4 ```")
 @settings(max_examples=examples(3_000))
 @given(texts)
 def test_what_is_certainly_code_is_code_on_discord(text: str) -> None:
