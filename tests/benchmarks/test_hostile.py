@@ -94,7 +94,7 @@ def test_the_walk_finds_expressions_wherever_they_are_kept() -> None:
     names = {reading.name for reading in hostile.patterns()}
     for where in (
         "agent.memory.statements._SENTENCE by finditer",
-        "agent.memory.lexicon.KINDS[0][1] by search",
+        "agent.memory.attribution.KINDS[0][1] by search",
         "agent.memory.periods._PATTERNS[0] by search",
         "bot.chat.intake._STOP by fullmatch",
         "bot.chat.reply.markdown._SPAN by finditer",
