@@ -24,10 +24,7 @@ only the subject, or no key is known.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from agent.memory import cues, lexicon
@@ -40,7 +37,6 @@ from agent.memory.alignment import (
     by_kind,
     clauses_of,
     content_of,
-    count_in,
     differing_places,
     has_any,
     is_in,
@@ -51,39 +47,30 @@ from agent.memory.alignment import (
     owners_in,
     owns,
     qualifies,
-    root,
     tells,
-    topic_of,
-    values_clash,
 )
-from agent.memory.facts import plain_key, same_key
-from agent.memory.restating import restate
+from agent.memory.comparison import Pair, Side, begins_with_speaker, compared, is_among, is_ours, is_title, new_in
 from agent.memory.statements import (
     READ_CHARS,
     WORD,
-    Statement,
     Token,
-    begins_definite,
     describes_past_state,
     is_function,
-    read_statement,
     stem,
     without,
 )
 from agent.memory.told import Told
 
-_PART: Final = 4  # Letters of a word that is part of a compound: "port" of "Serverport"
 # Kinds of values that stand for one: a date for a weekday, a code for a number
 _KIND_GROUPS: Final = dict.fromkeys(lexicon.TIMES, "time") | {"code": "number"}
 _UNTYPED: Final = frozenset({"colour", "address", "code"})  # Kinds of values in whose place a name may stand
-_NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, cues.TURNED)
 
 
 def are_two_things(older: Told, newer: Told, *, is_reported: bool = False) -> bool:
     """Return whether they are about two things, whatever the keys say. `is_reported`: the newer one begins with who
     says or supposes it.
     """
-    pair = _compared(older, newer)
+    pair = compared(older, newer)
     if _left_out(pair) > 1 or _differs_in_a_second_place(pair):
         return True
     return _is_told_apart(pair) if is_reported else _is_of_another(pair)
@@ -91,13 +78,13 @@ def are_two_things(older: Told, newer: Told, *, is_reported: bool = False) -> bo
 
 def is_excluded(older: Told, newer: Told) -> bool:
     """Return whether something speaks against it that the newer one replaces the older, whatever the keys say."""
-    pair = _compared(older, newer)
+    pair = compared(older, newer)
     return _left_out(pair) > 1 or any(speaks_against(pair) for speaks_against in _EXCLUDING)
 
 
 def differs_in_one_place(older: Told, newer: Told) -> bool:
     """Return whether the two are about one thing, and differ in one place."""
-    pair = _compared(older, newer)
+    pair = compared(older, newer)
     if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
@@ -105,7 +92,7 @@ def differs_in_one_place(older: Told, newer: Told) -> bool:
 
 def is_news_of_it(older: Told, newer: Told) -> bool:
     """Return whether the newer one tells of a change, and of something that the older one speaks of."""
-    pair = _compared(older, newer)
+    pair = compared(older, newer)
     return pair.changed and _is_anchored(pair)
 
 
@@ -113,7 +100,7 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
     """Return whether the newer one gives another value to what the older one states. `named`: a model that has read
     both says so, and the keys need not be alike.
     """
-    pair = _compared(older, newer)
+    pair = compared(older, newer)
     if not (pair.one_key or pair.related_keys or named):
         return False
     is_change = _is_about_one_thing(pair) and _is_news(pair)
@@ -122,379 +109,19 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
 
 def may_give_another_value(older: Told, newer: Told) -> bool:
     """Return whether nothing speaks against it that it gives another value, under keys that may name one attribute."""
-    pair = _compared(older, newer)
+    pair = compared(older, newer)
     signs = [speaks_against for speaks_against in _SIGNS if speaks_against is not _is_of_another_attribute]
     return (pair.one_key or pair.related_keys) and not any(speaks_against(pair) for speaks_against in signs)
-
-
-# The two statements beside each other.
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One statement. `said`: its sentence; `text`: the clause that states the value, without the frame of a change;
-    `words`: of the sentence without that frame; `subject`: words of the subject, () for the speaker; `key`: of its key.
-    """
-
-    said: str
-    text: str
-    key_text: str
-    statement: Statement
-    words: tuple[Token, ...]
-    clause: tuple[Token, ...]
-    subject: tuple[Token, ...]
-    key: tuple[Token, ...]
-
-    @classmethod
-    def of(cls, said: str, key: str, text: str, clause: str) -> "_Side":
-        statement = read_statement(clause)
-        return cls(
-            said=said,
-            text=clause,
-            key_text=key,
-            statement=statement,
-            words=content_of(text),
-            clause=content_of(clause),
-            subject=_subject(clause, statement, _key_words(key)),
-            key=_key_words(key),
-        )
-
-    @property
-    def predicate(self) -> list[Token]:
-        return [word for word in self.clause if word not in self.subject]
-
-    def mentions(self, word: Token) -> bool:
-        return _is_among(word, self.words) or word.raw in map(str.lower, WORD.findall(self.said))
-
-    @property
-    def is_about_it(self) -> bool:
-        """Whether it names nothing but a value, and so is about what was spoken of: "it is Ben now", "on Monday"."""
-        return _begins_with_it(self.text) or all(word.kind for word in self.clause)
-
-    @property
-    def is_at_home(self) -> bool:
-        """Whether it says where somebody lives, something is, or one of them went."""
-        statement, patterns = self.statement, (cues.HOME, cues.RELOCATED)
-        return (
-            statement.placed
-            or statement.resides
-            or statement.settles
-            or any(has_any(text, patterns) for text in (self.key_text, self.said))
-        )
-
-    @property
-    def is_of_speaker(self) -> bool:
-        """Whether it speaks of the speaker: "I live …", "they gave me …", "our office …"."""
-        whole = self.said if not self.subject else self.text
-        if has_any(whole, (cues.SPEAKER, cues.OURS)) or _begins_with_speaker(whole):
-            return True
-        return not self.subject and _begins_with_speaker(self.text)  # "Since Easter sono …"
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """`changed`: the newer one says that something changed; `clash`: they have different values of one kind."""
-
-    older: _Side
-    newer: _Side
-    one_key: bool
-    related_keys: bool
-    changed: bool
-    clash: bool
-
-    @classmethod
-    def of(cls, older: Told, newer: Told) -> "_Pair":
-        old_text = restate(older.sentence, older.sentence).text
-        said = without(newer.sentence, cues.ANSWER, "")
-        restated = restate(said, older.sentence)
-        about = (*content_of(old_text), *_key_words(older.key), *_key_words(newer.key))
-        is_whole = newer.value.strip() == newer.sentence.strip() or same_key(older.key, newer.key)
-        stated = "" if is_whole else newer.value
-        old = _Side.of(older.sentence, older.key, old_text, old_text)
-        new = _Side.of(said, newer.key, restated.text, _stating(restated.text, stated, about, content_of(old_text)))
-        return cls(
-            older=old,
-            newer=new,
-            one_key=same_key(older.key, newer.key),
-            related_keys=_are_related(old, new),
-            changed=restated.changed
-            or said != newer.sentence
-            or has_any(newer.sentence, (*cues.CHANGES, cues.GIVEN, cues.JUST, cues.PERFECT)),
-            clash=values_clash(old.words, new.clause) or values_clash(old.words, new.words) or _are_hours(old, new),
-        )
-
-    @property
-    def keys(self) -> tuple[Token, ...]:
-        """The words of both keys, () where they are not about one thing."""
-        return (*self.older.key, *self.newer.key) if self.one_key or self.related_keys else ()
-
-    @property
-    def is_unique(self) -> bool:
-        """Whether there is one at a time: a role, an address, a favorite."""
-        keys = f"{self.older.key_text} {self.newer.key_text}"
-        return self.older.statement.unique or has_any(keys, (lexicon.UNIQUE,))
-
-    @property
-    def has_one_value(self) -> bool:
-        """Whether what the older one states has one value at a time, in whatever words: a thing is in one place."""
-        older, newer = self.older.statement, self.newer.statement
-        return self.is_unique or (older.placed and newer.placed) or (older.resides and newer.resides)
-
-    @property
-    def names_attribute(self) -> bool:
-        """Whether the key says more than who or what it is about. Of the speaker it always does."""
-        keys, subject = self.keys, self.older.subject
-        return bool(keys) and not (subject and all(_is_among(word, subject) for word in keys))
-
-    @property
-    def ends_older(self) -> bool:
-        """Whether the newer one says that what the older one says of the key's attribute is no longer so: "I no longer
-        eat meat", "the trip is cancelled", "I have quit smoking".
-        """
-        if not (self.names_attribute and not self.older.statement.negated):
-            return False
-        older, clauses = self.older, clauses_of(self.newer.said)
-        ending = [clause for clause in clauses if has_any(clause, (*cues.ENDS, cues.LEFT, lexicon.CANCELLED))]
-        if not ending or any(values_clash(older.words, content_of(clause)) for clause in ending):
-            return False  # "I am free on Thursday", "I am not free on Friday any more"
-        if has_any(self.newer.said, (cues.PART_OF_DAY,)) and not has_any(older.said, (cues.PART_OF_DAY,)):
-            return False
-        names = [
-            [word for word in side if word.is_name and not word.kind and not _is_among(word, self.keys)]
-            for side in (older.words, self.newer.words)
-        ]
-        if all(names) and not any(is_in(word, names[0]) for word in names[1]) and not self.tells_what_became_of_it:
-            return False  # "My daughter Noa wears glasses", "my daughter Eva no longer wears glasses"
-        predicate = [word for word in older.predicate if word.raw != older.statement.verb and tells(word)]
-        # Behind the verb: "I like my work" is not ended by "I do not like the way there any more"
-        objects = predicate[1:] if not (older.subject or older.statement.verb) else predicate
-        objects = [word for word in objects if not word.kind]
-        known = (*older.words, *self.keys)
-
-        def ends(clause: str) -> bool:
-            words = [word for word in content_of(clause) if tells(word)]
-            # "I quit in March": when it ended
-            words = [word for word in words if word.kind not in lexicon.DAYLIKE or word.kind in by_kind(older.words)]
-            if not all(is_in(owner, older.subject) for owner in owners_in(clause)):
-                return False
-            return any(is_in(word, objects) or _is_head(word, objects) for word in words) or (
-                bool(words) and all(_is_known(word, known) or _is_head(word, known) for word in words)
-            )
-
-        return any(map(ends, [*ending, *filter(negates, clauses)]))
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether the older one says that something is not so yet."""
-        older = self.older.said
-        is_open = has_any(older, (cues.NOBODY,)) or (negates(older) and has_any(older, (cues.NOT_YET,)))
-        return bool(self.keys) and is_open and not (negates(self.newer.said) or self.contrasts)
-
-    @property
-    def is_of_another_of_ours(self) -> bool:
-        """Whether the newer one begins with another one of ours: "I have no dog yet", "my neighbor has a dog"."""
-        said = self.newer.said
-        ours = cues.BEGINS_WITH_OURS.match(lexicon.folded(said[:READ_CHARS]))
-        whose = content_of(said[ours.end() :])[:1] if ours is not None else ()
-        return not all(self.older.mentions(word) or _is_among(word, self.keys) for word in whose)
-
-    @property
-    def contrasts(self) -> bool:
-        """Whether they name two things in one place: "the invoice of May", "the invoice of April"."""
-        older, newer = self.older, self.newer
-        if self.is_of_another_of_ours:
-            return True
-        said = [word for word in newer.words if not has_any(older.said, (cues.NOBODY,)) or word not in newer.subject]
-        names = [[word for word in words if word.is_name or word.kind] for words in (older.words, said)]
-        new = [word for word in names[1] if not (older.mentions(word) or _is_among(word, self.keys))]
-        if new and any(not newer.mentions(word) for word in names[0] if not _is_among(word, self.keys)):
-            return True
-        return any(
-            is_behind and any(map(tells, was)) and any(map(tells, instead))
-            for is_behind, was, instead in aligned_after(older.words, said)
-        )
-
-    @property
-    def is_about_key(self) -> bool:
-        """Whether the newer one says that what the key names, with all its words, has changed."""
-        key = self.older.key
-        names = self.one_key and self.names_attribute and self.changed
-        names = names and (
-            len(key) > 1 or not any(word.is_name for word in key)
-        )  # "Eve" is not all that is said of her
-        names = names and not self.is_of_another_of_ours
-        owners = all(map(self.newer.mentions, owners_in(self.older.said)))  # "Grandpa's house", "our house"
-        return names and owners and all(self.newer.mentions(word) for word in self.older.key)
-
-    @property
-    def shares_name(self) -> bool:
-        """Whether both and the key name somebody or something: "Rosa's surprise party", "the party of Rosa"."""
-        named = [word for word in self.older.subject if word.is_name and not word.kind and is_in(word, self.older.key)]
-        return self.one_key and self.names_attribute and any(map(self.newer.mentions, named))
-
-    @property
-    def tells_what_became_of_it(self) -> bool:
-        """Whether the newer one first names the old value, and then another: "Ann left, Ben runs it", "sold the Golf, I
-        drive a Polo".
-        """
-        values = [
-            word for word in self.older.words if word not in self.older.subject and not _is_among(word, self.keys)
-        ]
-        values = [word for word in values if word.is_name or word.kind]
-        *before, last = [content_of(clause) for clause in clauses_of(self.newer.said)] or [()]
-        return any(is_in(value, clause) for value in values for clause in before) and not any(
-            is_in(value, last) for value in values
-        )
-
-
-def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Token]) -> str:
-    """Return the clause that states the value. One that gives a value of the older one's kind, or that speaks of the
-    speaker or of a change, does so rather than a reason: "we moved to York, boxes everywhere".
-    """
-    clauses = clauses_of(text)
-    if len(clauses) < 2:
-        return text
-    stated = content_of(value)
-
-    def shared(clause: str) -> tuple[int, int, bool]:
-        words = content_of(clause)
-        is_news = has_any(clause, (*cues.CHANGES, cues.SPEAKER)) or _begins_with_speaker(clause)
-        return count_in(stated, words), count_in(about, words) + 2 * values_clash(older, words), is_news
-
-    return max(reversed(clauses), key=shared)
-
-
-def _is_title(word: Token, side: _Side, other: _Side) -> bool:
-    """Return whether it only says what somebody or something is whom both name: "my son Paul", "the project Falke"."""
-    called = rf"(?:(?:(?:is|se|si|chama-) ?|s['’])?(?:called|{'|'.join(cues.CALLED)}) )?"  # "My dog is called Rex"
-    names = re.findall(rf"(?<!\w){re.escape(word.raw)} {called}(\w{{2,30}})", side.said[:READ_CHARS], re.IGNORECASE)
-    return bool(word.raw) and any(
-        name[0].isupper() and any(is_in(named, other.words) for named in content_of(name)) for name in names
-    )
-
-
-def _are_hours(older: _Side, newer: _Side) -> bool:
-    """Return whether one gives an hour in full, and the other its number: "at six", "at 6:30"."""
-    kinds = by_kind(older.words).keys(), by_kind(newer.words).keys()
-    return any("clock" in kinds[at] and "number" in kinds[1 - at] and "number" not in kinds[at] for at in (0, 1))
-
-
-@lru_cache(maxsize=64)
-def _compared(older: Told, newer: Told) -> _Pair:
-    return _Pair.of(older, newer)
-
-
-def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Token, ...]:
-    """Return the words of the grammatical subject, () if it is the speaker or a pronoun, or if there is none."""
-    words = content_of(text)
-    if UNSPACED.search(text) is not None:
-        return topic_of(words, statement)
-    if _begins_with_speaker(text) or _begins_with_it(text):
-        return ()
-    subject = tuple(word for word in words if word.word in statement.subject)
-    if statement.has_subject and subject:
-        return subject
-    if statement.about == "they" or (statement.about and has_any(text, (cues.SPEAKS,))):
-        return ()
-    # Of an unknown verb only the first word can be told apart: a noun has an article or a capital. Romance sentences
-    # without an article begin with a verb.
-    if begins_definite(text):
-        noun = next(islice(WORD.finditer(text), 1, None), None)  # Also "son", which is "his" in French
-        return (
-            () if noun is None else content_of(noun.group()) or (Token(stem(noun.group()), raw=noun.group().lower()),)
-        )
-    is_romance = has_any(text, (cues.ROMANCE,))
-    words = tuple(word for word in words[:2] if is_in(word, key) or not _is_ours(word.raw))
-    return tuple(word for word in words[:1] if word.is_name and not word.kind and (not is_romance or is_in(word, key)))
-
-
-def _is_ours(word: str) -> bool:
-    return cues.OURS.fullmatch(lexicon.folded(word)) is not None
-
-
-def _begins_with_it(text: str) -> bool:
-    return cues.BEGINS_WITH_IT.match(lexicon.folded(text[:READ_CHARS])) is not None
-
-
-def _begins_with_speaker(text: str) -> bool:
-    """Return whether it begins with "I", "we", "me", or a Romance verb that implies it: "Trabajo en …"."""
-    state = text
-    for pattern in _NOT_THE_STATE:
-        state = without(state, pattern)
-    return any(_is_speakers(lexicon.folded(start.lstrip(" ,¡¿")[:READ_CHARS])) for start in (text, state))
-
-
-def _is_speakers(text: str) -> bool:
-    if cues.BEGINS_WITH_SPEAKER.match(text) is not None:
-        return True
-    verb = cues.SPEAKERS_ENDING.match(text)
-    if verb is None:
-        return False
-    # A name has such an ending, too ("Marco", "Paulo"), but is followed by a verb.
-    following = text[verb.end() :].split(maxsplit=1)[:1]
-    return verb.group().strip() in lexicon.SPEAKERS_VERBS or any(
-        word[0].isdigit() or is_function(word.strip(".,")) or word in cues.OFTEN for word in following
-    )
-
-
-# Keys.
-
-
-def _key_words(key: str) -> tuple[Token, ...]:
-    """Return the content words of a key with its abbreviations ("CI" is an Italian pronoun, too), else all words."""
-    content = content_of(key)
-    others = [Token(stem(word), raw=word.lower()) for word in WORD.findall(key) if word.isupper() or not content]
-    return (*content, *(word for word in others if not is_in(word, content)))
-
-
-def _are_related(older: _Side, newer: _Side) -> bool:
-    """Return whether two keys may name one attribute: they share a word, and neither tells apart what the other does
-    not mean: "gym" and "gym sauna" are two if the newer sentence speaks of the sauna, and the older does not.
-    """
-    old_key, new_key = (plain_key(side.key_text).replace(" ", "") for side in (older, newer))
-    if UNSPACED.search(old_key + new_key) is not None:  # The head is at the end: "会議の曜日" is of a "会議"
-        return bool(old_key) and bool(new_key) and (old_key.startswith(new_key) or new_key.startswith(old_key))
-    only_old = [word for word in older.key if not _is_of_key(word, newer.key, new_key)]
-    only_new = [word for word in newer.key if not _is_of_key(word, older.key, old_key)]
-    only_old = [word for word in only_old if not _is_title(word, older, newer)]
-    only_new = [word for word in only_new if not (_is_title(word, newer, older) or is_in(word, _new_in(newer.said)))]
-    if len(only_old) == len(older.key) or len(only_new) == len(newer.key):
-        return False
-    tells_apart = any(is_in(word, newer.words) and not is_in(word, older.words) for word in only_new) or any(
-        is_in(word, older.words) and not is_in(word, newer.words) for word in only_old
-    )
-    return not tells_apart and not any(word.kind for word in (*only_old, *only_new))
-
-
-def _is_of_key(word: Token, words: Collection[Token], key: str) -> bool:
-    """Return whether a word is one of a key's, or part of one of its compounds, or a compound of one of its words."""
-    return is_in(word, words) or _is_part(word, key) or any(_is_part(other, word.word) for other in words)
-
-
-def _is_part(word: Token, compound: str) -> bool:
-    """Return whether a word is part of a compound: "Passwort" and "Kasse" of "Kassenpasswort"."""
-    return len(word.word) >= _PART and word.word[: max(_PART, len(word.word) - 1)] in compound
-
-
-def _is_among(word: Token, words: Collection[Token]) -> bool:
-    """Return whether a word is one of those of a key or of a subject: "professora" is "professor" there."""
-    if is_in(word, words):
-        return True
-    others = [other for other in words if not other.kind]
-    if word.kind:
-        return False
-    is_compound = sum(_is_part(other, word.word) for other in others) > 1  # "Marketingbudget"
-    return is_compound or any(root(other.word) == root(word.word) or _is_part(word, other.word) for other in others)
 
 
 # What has to speak for it. A key comes from a model: it is a hint, and no evidence.
 
 
-def _is_about_one_thing(pair: _Pair) -> bool:
+def _is_about_one_thing(pair: Pair) -> bool:
     return _is_anchored(pair) and _left_out(pair) <= 1 and not _is_reversed(pair)
 
 
-def _is_anchored(pair: _Pair) -> bool:
+def _is_anchored(pair: Pair) -> bool:
     """Return whether the newer sentence itself is about what the older one or the key names."""
     older, newer = pair.older, pair.newer
     if pair.is_pending or pair.ends_older or newer.is_about_it or (older.is_at_home and newer.is_at_home):
@@ -505,11 +132,11 @@ def _is_anchored(pair: _Pair) -> bool:
             return False
     if pair.clash:
         return True
-    named = any(newer.mentions(word) or _is_among(word, newer.words) for word in (*older.words, *older.key, *newer.key))
+    named = any(newer.mentions(word) or is_among(word, newer.words) for word in (*older.words, *older.key, *newer.key))
     return named or older.statement.verb in map(str.lower, WORD.findall(newer.said))  # "I work at A", "at B"
 
 
-def _left_out(pair: _Pair) -> int:
+def _left_out(pair: Pair) -> int:
     """Return how many things the older one names that the newer one does not: its value is one of them. Two mean that
     the two speak of different things: "the budget of May is 300", "the budget of June is 400".
     """
@@ -520,7 +147,7 @@ def _left_out(pair: _Pair) -> int:
         # Who did it before is only told in another clause: "Dana left, Yusuf leads the team"
         of_other = word in older.subject and bool(newer.subject) and not is_in(word, newer.clause)
         is_it = word in older.subject and newer.is_about_it
-        return is_it or _is_among(word, keys) or (newer.mentions(word) and not of_other)
+        return is_it or is_among(word, keys) or (newer.mentions(word) and not of_other)
 
     for side in (older.subject, tuple(older.predicate)):
         is_beside = False  # The words of one thing stand side by side
@@ -529,14 +156,14 @@ def _left_out(pair: _Pair) -> int:
                 kinds.add(_KIND_GROUPS.get(word.kind, word.kind))
             if word.kind or is_told(word):
                 is_beside = bool(word.kind)
-            elif tells(word) and _names_thing(word, pair) and not _is_title(word, older, newer):
+            elif tells(word) and _names_thing(word, pair) and not is_title(word, older, newer):
                 left_out += not is_beside or _is_exchanged(word, pair)
                 is_beside = True
     # A bare number beside a day is an hour: "on Monday at nine"
     return left_out + len(kinds - {"number"} if "time" in kinds else kinds)
 
 
-def _names_thing(word: Token, pair: _Pair) -> bool:
+def _names_thing(word: Token, pair: Pair) -> bool:
     """Return whether a word of the older one is a noun: it is a name, or stands behind an article, a possessive or a
     preposition ("in the garage"), or right behind a word that both have, which is the verb then ("send receipts"). Not
     how often, nor what a number counts: "every week", "the end of 2026".
@@ -551,7 +178,7 @@ def _names_thing(word: Token, pair: _Pair) -> bool:
     return False
 
 
-def _is_exchanged(word: Token, pair: _Pair) -> bool:
+def _is_exchanged(word: Token, pair: Pair) -> bool:
     """Return whether another word stands behind the same preposition in the newer one: "until May", "until July"."""
     older, newer = (lexicon.folded(side.text[:READ_CHARS]) for side in (pair.older, pair.newer))
     before = re.search(rf"(?<!\w)(\w{{1,20}}) {re.escape(word.raw)}(?!\w)", older)
@@ -561,14 +188,14 @@ def _is_exchanged(word: Token, pair: _Pair) -> bool:
     return any(not pair.older.mentions(Token(stem(other), raw=other)) for other in instead)
 
 
-def _precedes_noun(word: str, newer: _Side) -> bool:
+def _precedes_noun(word: str, newer: Side) -> bool:
     if not is_function(word):
         return newer.mentions(Token(stem(word), raw=word))
     is_other = word in lexicon.PRONOUNS or word in lexicon.STATE_VERBS or word in cues.NO_DETERMINERS
     return not is_other and lexicon.COPULAS.fullmatch(word) is None
 
 
-def _is_reversed(pair: _Pair) -> bool:
+def _is_reversed(pair: Pair) -> bool:
     """Return whether the newer one begins with whom the speaker speaks of: "I owe Tim 40 euros", "Tim owes me 15"."""
     older, newer = pair.older, pair.newer
     if older.subject or not older.is_of_speaker or pair.ends_older or pair.tells_what_became_of_it:
@@ -578,7 +205,7 @@ def _is_reversed(pair: _Pair) -> bool:
     return any(is_in(word, named) for word in newer.subject) and is_object
 
 
-def _is_news(pair: _Pair) -> bool:
+def _is_news(pair: Pair) -> bool:
     """Return whether a sign says that something changed: a word of change or correction, the end of the older value or
     what became of it, a new one of what the key names, or another value of one kind where all else is the same.
     """
@@ -589,24 +216,24 @@ def _is_news(pair: _Pair) -> bool:
     return pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair)
 
 
-def _tells_of_old_value(pair: _Pair) -> bool:
+def _tells_of_old_value(pair: Pair) -> bool:
     """Return whether a clause beside that of the new value names the old one: "we meet at A, the Fox is closed"."""
     older, newer = pair.older, pair.newer
-    values = [word for word in older.predicate if (word.is_name or word.kind) and not _is_among(word, pair.keys)]
+    values = [word for word in older.predicate if (word.is_name or word.kind) and not is_among(word, pair.keys)]
     return any(newer.mentions(value) and not is_in(value, newer.clause) for value in values)
 
 
 # The signs that both stand.
 
 
-def _denies(pair: _Pair) -> bool:
+def _denies(pair: Pair) -> bool:
     """Return whether it denies something, and not only that the older state, or one that it names, still holds."""
     if pair.ends_older or _denies_old_value(pair):
         return False
     return negates(pair.newer.said) or negates(pair.newer.text)
 
 
-def _denies_old_value(pair: _Pair) -> bool:
+def _denies_old_value(pair: Pair) -> bool:
     """Return whether all that it denies is the older value: "it is 24 degrees, not 26"."""
     denying = [content_of(clause) for clause in clauses_of(pair.newer.said) if negates(clause)]
     is_value = [any(word.kind or word.is_name for word in words) for words in denying]
@@ -615,7 +242,7 @@ def _denies_old_value(pair: _Pair) -> bool:
     )
 
 
-def _is_of_the_past(pair: _Pair) -> bool:
+def _is_of_the_past(pair: Pair) -> bool:
     """Return whether the older one tells what happened once, or one of them what was so once."""
     sentences = (pair.older.said, pair.newer.said)
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
@@ -631,7 +258,7 @@ def _is_of_the_past(pair: _Pair) -> bool:
     )
 
 
-def _holds_at_another_time(pair: _Pair) -> bool:
+def _holds_at_another_time(pair: Pair) -> bool:
     """Return whether the newer one gives a day, a season or a condition that the older one does not."""
     older, newer = pair.older, pair.newer
     dated = has_any(newer.said, (cues.WHEN,))  # When it changed: "I moved last week"
@@ -656,7 +283,7 @@ def _parts_of_time(text: str) -> set[str]:
     return {match.group() for match in cues.PART_OF_TIME.finditer(lexicon.folded(text))}
 
 
-def _is_of_another(pair: _Pair) -> bool:
+def _is_of_another(pair: Pair) -> bool:
     """Return whether the newer one is about somebody or something else."""
     older, newer = pair.older, pair.newer
     known = (*older.words, *older.key)
@@ -664,7 +291,7 @@ def _is_of_another(pair: _Pair) -> bool:
         return True
     of_key = [word for word in older.key if is_in(word, newer.key)]
     owned = [match for word in of_key for match in _owned_by(word, newer.said)]
-    if pair.names_attribute and any(tells(word) and not (_is_among(word, known)) for word in owned):
+    if pair.names_attribute and any(tells(word) and not (is_among(word, known)) for word in owned):
         return True  # "Ann's husband" is another one than "Ann"
     of_key = of_key if (pair.one_key or pair.clash) and pair.names_attribute else []
     if any(owns(word, newer.text) and not owns(word, older.text) for word in older.subject if not is_in(word, of_key)):
@@ -680,7 +307,7 @@ def _is_of_another(pair: _Pair) -> bool:
     return _names_another(pair) or _has_other_subject(pair)
 
 
-def _is_told_apart(pair: _Pair) -> bool:
+def _is_told_apart(pair: Pair) -> bool:
     """Return whether one sentence is about what is ours, and the other about what is theirs, or the newer one about one
     of several: "the ticket", "the reduced ticket".
     """
@@ -695,7 +322,7 @@ def _is_told_apart(pair: _Pair) -> bool:
     return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
 
 
-def _names_another(pair: _Pair) -> bool:
+def _names_another(pair: Pair) -> bool:
     """Return whether they name two things by their numbers, or the newer key and sentence a part of the older one's."""
     older, newer = pair.older, pair.newer
     identifiers = older.statement.identifiers, newer.statement.identifiers
@@ -703,29 +330,29 @@ def _names_another(pair: _Pair) -> bool:
         return True
     old_said, new_said, old_key = map(lexicon.folded, (older.said, newer.said, older.key_text))
     added = [word for word in map(lexicon.folded, WORD.findall(newer.key_text)) if word not in old_key]
-    known = [*_new_in(newer.said), *older.key]
-    added = [word for word in added if not _is_among(Token(stem(word), raw=word), known)]
+    known = [*new_in(newer.said), *older.key]
+    added = [word for word in added if not is_among(Token(stem(word), raw=word), known)]
     if any(word in new_said and word not in old_said and not is_function(word) for word in added):
         return True
     # "The north trail is …": without a known verb only its first word counts as its subject
     return bool(older.subject) and not older.statement.has_subject and leaves_out(older.words, newer.clause)
 
 
-def _has_other_subject(pair: _Pair) -> bool:
+def _has_other_subject(pair: Pair) -> bool:
     older, newer = pair.older, pair.newer
     keys = pair.keys
-    missing = [word for word in older.subject if _names(word) and not (_is_among(word, keys) or newer.mentions(word))]
+    missing = [word for word in older.subject if _names(word) and not (is_among(word, keys) or newer.mentions(word))]
     missing = [] if newer.is_about_it else missing
     is_nobody = pair.is_pending and has_any(older.said, (cues.NOBODY,))
     is_one = (pair.is_about_key and not pair.is_pending) or is_nobody or pair.shares_name
-    if not (is_one or all(_is_title(word, older, newer) for word in missing)):
+    if not (is_one or all(is_title(word, older, newer) for word in missing)):
         return True
     known = older.key if keys else ()
     if pair.is_pending and has_any(older.said, (cues.NOBODY,)):
         return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had yet"
-    extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or _is_among(word, known))]
+    extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or is_among(word, known))]
     if len(newer.subject) > 1:  # "La mia nuova capa", where "os meus pais" begins with all that is read of it
-        extra = [word for word in extra if not _is_ours(word.raw)]
+        extra = [word for word in extra if not is_ours(word.raw)]
     if extra:
         return not _is_agent(pair)
     if older.subject or newer.is_about_it:
@@ -744,24 +371,12 @@ def _owned_by(name: Token, text: str) -> list[Token]:
     return [token for before, after in found for token in content_of(before or after)[:1]]
 
 
-def _is_known(word: Token, known: Collection[Token]) -> bool:
-    """Return whether it is one of these words, or the infinitive of one: "fumer" of "fume", "fumar" of "fumo"."""
-    infinitive = cues.INFINITIVE.fullmatch(word.raw)
-    stems = (root(other.raw) for other in known)
-    return is_in(word, known) or (infinitive is not None and infinitive["stem"] in stems)
-
-
-def _is_head(word: Token, others: Iterable[Token]) -> bool:
-    """Return whether a word is the last part of a compound: "pot" of "flowerpot"."""
-    return len(word.word) > 2 and any(other.word.endswith(word.word) for other in others)
-
-
 def _names(word: Token) -> bool:
     """Return whether a word of a subject tells which thing is meant: no day."""
     return tells(word) and word.kind not in lexicon.DAYLIKE
 
 
-def _is_agent(pair: _Pair) -> bool:
+def _is_agent(pair: Pair) -> bool:
     """Return whether the newer subject only made the change: "the landlord raised our rent to …"."""
     older, newer = pair.older, pair.newer
     if any(is_in(word, older.subject) for word in newer.subject):
@@ -774,11 +389,11 @@ def _is_agent(pair: _Pair) -> bool:
     return pair.changed and is_ours and all_in(pair.keys, newer.predicate)
 
 
-def _is_unspaced(side: _Side) -> bool:
+def _is_unspaced(side: Side) -> bool:
     return UNSPACED.search(side.text) is not None
 
 
-def _has_another_kind_of_value(pair: _Pair) -> bool:
+def _has_another_kind_of_value(pair: Pair) -> bool:
     if pair.clash or pair.ends_older or pair.is_pending:
         return False
     old, new = by_kind(pair.older.words), by_kind(pair.newer.words)
@@ -798,7 +413,7 @@ def _has_another_kind_of_value(pair: _Pair) -> bool:
     )
 
 
-def _is_one_of_many(pair: _Pair) -> bool:
+def _is_one_of_many(pair: Pair) -> bool:
     """Return whether the attribute has many values at a time, by its key, by a verb or by a plural."""
     if pair.is_unique or pair.ends_older or pair.is_pending:
         return False
@@ -810,7 +425,7 @@ def _is_one_of_many(pair: _Pair) -> bool:
     if older.statement.verb in lexicon.HAVE and not older.subject and not is_counted and not _renews(pair):
         return True
     if pair.clash:
-        return has_any(older.text, (cues.MANY_AT_A_TIME,)) and _begins_with_speaker(older.text)
+        return has_any(older.text, (cues.MANY_AT_A_TIME,)) and begins_with_speaker(older.text)
     if lexicon.MANY.fullmatch(key) is not None and not pair.changed:
         return True
     if not pair.changed and _does_it_with_another(pair):
@@ -819,12 +434,12 @@ def _is_one_of_many(pair: _Pair) -> bool:
     return is_plural or has_any(older.text, (cues.MANY_AT_A_TIME,))
 
 
-def _does_it_with_another(pair: _Pair) -> bool:
+def _does_it_with_another(pair: Pair) -> bool:
     """Return whether the speaker does the same with something else: "I run a club", "I run a shop". Where somebody is
     or does it is no such thing: "I work at A", "I work at B".
     """
     older, newer = pair.older, pair.newer
-    if not (_begins_with_speaker(older.text) and _begins_with_speaker(newer.text)):
+    if not (begins_with_speaker(older.text) and begins_with_speaker(newer.text)):
         return False
     texts = [lexicon.folded(side.text[:READ_CHARS]) for side in (older, newer)]
     words = [WORD.findall(text) for text in texts]
@@ -836,7 +451,7 @@ def _does_it_with_another(pair: _Pair) -> bool:
     )
 
 
-def _is_of_another_attribute(pair: _Pair) -> bool:
+def _is_of_another_attribute(pair: Pair) -> bool:
     """Return whether the key names only the subject, and nothing else tells that both are about one attribute."""
     if not (pair.one_key or pair.changed or pair.clash or pair.is_pending):
         return True  # The keys differ: it takes a second sign that they mean the same
@@ -845,15 +460,15 @@ def _is_of_another_attribute(pair: _Pair) -> bool:
     older, newer = pair.older, pair.newer
     if pair.names_attribute:
         # "I believe in the plan", "I doubt the dates": a key may be wider than what two sentences are about
-        common = any(_is_among(word, newer.clause) for word in older.words)
+        common = any(is_among(word, newer.clause) for word in older.words)
         return not (older.subject or newer.subject or pair.changed or pair.clash or common)
     if not (pair.clash or pair.has_one_value or _renews(pair) or _is_held_by_another(pair) or _says_it_otherwise(pair)):
         return True
-    said, instead = ([word for word in side if not _is_among(word, pair.keys)] for side in (older.words, newer.clause))
+    said, instead = ([word for word in side if not is_among(word, pair.keys)] for side in (older.words, newer.clause))
     return differing_places(said, instead, (older.text, newer.text)) > 1
 
 
-def _says_it_otherwise(pair: _Pair) -> bool:
+def _says_it_otherwise(pair: Pair) -> bool:
     """Return whether it changed where something is, with what the same verb joins it, or only a name: "the coach is A",
     "the coach is B now".
     """
@@ -870,19 +485,19 @@ def _says_it_otherwise(pair: _Pair) -> bool:
     return bool(verb) or (names and all(word.is_name or word.kind for side in differing[0] for word in side))
 
 
-def _is_held_by_another(pair: _Pair) -> bool:
+def _is_held_by_another(pair: Pair) -> bool:
     """Return whether the older one says who or what is in a place, and the newer one names another: "our host is A",
     "our host is B", "we moved to B".
     """
     older, newer = pair.older, pair.newer
     if not _names_holder(older):
         return False
-    if newer.subject and all(_is_among(word, (*older.subject, *pair.keys)) for word in newer.subject):
+    if newer.subject and all(is_among(word, (*older.subject, *pair.keys)) for word in newer.subject):
         return _names_holder(newer)
     return pair.changed and any(word.is_name and not is_in(word, older.words) for word in newer.predicate)
 
 
-def _names_holder(side: _Side) -> bool:
+def _names_holder(side: Side) -> bool:
     """Return whether it has the form "X is NAME"."""
     statement, predicate = side.statement, side.predicate
     is_identity = statement.has_subject and not (statement.placed or statement.past or statement.negated)
@@ -892,32 +507,26 @@ def _names_holder(side: _Side) -> bool:
     return is_identity and bool(side.subject) and bool(predicate) and all(word.is_name for word in predicate)
 
 
-def _renews(pair: _Pair) -> bool:
+def _renews(pair: Pair) -> bool:
     """Return whether the newer one has a new one of what the key names: "I have a new dentist, …"."""
     if has_any(pair.older.text, (cues.OLD,)):
         return False
     about = (*pair.older.subject, *pair.keys)
-    return any(_is_among(word, about) for word in _new_in(pair.newer.said))
+    return any(is_among(word, about) for word in new_in(pair.newer.said))
 
 
-def _new_in(text: str) -> list[Token]:
-    """Return of what there is a new one: "number" of "Ann got a new number"."""
-    starts = (text[match.end() :] for match in lexicon.NEW.finditer(lexicon.folded(text[:READ_CHARS])))
-    return [word for rest in starts for word in content_of(rest)[:2]]
-
-
-def _differs_in_a_second_place(pair: _Pair) -> bool:
+def _differs_in_a_second_place(pair: Pair) -> bool:
     older, newer = pair.older, pair.newer
     own = [word for word in newer.clause if not (word.kind or word.is_name or is_in(word, (*older.words, *older.key)))]
     if not has_any(older.text, (cues.QUALIFIES,)) and qualifies(newer.text, own):
         return True
     if pair.tells_what_became_of_it or pair.ends_older:
         return False
-    of_speaker = _begins_with_speaker(older.text) and _begins_with_speaker(newer.text)
+    of_speaker = begins_with_speaker(older.text) and begins_with_speaker(newer.text)
     return sum(_contrasts(pair, of_speaker=of_speaker)) > 1
 
 
-def _contrasts(pair: _Pair, *, of_speaker: bool) -> Iterator[int]:
+def _contrasts(pair: Pair, *, of_speaker: bool) -> Iterator[int]:
     """Yield, for each place in which the two differ, in how many things they do.
 
     A value and a name are two ("3 euros at Joe's", "4 euros at Lily's"), and so are a value and what stands behind it
@@ -946,7 +555,7 @@ def _contrasts(pair: _Pair, *, of_speaker: bool) -> Iterator[int]:
 
 
 def _telling(words: Sequence[Token], keys: Collection[Token]) -> list[Token]:
-    return [word for word in words if not _is_among(word, keys) and (word.kind or tells(word))]
+    return [word for word in words if not is_among(word, keys) and (word.kind or tells(word))]
 
 
 def _has_behind_value(words: Sequence[Token]) -> bool:
@@ -958,7 +567,7 @@ def _has_name_beside(words: Sequence[Token], *, any_word: bool) -> bool:
     return _has_behind_value(words) or any(not word.kind and (word.is_name or any_word) for word in words)
 
 
-_SIGNS: Final[tuple[Callable[[_Pair], bool], ...]] = (
+_SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _denies,
     _is_of_the_past,
     _holds_at_another_time,
