@@ -347,7 +347,8 @@ def _drop_some(connection: Connection, id_: int) -> bool:
 def _drop_records(connection: Connection, id_: int) -> None:
     """Delete the action records of the turns whose tools quoted this document."""
     quoting = select(turn.c.id, turn.c.given_documents).where(turn.c.given_documents != literal_column("'[]'"))
-    turns = [{"quoting": row.id} for row in connection.execute(quoting) if id_ in read_ids(row.given_documents)]
+    named = connection.execute(quoting.where(turn.c.given_documents.contains(str(id_))))  # and longer numbers with it
+    turns = [{"quoting": row.id} for row in named if id_ in read_ids(row.given_documents)]
     if turns:
         connection.execute(delete(action_record).where(action_record.c.turn == bindparam("quoting")), turns)
 

@@ -39,6 +39,7 @@ from store.memory_tables import fact
 from store.message_tables import conversation, message, participant
 from store.replies import page
 from store.search import index, passages
+from store.search.passages import document
 from store.search.text import IndexedText
 from store.tool_calls import tool_call
 from store.turn_tables import DONE, RUNNING, WAITING, action_record, turn, workspace
@@ -83,7 +84,7 @@ _SHARED_PLACE: Final = sa.select(message.c.place).where(
 )
 _EXISTING: Final = {
     table: sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(ids_in_parameter("ids")))
-    for table in (message, fact)
+    for table in (message, fact, document)
 }
 _RELEASE: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
@@ -431,8 +432,12 @@ def _message(asked: Incoming, indexed: IndexedText, audience: str) -> dict[str, 
 
 
 def _context_exists(connection: sa.Connection, closing: Closing) -> bool:
-    """Whether all messages and facts of the turn's context still exist."""
-    contexts = ((message, closing.context_messages), (fact, map(int, closing.context_facts)))
+    """Whether all messages and facts of the turn's context, and all documents that its tools quoted, still exist."""
+    contexts = (
+        (message, closing.context_messages),
+        (fact, map(int, closing.context_facts)),
+        (document, closing.given_documents),
+    )
     return all(_all_exist(connection, table, frozenset(ids)) for table, ids in contexts)
 
 

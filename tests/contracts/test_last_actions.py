@@ -119,3 +119,15 @@ async def kept(store: Store, new: NewDocument) -> int:
     await store.documents.keep(new)
     await do_jobs(store)
     return next(one.id for one in await store.documents.listed(frozenset({new.audience})) if one.name == new.name)
+
+
+async def test_what_was_drawn_from_a_document_that_goes_meanwhile_is_not_stored(store: Store) -> None:
+    handbook = await kept(store, handed(audience="person:ann"))
+    await store.ledger.accept(said("go on"))
+    claim = await claimed(store)
+    await store.documents.remove(handbook)
+    await do_jobs(store)
+    closing = Closing(Outcome.ANSWERED, "done", actions=(record("leave"),), given_documents=(handbook,))
+    await store.ledger.finish(claim, closing, START)
+    rows = await store.database.read(lambda c: c.execute(select(action_record.c.thinking)).scalars().all())
+    assert list(rows) == []
