@@ -63,8 +63,7 @@ class FolderLearner:
     _is_full: bool = field(default=False, init=False)
 
     async def learn(self, found: FoundFiles, *, remove_missing: bool = False) -> AsyncGenerator[FileOutcome]:
-        """Yield what became of each file, in order. Raises Refused if the place is
-        erased meanwhile, and StoreError."""
+        """Yield what became of each file, in order. Raises Refused if the place is erased meanwhile, and StoreError."""
         known = await self._known()
         for name, reason in found.unread:
             yield FileOutcome(f"{name}/", FileEnd.REFUSED, knowledge_texts.FOLDER_UNREADABLE.format(reason=reason))
@@ -132,7 +131,9 @@ class FolderLearner:
                 return FileOutcome(file.name, FileEnd.REFUSED, knowledge_texts.PLACE_FULL)
             case DocumentRefused.LARGE:
                 return FileOutcome(file.name, FileEnd.REFUSED, knowledge_texts.PLACE_TOO_LARGE)
-            case None | DocumentRefused.GONE:
+            case DocumentRefused.GONE:
+                raise Refused(knowledge_texts.PLACE_GONE)
+            case None:
                 pages = f"{counted(read.page_count, 'page', 'pages')}, " if read.page_count else ""
                 parts = [f"{pages}{counted(len(passages), 'passage', 'passages')}"]
                 parts += [knowledge_texts.READ_IN_PART.format(why=read.why)] if read.why else []

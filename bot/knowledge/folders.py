@@ -163,7 +163,7 @@ class _Search:
                     yield entry_name, entry
                 elif entry.is_dir():
                     inner.append((entry_name, entry))
-                elif entry.is_file():  # pipes and devices could block whoever reads them
+                elif entry.is_file():  # reading a pipe or a device could block
                     self.add_file(entry_name, entry)
             waiting += reversed(inner)
 

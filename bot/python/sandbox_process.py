@@ -13,6 +13,7 @@ Input: a line of JSON, then the bytes of the files. Output: a line of JSON, then
 the files in the folder of results. A request without limits only compiles the interpreter for this machine.
 """
 
+import errno
 import json
 import os
 import sys
@@ -129,7 +130,7 @@ class MemoryFiles:
         if self._own(path) is not None:
             raise NotADirectoryError
         if any(True for _ in self.list(path)):
-            raise OSError(_errno("ENOTEMPTY"), "not empty")
+            raise OSError(errno.ENOTEMPTY, "not empty")
         self._forget(path)
 
     def rename(self, source: str, target: str) -> None:
@@ -137,7 +138,7 @@ class MemoryFiles:
         if source == target:
             return
         if data is None or self._made.get(target, b"") is None:
-            raise OSError(_errno("ENOTSUP"), "folders cannot be renamed")
+            raise OSError(errno.ENOTSUP, "folders cannot be renamed")
         self.write(target, data)
         self._forget(source)
 
@@ -154,18 +155,18 @@ class MemoryFiles:
     def _own(self, path: str) -> bytes | None:
         """Return what the code made at this path."""
         if path in self._fixed:
-            raise OSError(_errno("EROFS"), "only to be read")
+            raise OSError(errno.EROFS, "only to be read")
         if path not in self._made:
             raise FileNotFoundError
         return self._made[path]
 
     def _check_new(self, path: str) -> None:
         if path in self._fixed or path.startswith("/files/"):
-            raise OSError(_errno("EROFS"), "only to be read")
+            raise OSError(errno.EROFS, "only to be read")
         if self._get(path.rpartition("/")[0] or "/") is not None:
             raise NotADirectoryError
         if len(path) > MAX_PATH:
-            raise OSError(_errno("ENAMETOOLONG"), "too long")
+            raise OSError(errno.ENAMETOOLONG, "too long")
         results = sum(map(_is_result, self._made)) if _is_result(path) else 0
         if len(self._made) >= self._limits["entries"] or results >= self._limits["out_entries"]:
             raise _full()
@@ -178,12 +179,8 @@ def _is_result(path: str) -> bool:
     return path.startswith("/out/")
 
 
-def _errno(name: str) -> int:
-    return getattr(import_module("errno"), name)
-
-
 def _full() -> OSError:
-    return OSError(_errno("ENOSPC"), "no space left")
+    return OSError(errno.ENOSPC, "no space left")
 
 
 def end_with_parent(pipe: BinaryIO) -> None:

@@ -8,7 +8,7 @@ CANNOT_COMPILE = (
     "Python cannot run on this machine: its sandbox did not start. The operator can find the reason with `cogency "
     "doctor`"
 )
-NO_PROCESS = "Python cannot run right now: the machine starts no more programs. Try again later"
+NO_PROCESS = "Python cannot run right now, because this machine cannot start another program. Try again later"
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "

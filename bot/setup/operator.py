@@ -469,7 +469,7 @@ async def _python() -> list[Finding]:
     except EngineUnavailable:
         return [finding(Level.WARNING, what="the sandbox did not start", remedy=setup_texts.SANDBOX_REMEDY)]
     if ended.failed:
-        return [finding(Level.WARNING, what="the sandbox ran no code", remedy=setup_texts.SANDBOX_REMEDY)]
+        return [finding(Level.WARNING, what="the sandbox could not run any code", remedy=setup_texts.SANDBOX_REMEDY)]
     return [finding(Level.GOOD, what=setup_texts.PYTHON_RUNS.format(seconds=seconds))]
 
 

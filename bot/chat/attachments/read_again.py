@@ -139,7 +139,7 @@ async def attached_now(
     platforms: Mapping[str, FilesNow], message: AttachedMessage, person: str
 ) -> "Sequence[FoundFile] | ToolError":
     """Return what is attached to a message now, or the error if that is not available. `platforms`: by the source of
-    the message; `person`: the id of who asks.
+    the message; `person`: the id of the asker.
     """
     source = next((source for source in platforms if message.conversation.startswith(f"{source}:")), None)
     if source is None:

@@ -18,7 +18,7 @@ class AttachmentSettings:
         section=Section.BOUNDS,
         description=(
             "Maximum number of tokens of a message's files that the model receives, for all files together. The bot "
-            "cuts a longer text, and tells the model."
+            "cuts longer text and says so to the model."
         ),
         after="COGENCY_PROFILE_TOKENS",
     )
