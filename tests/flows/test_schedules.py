@@ -236,20 +236,36 @@ async def test_what_was_forgotten_with_its_question_is_not_said(
 HALF_A_YEAR = timedelta(days=180)
 
 
+async def let_one_lapse(here: Office[W]) -> None:
+    """A daily reminder without an end is posted for the last time, with the notice that it has ended."""
+    world, now = here.world, here.world.clock.now()
+    minute = (now + timedelta(minutes=4)).astimezone(UTC)
+    rule = Timing("UTC", rule=f"{minute.minute} {minute.hour} * * *", until=now + LATER, lapses=True)
+    new = NewSchedule(
+        world.person(Who.ASKER),
+        world.source,
+        world.channel,
+        world.place(world.channel),
+        ScheduleKind.REMINDER,
+        WORDS,
+        rule,
+        now,
+    )
+    await here.hosts[0].store.schedules.add(new)
+    await here.later()
+    await world.until(lambda: len(here.posted()) == 2)
+    await here.idle()
+
+
+def notice_now(here: Office[W]) -> Page:
+    return next(page for page in here.world.answers() if "has ended" in page.text)
+
+
 async def test_one_that_has_lapsed_goes_on_when_its_person_says_so(open_world: AnyWorld) -> None:
     async with office(open_world, replicas=1) as here:
-        world, schedules = here.world, here.hosts[0].store.schedules
-        person, now = world.person(Who.ASKER), world.clock.now()
-        minute = (now + timedelta(minutes=4)).astimezone(UTC)
-        rule = Timing("UTC", rule=f"{minute.minute} {minute.hour} * * *", until=now + LATER, lapses=True)
-        place = world.place(world.channel)
-        await schedules.add(
-            NewSchedule(person, world.source, world.channel, place, ScheduleKind.REMINDER, WORDS, rule, now)
-        )
-        await here.later()
-        await world.until(lambda: len(here.posted()) == 2)
-        await here.idle()
-        notice = next(page for page in world.answers() if "has ended" in page.text)
+        world, schedules, person = here.world, here.hosts[0].store.schedules, here.world.person(Who.ASKER)
+        await let_one_lapse(here)
+        notice = notice_now(here)
         assert WORDS in notice.text
         assert world.calls(notice)
         assert {*map(world.label, LAPSING)} <= {*notice.buttons}
@@ -268,23 +284,10 @@ async def test_one_that_has_lapsed_goes_on_when_its_person_says_so(open_world: A
         assert kept.definition.timing.until > world.clock.now() + HALF_A_YEAR - LATER
 
 
-def notice_now(here: Office[W]) -> Page:
-    return next(page for page in here.world.answers() if "has ended" in page.text)
-
-
 async def test_one_that_has_lapsed_stays_in_the_list_and_is_ended_by_its_person(open_world: AnyWorld) -> None:
     async with office(open_world, replicas=1) as here:
-        world, schedules = here.world, here.hosts[0].store.schedules
-        person, now = world.person(Who.ASKER), world.clock.now()
-        minute = (now + timedelta(minutes=4)).astimezone(UTC)
-        rule = Timing("UTC", rule=f"{minute.minute} {minute.hour} * * *", until=now + LATER, lapses=True)
-        place = world.place(world.channel)
-        await schedules.add(
-            NewSchedule(person, world.source, world.channel, place, ScheduleKind.REMINDER, WORDS, rule, now)
-        )
-        await here.later()
-        await world.until(lambda: len(here.posted()) == 2)
-        await here.idle()
+        world, schedules, person = here.world, here.hosts[0].store.schedules, here.world.person(Who.ASKER)
+        await let_one_lapse(here)
         shown = await here.ask_for("list")
         assert "To run it for another half year, resume it: `/schedules resume" in shown
         await world.press(notice_now(here), world.label(ReplyAction.END))
