@@ -23,6 +23,7 @@ SHORT = 12_000  # Enough to detect growth
 AT_RUN_TIME = {
     "agent.memory.alignment": "a name in a statement, escaped",
     "agent.memory.attributes": "a word or a name in a statement, escaped",
+    "agent.memory.comparison": "a word or a name in a statement, escaped",
     "agent.patterns": "what stands as a constant with `compile_later`",
     "agent.protocol.echoes": "the word in the marks of the section, escaped",
     "agent.protocol.foreign_calls": "the name of a marker, escaped",
