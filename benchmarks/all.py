@@ -2,9 +2,9 @@
 
 python -m benchmarks.all [--quick] [NAME…]
 
-Each runs as `python -m benchmarks.NAME --json`. Its result goes into `docs/site/benchmarks.json`, with the machine and
-the day. With NAMEs, the results of the other benchmarks in the file stay. `make generated` makes docs/benchmarks.md of
-it.
+Each runs as `python -m benchmarks.NAME --json`. Its result goes into `docs/site/benchmarks.json`, with the machine, its
+load before the run, and the day. With NAMEs, the results of the other benchmarks in the file stay. `make generated`
+makes docs/benchmarks.md of it.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main() -> int:
     chosen = reader.parse_args()
     found: dict[str, Any] = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() and chosen.names else {}
     for name in chosen.names or NAMES:
-        begun = time.monotonic()  # noqa: TID251 -- how long it took
+        load, begun = os.getloadavg()[0], time.monotonic()  # noqa: TID251 -- how long it took
         command = [sys.executable, "-m", f"benchmarks.{name}", "--json", *(["--quick"] if chosen.quick else [])]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         seconds = time.monotonic() - begun  # noqa: TID251 -- how long it took
@@ -44,6 +44,7 @@ def main() -> int:
             "day": f"{datetime.now(UTC):%Y-%m-%d}",  # noqa: TID251 -- of the page
             "quick": chosen.quick,
             "machine": machine(),
+            "load": load,
             "metrics": told["metrics"],
             "baseline": told["baseline"],
         }
@@ -52,11 +53,10 @@ def main() -> int:
 
 
 def machine() -> str:
-    """What it ran on, and how busy that was."""
-    cores, load = os.cpu_count(), os.getloadavg()[0]
+    """What it ran on."""
     python, sort = platform.python_version(), f"{platform.system()} {platform.machine()}"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    return f"{cores} cores, {memory:.0f} GB, {sort}, Python {python}, load {load:.1f}"
+    return f"{os.cpu_count()} cores, {memory:.0f} GB, {sort}, Python {python}"
 
 
 if __name__ == "__main__":

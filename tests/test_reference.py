@@ -1,12 +1,16 @@
 """The pages that are made from the code are what the code makes now, and what they say of the database is so."""
 
+import json
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, Table, func, insert, inspect, select
 
 from agent.memory.forgetting_plans import Everything
+from benchmarks.capacity import MEASURED, SIMULATED
 from bot.app.settings import all_settings, setting_names
+from docs.site.capacity import capacity_page
+from docs.site.figures import MAX_LOAD, benchmarks_page
 from docs.site.reference import PAGES, STORED, Fate, each_once, settings_page
 from store.all_tables import metadata
 from store.engine import Store, open_store
@@ -102,3 +106,28 @@ async def test_what_the_page_says_is_erased_is_found_in_no_row_after_forgetting(
         name for name, fate in FATES.items() if fate is Fate.STAYS
     }
     assert (before["tool_call"], told) == (1, 0)
+
+
+def test_times_of_a_busy_machine_are_not_shown_and_counts_are() -> None:
+    run = {
+        "day": "2026-01-05",
+        "quick": True,
+        "machine": "2 cores",
+        "metrics": {"slack_first_text_ms": 12.0, "discord_first_text_ms": 13.0, "rss_mb": 77.0},
+        "baseline": {"minimal_slack_ms": 1.0, "minimal_discord_ms": 1.0, "minimal_rss_mb": 55.0},
+    }
+    idle, busy = (benchmarks_page({"first_text": {**run, "load": load}}, "") for load in (MAX_LOAD, MAX_LOAD + 0.1))
+    assert "| 77 MB | 55 MB" in idle
+    assert "| 77 MB | 55 MB" in busy
+    assert ("12 ms" in idle, "12 ms" in busy) == (True, False)
+    assert ("benchmarks.first_text" in idle, "| `python -m benchmarks.first_text` |" in busy) == (True, True)
+
+
+def test_the_page_about_capacity_shows_processor_times_of_an_idle_machine_only() -> None:
+    scale = json.loads(MEASURED.read_text(encoding="utf-8"))
+    simulated = json.loads(SIMULATED.read_text(encoding="utf-8"))
+    idle, busy = (capacity_page({**scale, "load": load}, simulated, "") for load in (MAX_LOAD, MAX_LOAD + 0.1))
+    assert "processor time in the bot" in idle
+    assert "| 100,000 |" in idle
+    assert "processor time in the bot" not in busy
+    assert "| 100,000 |" not in busy

@@ -1,65 +1,50 @@
 """The page of capacity: what `benchmarks.scale` measured and `benchmarks.capacity` simulated, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from agent.messages import ModelCall, Usage
 from agent.spending import NANO, cost
 from benchmarks.capacity import ANSWER_S, CONNECTIONS, PLACES, PLANS, Plan
+from docs.site.figures import MAX_LOAD
 
 _INPUT: Final = 3_000
 _CACHED: Final = 2_000
 _OUTPUT: Final = 400
 _MODELS: Final = ("openai:gpt-6-luna", "anthropic:claude-sonnet-4-6")
 _SAYS: Final = {
-    "10/1x16/2": "One process with SQLite is enough, and is idle nearly all the time.",
+    "10/1x16/2": "One process with SQLite is enough.",
     "100/1x16/2": "About twenty answers run at once, and one process has {places} slots: the queue grows.",
     "100/2x16/2": "With a second process, or `COGENCY_MAX_RUNNING=32`, nobody waits. **Add slots first.**",
-    "1000/2x16/2": "All slots are taken; the processors are not busy yet.",
+    "1000/2x16/2": "All slots are taken.",
     "1000/8x48/2": "Add slots first, then move PostgreSQL to its own machine. From about here on, add **a pooler**.",
-    "100000/8x48/16": "Everything is too small.",
-    "100000/500x64/16": "More slots do not help: the processors are the limit, and the database needs many of them.",
-    "100000/500x64/192": "Slots and processors would be enough, but see below.",
+    "100000/8x48/16": "On 16 cores everything is too small.",
+    "100000/500x64/16": "On 16 cores more slots do not help, and the database needs many of the cores.",
+    "100000/500x64/192": "On 192 cores slots and processors would be enough, but see below.",
 }
+
+
+# From so many questions a minute on, processors are the limit, not slots.
+_OF_PROCESSORS: Final = 100_000
 
 
 def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: str) -> str:
     """docs/capacity.md. `scale`, `simulated`: what the two benchmarks have written. `made`: that the page is."""
-    one = scale["metrics"]
+    is_idle = scale["load"] <= MAX_LOAD
+    plans = [plan for plan in PLANS if is_idle or plan.per_minute < _OF_PROCESSORS]
     lines = [
         "# Capacity",
         "",
         f"This page says what a question costs, and what to add first as questions increase. {made}",
-        "`python -m benchmarks.scale` measures the figures. `python -m benchmarks.capacity` simulates more than one",
-        "machine with them.",
         "",
         "## Resources per question",
         "",
         "| | |",
         "|---|---|",
-    ]
-    database_ms = one["cpu_ms_per_question_1"] - one["bot_ms_per_question_1"]
-    per_core = 1000 / one["cpu_ms_per_question_1"]
-    for says, value in (
-        ("processor time in the bot", f"{one['bot_ms_per_question_1']:.0f} ms"),
-        ("processor time in PostgreSQL", f"{database_ms:.0f} ms"),
-        ("questions a second for each core, from both", f"{per_core:.1f}"),
-        ("the same with four processes on one database", f"{1000 / one['cpu_ms_per_question_4']:.1f}"),
-        ("efficiency of four processes, compared with one", f"{one['efficiency_4']:.2f}"),
-        ("connections of four processes", f"{one['connections_4']:.0f}"),
-        ("bytes per message in PostgreSQL, in total", f"{one['bytes_per_message']:,.0f}"),
-        ("of these, for full-text search", f"{one['index_bytes_per_message']:,.0f}"),
-        (f"a search of one person's 100,000 among {one['messages']:,.0f} messages, 95th percentile",
-         f"{one['recall_p95_ms_10m']:.1f} ms"),
-        ("the same with three more wordings", f"{one['recall_wordings_p95_ms_10m']:.1f} ms"),
-        ("a team's wait while another team floods, relative to its wait without",
-         f"{one['flood_delay_ratio']:.2f} times"),
-    ):  # fmt: skip
-        lines.append(f"| {says} | {value} |")
-    lines += [
+        *(f"| {says} | {value} |" for says, value in (*_counts(scale), *(_times(scale) if is_idle else ()))),
         "",
-        f"*{scale['day']}, {scale['machine']}. Other work on a machine makes times and processor shares larger*",
-        "*than necessary. The flood ratio uses a counted clock, and is the same everywhere.*",
+        f"*{scale['day']}, {scale['machine']}.* `python -m benchmarks.scale` measures these figures, and",
+        f"processor times, which this page shows only if the machine's load was at most {MAX_LOAD}.",
         "",
         "## Cost of the model",
         "",
@@ -72,23 +57,21 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "",
         "## Scaling",
         "",
-        f"Simulated: questions arrive at random, and an answer holds its slot for {ANSWER_S:.0f} s on average",
-        f"(assumed). A process has {PLACES} slots (`COGENCY_MAX_RUNNING`), and may open {CONNECTIONS} connections.",
+        "Simulated with `python -m benchmarks.capacity`: questions arrive at random, and an answer holds its slot for",
+        f"{ANSWER_S:.0f} s on average (assumed). A process has {PLACES} slots (`COGENCY_MAX_RUNNING`), and may open",
+        f"{CONNECTIONS} connections.",
         "",
-        "| A minute | Processes x slots | Cores | Wait, median | slowest 5 % | At once | Cores needed | Connections |",
-        "|---|---|---|---|---|---|---|---|",
-        *(_row(plan, simulated["metrics"]) for plan in PLANS),
-        "",
-        *(f"- {_plan(plan)}: {_SAYS[plan.name].format(places=PLACES)}" for plan in PLANS),
+        "| A minute | Processes x slots | Wait, median | slowest 5 % | At once | Connections | |",
+        "|---|---|---|---|---|---|---|",
+        *(_row(plan, simulated["metrics"]) for plan in plans),
         "",
         "## Limits at 100,000 a minute",
         "",
         "In this order:",
         "",
         "1. **Connections.** One PostgreSQL does not serve hundreds of processes: add a pooler in transaction mode.",
-        f"2. **The one server that writes.** {database_ms:.0f} ms of processor time for each question are",
-        f"   {database_ms * 100_000 / 60 / 1000:.0f} cores of PostgreSQL. Replicas take the searches, not the writes;",
-        "   beyond one machine you need several installations, each with its own teams.",
+        "2. **The one server that writes.** Replicas take the searches, not the writes; beyond one machine you need",
+        "   several installations, each with its own teams.",
         "3. **The platform.** Slack allows one message a second in a channel and some fifty edits a minute to an app:",
         "   more apps, not more processes. Discord allows fifty calls a second to a bot.",
         f"4. **The vendor.** {100_000 * _INPUT / 1e6:,.0f} million tokens of input a minute are beyond an account.",
@@ -97,17 +80,40 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
     return "\n".join(lines)
 
 
-def _plan(plan: Plan) -> str:
-    processes = "one process" if plan.processes == 1 else f"{plan.processes} processes"
-    return f"{plan.per_minute:,} a minute, {processes} with {plan.places} slots, {plan.cores} cores"
+def _counts(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what does not depend on the machine's other work. The flood's clock is counted."""
+    one = scale["metrics"]
+    yield "connections of four processes", f"{one['connections_4']:.0f}"
+    yield "bytes per message in PostgreSQL, in total", f"{one['bytes_per_message']:,.0f}"
+    yield "of these, for full-text search", f"{one['index_bytes_per_message']:,.0f}"
+    yield (
+        "a team's wait while another team floods, relative to its wait without",
+        f"{one['flood_delay_ratio']:.2f} times",
+    )
+
+
+def _times(scale: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    one = scale["metrics"]
+    database_ms = one["cpu_ms_per_question_1"] - one["bot_ms_per_question_1"]
+    yield "processor time in the bot", f"{one['bot_ms_per_question_1']:.0f} ms"
+    yield "processor time in PostgreSQL", f"{database_ms:.0f} ms"
+    yield "questions a second for each core, from both", f"{1000 / one['cpu_ms_per_question_1']:.1f}"
+    yield "the same with four processes on one database", f"{1000 / one['cpu_ms_per_question_4']:.1f}"
+    yield "efficiency of four processes, compared with one", f"{one['efficiency_4']:.2f}"
+    yield (
+        f"a search of one person's 100,000 among {one['messages']:,.0f} messages, 95th percentile",
+        f"{one['recall_p95_ms_10m']:.1f} ms",
+    )
+    yield "the same with three more wordings", f"{one['recall_wordings_p95_ms_10m']:.1f} ms"
 
 
 def _row(plan: Plan, found: Mapping[str, float]) -> str:
-    of = {name: found[f"{plan.name} {name}"] for name in ("wait_p50_s", "wait_p95_s", "running_p95", "cores")}
+    of = {name: found[f"{plan.name} {name}"] for name in ("wait_p50_s", "wait_p95_s", "running_p95")}
     connections = found[f"{plan.name} connections"]
     return (
-        f"| {plan.per_minute:,} | {plan.processes} x {plan.places} | {plan.cores} | {of['wait_p50_s']:.1f} s"
-        f" | {of['wait_p95_s']:.1f} s | {of['running_p95']:,.0f} | {of['cores']:.2f} | {connections:,.0f} |"
+        f"| {plan.per_minute:,} | {plan.processes} x {plan.places} | {of['wait_p50_s']:.1f} s"
+        f" | {of['wait_p95_s']:.1f} s | {of['running_p95']:,.0f} | {connections:,.0f}"
+        f" | {_SAYS[plan.name].format(places=PLACES)} |"
     )
 
 

@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+MAX_LOAD: Final = 1.5  # Of the machine, on average over a minute: above that, times are those of other work, too
+
 
 class Measured(NamedTuple):
-    """A figure: what it says, its unit, and with what it is compared in the same run."""
+    """A figure: what it says, its unit, and with what it is compared in the same run. `is_count`: of bytes, tokens or
+    hits, which other work on the machine does not change.
+    """
 
     metric: str
     says: str
     unit: str
     beside: str = ""
     other: str = ""
+    is_count: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,14 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
                 "slack_first_text_ms", "in Slack", "ms", "minimal_slack_ms", "a minimal bot with the same libraries"
             ),
             Measured("discord_first_text_ms", "in Discord", "ms", "minimal_discord_ms", "the same"),
-            Measured("rss_mb", "memory of the idle bot on both", "MB", "minimal_rss_mb", "the same"),
+            Measured(
+                "rss_mb",
+                "memory of the idle bot on Slack and Discord",
+                "MB",
+                "minimal_rss_mb",
+                "a minimal bot with the same libraries",
+                is_count=True,
+            ),
         ),
     ),
     "live_edit": Benchmark(
@@ -83,7 +95,14 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             Measured(
                 "cpu_ms_per_1000_tokens", "processor time for 1,000 tokens", "ms", "bare_cpu_ms_per_1000_tokens", _BARE
             ),
-            Measured("kb_per_stream", "memory of each answer", "KB", "bare_kb_per_stream", "the same"),
+            Measured(
+                "kb_per_stream",
+                "memory of each of 500 answers that run at once",
+                "KB",
+                "bare_kb_per_stream",
+                _BARE,
+                is_count=True,
+            ),
             Measured("alone_p50_ms", "one answer alone: until a token is shown", "ms", "bare_alone_p50_ms", "the same"),
         ),
     ),
@@ -93,7 +112,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
         (
             Measured("intake_p50_ms_sqlite", "SQLite", "ms", "commit_p50_ms_sqlite", "one row committed"),
             Measured("intake_p50_ms_postgresql", "PostgreSQL", "ms", "commit_p50_ms_postgresql", "the same"),
-            Measured("kb_per_conversation", "memory of each of 200 streaming conversations", "KB"),
+            Measured("kb_per_conversation", "memory of each of 200 streaming conversations", "KB", is_count=True),
         ),
     ),
     "parser": Benchmark(
@@ -117,16 +136,29 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
             "but the vendor *bills* the same."
         ),
         (
-            Measured("prompt_tokens_hi", 'for "hi" in a direct message', "tokens"),
+            Measured(
+                "prompt_tokens_hi", 'tokens that the model reads for "hi" in a direct message', "tokens", is_count=True
+            ),
             Measured(
                 "prefix_tokens_200",
-                "with 200 tools from servers",
+                "the same with 200 tools from servers",
                 "tokens",
                 "prefix_tokens_200_in_full",
                 "all schemas in full",
+                is_count=True,
             ),
-            Measured("upload_ratio_32", "bytes sent in 32 rounds: everything, relative to only what is new", "times"),
-            Measured("billed_ratio_openai_32", "billed input, the same ratio", "times"),
+            Measured(
+                "upload_ratio_32",
+                "bytes sent in a turn of 32 rounds: everything, relative to only what is new",
+                "times",
+                is_count=True,
+            ),
+            Measured(
+                "billed_ratio_openai_32",
+                "billed input, the same ratio: vendors bill what they store, too",
+                "times",
+                is_count=True,
+            ),
         ),
     ),
     "tools": Benchmark(
@@ -140,10 +172,17 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     ),
     "languages": Benchmark(
         "Search in other words",
-        "How often the right message is among the first hits, in ten languages (quick: three): [recall](recall.md#languages).",
+        "How often the right message is among the first hits: [recall](recall.md#languages).",
         (
-            Measured("recall_at_1", "the first", "%", "recall_at_1", "plain full-text search"),
-            Measured("recall_at_10", "among ten", "%", "recall_at_10", "the same"),
+            Measured(
+                "recall_at_1",
+                "questions whose message is the first hit, in three languages",
+                "%",
+                "recall_at_1",
+                "plain full-text search",
+                is_count=True,
+            ),
+            Measured("recall_at_10", "among ten", "%", "recall_at_10", "the same", is_count=True),
         ),
     ),
     "search_scale": Benchmark(
@@ -160,16 +199,24 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
 _BENCHMARKS: Final = """\
 # Benchmarks
 
-All numbers come from one command, which runs each benchmark and a baseline in the same run:
+One command runs each benchmark and its baseline on your machine:
 
 ```sh
 python -m benchmarks.all --quick
 make generated
 ```
 
-*Quick* means smaller sizes. The line below each table names the machine. If its load is above its number of cores, other work made the times longer.
-Platforms and models are doubles on the same machine, so these times include no network. How much the search finds:
-[recall](recall.md#search-quality)."""
+*Quick* means smaller sizes. Platforms and models are doubles on the same machine, so times include no network. This page
+shows times only if the machine's load was at most {load} when they were measured; sizes and counts do not depend on it.
+How much the search finds: [recall](recall.md#search-quality)."""
+_NOT_SHOWN: Final = """\
+## Times that are not shown
+
+The machine was too busy when these were measured. Run the command on an idle machine to see them.
+
+| What is measured | Command |
+|---|---|"""
+_HEAD: Final = "| | Cogency | compared with |\n|---|---|---|"
 
 
 def benchmarks_page(found: Mapping[str, Mapping[str, Any]], made: str) -> str:
@@ -178,23 +225,29 @@ def benchmarks_page(found: Mapping[str, Mapping[str, Any]], made: str) -> str:
     """
     if unknown := found.keys() - BENCHMARKS.keys():
         raise ValueError(f"benchmarks without words: {', '.join(sorted(unknown))}")
-    lines = [f"{_BENCHMARKS} {made}\n"]
-    for name, one in BENCHMARKS.items():
-        if (run := found.get(name)) is None:
-            continue
-        lines += [
-            f"## {one.title}",
-            "",
-            f"{one.says} More: `python -m benchmarks.{name}`.",
-            "",
-        ]
-        lines += ["| | Cogency | compared with |", "|---|---|---|"]
-        for figure in one.figures:
-            other = f"{_figure(run['baseline'][figure.beside], figure.unit)} ({figure.other})" if figure.beside else ""
-            lines.append(f"| {figure.says} | {_figure(run['metrics'][figure.metric], figure.unit)} | {other} |")
-        quick = "quick, " if run["quick"] else ""
-        lines += ["", f"*{run['day']}, {quick}{run['machine']}.*", ""]
-    return "\n".join(lines)
+    runs = [(name, one, found[name]) for name, one in BENCHMARKS.items() if name in found]
+    lines = [f"{_BENCHMARKS.format(load=MAX_LOAD)} {made}", "", "## Sizes and counts", "", _HEAD]
+    lines += [_row(figure, run) for _, one, run in runs for figure in one.figures if figure.is_count]
+    not_shown = list[str]()
+    for name, one, run in runs:
+        times = [figure for figure in one.figures if not figure.is_count]
+        if times and run["load"] > MAX_LOAD:
+            not_shown.append(f"| {one.title} | `python -m benchmarks.{name}` |")
+        elif times:
+            lines += ["", f"## {one.title}", "", f"{one.says} More: `python -m benchmarks.{name}`.", "", _HEAD]
+            lines += [*(_row(figure, run) for figure in times), "", f"*{_circumstances(run)}.*"]
+    if not_shown:
+        lines += ["", _NOT_SHOWN, *not_shown]
+    return "\n".join([*lines, ""])
+
+
+def _row(figure: Measured, run: Mapping[str, Any]) -> str:
+    other = f"{_figure(run['baseline'][figure.beside], figure.unit)} ({figure.other})" if figure.beside else ""
+    return f"| {figure.says} | {_figure(run['metrics'][figure.metric], figure.unit)} | {other} |"
+
+
+def _circumstances(run: Mapping[str, Any]) -> str:
+    return f"{run['day']}, {'quick, ' if run['quick'] else ''}{run['machine']}, load {run['load']:.1f}"
 
 
 def _figure(value: float, unit: str) -> str:
