@@ -25,6 +25,7 @@ only the subject, or no key is known.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from agent.memory import cues, lexicon
@@ -64,6 +65,7 @@ from agent.memory.told import Told
 # Kinds of values that stand for one: a date for a weekday, a code for a number
 _KIND_GROUPS: Final = dict.fromkeys(lexicon.TIMES, "time") | {"code": "number"}
 _UNTYPED: Final = frozenset({"colour", "address", "code"})  # Kinds of values in whose place a name may stand
+WORD_CHARS: Final = 60  # Of the text before a place, in which the last word is looked for
 
 
 def are_two_things(older: Told, newer: Told, *, is_reported: bool = False) -> bool:
@@ -149,6 +151,10 @@ def _left_out(pair: Pair) -> int:
         is_it = word in older.subject and newer.is_about_it
         return is_it or is_among(word, keys) or (newer.mentions(word) and not of_other)
 
+    @cache  # A word that is repeated a hundred times would be looked for in the whole text a hundred times.
+    def names_thing(word: Token) -> bool:
+        return _names_thing(word, pair)
+
     for side in (older.subject, tuple(older.predicate)):
         is_beside = False  # The words of one thing stand side by side
         for word in side:
@@ -156,7 +162,7 @@ def _left_out(pair: Pair) -> int:
                 kinds.add(_KIND_GROUPS.get(word.kind, word.kind))
             if word.kind or is_told(word):
                 is_beside = bool(word.kind)
-            elif tells(word) and _names_thing(word, pair) and not is_title(word, older, newer):
+            elif tells(word) and names_thing(word) and not is_title(word, older, newer):
                 left_out += not is_beside or _is_exchanged(word, pair)
                 is_beside = True
     # A bare number beside a day is an hour: "on Monday at nine"
@@ -172,7 +178,9 @@ def _names_thing(word: Token, pair: Pair) -> bool:
     if UNSPACED.search(text) is not None or cues.PERIOD.fullmatch(word.raw) is not None:
         return False
     for match in re.finditer(rf"(?<!\w){re.escape(word.raw)}(?!\w| \d)", lexicon.folded(text[:READ_CHARS])):
-        before, has_capital = WORD.findall(text[: match.start()])[-1:], text[match.start()].isupper()
+        start = match.start()
+        # Only the end of what stands before: reading all of it for each place takes quadratic time.
+        before, has_capital = WORD.findall(text[max(0, start - WORD_CHARS) : start])[-1:], text[start].isupper()
         if before and (has_capital or (not is_german and _precedes_noun(before[0].lower(), pair.newer))):
             return True
     return False

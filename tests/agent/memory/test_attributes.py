@@ -1,10 +1,13 @@
 """Under one key that names an attribute the newer statement holds, unless a sign speaks against it."""
 
+from time import process_time
+
 import pytest
 
 from agent.memory.attributes import gives_another_value
 from agent.memory.judging import Verdict, judge
 from agent.memory.told import Told
+from tests.patience import cpu_s
 
 
 def gives(key: str, older: str, newer: str, *, newer_key: str = "", named: bool = False) -> bool:
@@ -278,3 +281,10 @@ def test_a_reason_a_helper_or_a_title_makes_it_no_other_thing(key: str, older: s
 )
 def test_the_same_words_about_somebody_or_something_else_change_nothing(key: str, older: str, newer: str) -> None:
     assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize("piece", ["word ", "the Garage ", "my son Paul is 4, ", "until May "])
+def test_a_statement_that_repeats_itself_is_compared_in_linear_time(piece: str) -> None:
+    began = process_time()
+    judge(Told("large", piece * 1_000, piece * 1_000), Told("also_small", "milk", "milk"))
+    assert process_time() - began < cpu_s(0.5)

@@ -112,6 +112,7 @@ def test_the_section_is_not_shown_in_any_markup_or_case_and_the_answer_is(name: 
         assert shown(stream, sizes).split() == ["Sure:", "The", "boat", "is", "blue."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MARKUPS if not re.search("without|table|named", name)])
 def test_nothing_of_a_section_is_shown_wherever_the_answer_breaks_off(name: str) -> None:
     section = MARKUPS[name]()

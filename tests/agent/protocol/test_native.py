@@ -294,6 +294,7 @@ def _shown(stream: str, before: str, after: str) -> str:
     return before + f"\n{indent if len(indent) < 5 else ''}".join(lines) + after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corrections", FORMS, ids=["in blocks", "in functions"])
 @pytest.mark.parametrize("place", SHOWN)
 def test_a_foreign_call_that_a_text_shows_does_not_run(place: str, corrections: Corrections) -> None:
