@@ -29,7 +29,7 @@ from typing import Final, Self, cast
 from weakref import WeakValueDictionary
 
 from agent import texts
-from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, ContextBudget, Persona
+from agent.context import LANGUAGE, PERSONA, WITHOUT_TOOLS, Persona
 from agent.context_composer import LIBRARY, ContextComposer, ContextConfig
 from agent.errors import LeaseLost, ProviderError, SettingsError, StoreError
 from agent.events import AgentEvent, Outcome, TurnEnded
@@ -52,7 +52,7 @@ from agent.toolbox.registry import UNASKED, FixedTools, Toolbox
 from agent.toolbox.tool_search import RESERVED
 from agent.tools.recall import RecallTool, recollect
 from agent.tools.remember import RememberTool
-from agent.turn import Turn, TurnLimits
+from agent.turn import Turn
 from agent.turn_records import Claim, Claiming, Closing
 from agent.turn_setup import asker_of, closed, loop_of
 
@@ -116,8 +116,6 @@ class Agent:
         effects: Collection[ToolEffect] = UNASKED,
         api_key: str | None = None,
         base_url: str | None = None,
-        limits: TurnLimits = TurnLimits(),  # noqa: B008 -- frozen
-        budget: ContextBudget = ContextBudget(),  # noqa: B008 -- frozen
         clock: Clock = CLOCK,
     ) -> None:
         """`model`: "rehearsal", which needs no service, "provider:name", or your own Provider, which is not closed.
@@ -144,7 +142,7 @@ class Agent:
         self._toolbox = Toolbox(core, [FixedTools(tuple(tools))], effects=effects)
         self._persona = Persona(persona, f"Answer in {language}.", commands=WITHOUT_TOOLS)
         recall = partial(recollect, self._store.memories, self._store.conversations)
-        self._config = ContextConfig(fresh_word, limits, budget, recall)
+        self._config = ContextConfig(fresh_word, recollect=recall)
         self._provider, self._close_provider = _open_model(model, api_key, base_url, clock)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: set[asyncio.Task[None]] = set()

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from agent.errors import SettingsError
 from bot.settings import texts as settings_texts
-from bot.settings.declaration import Secrecy, Section, setting
+from bot.settings.declaration import ROUTE, Secrecy, Section, Sensitivity, setting
 from bot.settings.parsers import text
 
 HTTPS_PROXY: Final = "HTTPS_PROXY"
@@ -27,6 +27,7 @@ SSL_CERT_FILE: Final = "SSL_CERT_FILE"
 _IN_SMALL_LETTERS: Final = (HTTPS_PROXY, HTTP_PROXY, NO_PROXY)
 # A proxy cannot reach what is on this machine.
 HERE: Final = ("localhost", "127.0.0.1", "::1")
+PROXY: Final = Sensitivity(secrecy=Secrecy.PASSWORD, is_route=True)
 MAX_BYTES: Final = 20_000_000  # Of the file with authorities: the common ones have less than a hundredth of that
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+", re.ASCII)
 _HAS_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://", re.ASCII)
@@ -88,8 +89,7 @@ class NetworkSettings:
             "before the host if it requires them. Default: none."
         ),
         example="http://proxy.example.com:3128",
-        secrecy=Secrecy.PASSWORD,
-        is_route=True,
+        sensitivity=PROXY,
     )
     http_proxy: str | None = setting(
         HTTP_PROXY,
@@ -98,8 +98,7 @@ class NetworkSettings:
         section=Section.NETWORK,
         description="The proxy for http:// and ws:// addresses. Default: none.",
         example="http://proxy.example.com:3128",
-        secrecy=Secrecy.PASSWORD,
-        is_route=True,
+        sensitivity=PROXY,
     )
     no_proxy: str = setting(
         NO_PROXY,
@@ -111,7 +110,7 @@ class NetworkSettings:
             "It always reaches this machine directly."
         ),
         example="example.com,10.1.2.3",
-        is_route=True,
+        sensitivity=ROUTE,
     )
     certificates: Path | None = setting(
         SSL_CERT_FILE,
@@ -123,7 +122,7 @@ class NetworkSettings:
             "Default: the system's."
         ),
         example="/etc/cogency/authorities.pem",
-        is_route=True,
+        sensitivity=ROUTE,
     )
 
     def variables(self) -> dict[str, str]:

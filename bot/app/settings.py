@@ -151,7 +151,7 @@ def setting_names() -> tuple[str, ...]:
 
 def names_of_ours() -> tuple[str, ...]:
     """Return the names that make a file one of this program: all settings but those that other programs have, too."""
-    return tuple(setting.name for setting in all_settings() if not setting.is_route)
+    return tuple(setting.name for setting in all_settings() if not setting.sensitivity.is_route)
 
 
 def load_settings(
@@ -218,7 +218,7 @@ def moved_addresses(settings: Settings) -> list[str]:
     """
     values, sentences = settings.values(), list[str]()
     for setting, address in custom_addresses(all_settings(), values):
-        keys = [key for key in setting.keys if values[key] is not None]
+        keys = [key for key in setting.sensitivity.keys if values[key] is not None]
         if keys or not is_loopback(urlsplit(address).hostname or ""):
             suffix = f", and so {'does' if len(keys) == 1 else 'do'} {' and '.join(keys)}" if keys else ""
             sentences.append(settings_texts.GOES_ELSEWHERE.format(name=setting.name, address=address, too=suffix))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bot.settings.declaration import Secrecy, Section, setting
+from bot.settings.declaration import WITH_PASSWORD, Section, setting
 
 DATABASE_URL: Final = "COGENCY_DATABASE_URL"
 REPLICA_URL: Final = "COGENCY_DATABASE_REPLICA_URL"
@@ -69,7 +69,7 @@ class StorageSettings:
             "your data folder."
         ),
         example="sqlite:////var/lib/cogency/cogency.db",
-        secrecy=Secrecy.PASSWORD,
+        sensitivity=WITH_PASSWORD,
     )
     """The default is set by `bot.app.settings.load_settings`: a file in the user's data folder."""
     replica_url: str = setting(
@@ -82,6 +82,6 @@ class StorageSettings:
             "it is up to date."
         ),
         example="postgresql://cogency:change-me@replica.example.com/cogency",
-        secrecy=Secrecy.PASSWORD,
+        sensitivity=WITH_PASSWORD,
     )
     """"": no replica."""

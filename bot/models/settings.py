@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.providers.catalog import ENDPOINTS, Endpoint, Mode, ToolsForm
 from bot.settings import parsers
-from bot.settings.declaration import Section, secret_setting, setting
+from bot.settings.declaration import Section, Sensitivity, secret_setting, setting
 from bot.settings.parsers import texts_by_id
 from bot.settings.secret import Secret
 
@@ -214,7 +214,7 @@ class ModelSettings:
             "The address of OpenAI's API or of a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). If it is "
             "set in this file, it does not receive a key from the environment, unless it is on this machine."
         ),
-        keys=("OPENAI_API_KEY",),
+        sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )
     anthropic_base_url: str = setting(
         "ANTHROPIC_BASE_URL",
@@ -222,7 +222,7 @@ class ModelSettings:
         "https://api.anthropic.com",
         section=Section.KEYS,
         description="The address of Anthropic's API.",
-        keys=("ANTHROPIC_API_KEY",),
+        sensitivity=Sensitivity(keys=("ANTHROPIC_API_KEY",)),
     )
     gemini_base_url: str = setting(
         "GEMINI_BASE_URL",
@@ -230,7 +230,7 @@ class ModelSettings:
         "https://generativelanguage.googleapis.com",
         section=Section.KEYS,
         description="The address of Gemini's API.",
-        keys=("GEMINI_API_KEY",),
+        sensitivity=Sensitivity(keys=("GEMINI_API_KEY",)),
     )
     ollama_base_url: str = setting(
         "OLLAMA_BASE_URL",

@@ -46,6 +46,29 @@ class Secrecy(StrEnum):
     """The value names a file that holds secrets."""
 
 
+def runs_no_code(_: object) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """What a value can give away, and what the author of a file with it could do: `bot.settings.reading` refuses that
+    where somebody else may have written the file.
+    """
+
+    secrecy: Secrecy = Secrecy.NONE
+    keys: tuple[str, ...] = ()  # For the address of a service: the settings whose values are sent there
+    runs_code: Callable[[Any], bool] = runs_no_code  # Whether a value decides which code runs
+    is_route: bool = False  # Whether it decides how every service is reached, and so who could read what is sent there
+
+
+HARMLESS: Final = Sensitivity()
+SECRET: Final = Sensitivity(secrecy=Secrecy.VALUE)
+WITH_PASSWORD: Final = Sensitivity(secrecy=Secrecy.PASSWORD)
+RUNS_CODE: Final = Sensitivity(runs_code=lambda _: True)
+ROUTE: Final = Sensitivity(is_route=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """A declared setting."""
@@ -58,11 +81,8 @@ class Setting:
     example: str  # A value for `.env.example`
     # The setting that this one and the next ones of its dataclass follow in the section; "": those declared before.
     after: str
-    keys: tuple[str, ...]  # For the address of a service: the settings whose values are sent there
-    secrecy: Secrecy
-    runs_code: Callable[[Any], bool]  # Whether a value decides which code runs
+    sensitivity: Sensitivity
     write: Callable[[Any], str]  # Returns a value as an operator would write it
-    is_route: bool  # Whether it decides how every service is reached, and so who could read what is sent there
 
     @property
     def is_address(self) -> bool:
@@ -87,10 +107,6 @@ def as_written(value: object) -> str:
             return "" if is_empty else str(value)
 
 
-def runs_no_code(_: object) -> bool:
-    return False
-
-
 def setting(
     name: str,
     read: Callable[[str], T],
@@ -100,11 +116,8 @@ def setting(
     description: str,
     example: str | None = None,
     after: str = "",
-    keys: tuple[str, ...] = (),
-    secrecy: Secrecy = Secrecy.NONE,
-    runs_code: Callable[[T], bool] = runs_no_code,
+    sensitivity: Sensitivity = HARMLESS,
     write: Callable[[T], str] = as_written,
-    is_route: bool = False,
 ) -> T:
     """Declare a field; see `Setting`. Without an `example`, the default is shown."""
     declared = Setting(
@@ -115,13 +128,10 @@ def setting(
         description=description,
         example=write(default) if example is None else example,
         after=after,
-        keys=keys,
-        secrecy=secrecy,
-        runs_code=runs_code,
+        sensitivity=sensitivity,
         write=write,
-        is_route=is_route,
     )
-    shown = secrecy is not Secrecy.PASSWORD
+    shown = sensitivity.secrecy is not Secrecy.PASSWORD
     return field(default_factory=lambda: default, repr=shown, metadata={_SETTING: declared})
 
 
@@ -129,7 +139,7 @@ def secret_setting(
     name: str, read: Callable[[str], Secret] = key, *, section: Section, description: str
 ) -> Secret | None:
     """Declare a field that holds a secret; None where it is not set."""
-    return setting(name, read, None, section=section, description=description, secrecy=Secrecy.VALUE)
+    return setting(name, read, None, section=section, description=description, sensitivity=SECRET)
 
 
 def declared_settings(group: type) -> Mapping[str, Setting]:

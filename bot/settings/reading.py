@@ -121,8 +121,8 @@ def shown_settings(
 def _shown_value(setting: Setting, value: object, written: Written) -> str | None:
     if isinstance(value, Secret):
         return None
-    if setting.secrecy is Secrecy.PASSWORD and value:
-        return _without_user(str(value)) if setting.is_route else place_of(str(value))
+    if setting.sensitivity.secrecy is Secrecy.PASSWORD and value:
+        return _without_user(str(value)) if setting.sensitivity.is_route else place_of(str(value))
     return written.values.get(setting.name, "").strip() or setting.default_text
 
 
@@ -153,7 +153,11 @@ def refuse_foreign_code(
     """Raise SettingsError if `.env` alone decides which code runs, and may have come with somebody else's folder:
     that code could read the secrets of the environment. `also`: more settings with which this file would decide it.
     """
-    runs = [setting.name for setting in settings if setting.name in values and setting.runs_code(values[setting.name])]
+    runs = [
+        setting.name
+        for setting in settings
+        if setting.name in values and setting.sensitivity.runs_code(values[setting.name])
+    ]
     from_dotenv = [name for name in (*runs, *also) if name in written.only_in_dotenv]
     if from_dotenv and dotenv is not None and is_in_repository(dotenv):
         raise SettingsError(settings_texts.CODE_FROM_A_REPOSITORY.format(name=from_dotenv[0], dotenv=dotenv))
@@ -167,10 +171,12 @@ def refuse_foreign_addresses(
 ) -> None:
     """Raise SettingsError if `.env` alone would send a key that was set elsewhere to another machine."""
     # A key of a file or the keychain was not written for this address either.
-    in_named_files = {setting.name for setting in settings if setting.secrecy is Secrecy.FILE} & written.values.keys()
+    in_named_files = {
+        setting.name for setting in settings if setting.sensitivity.secrecy is Secrecy.FILE
+    } & written.values.keys()
     elsewhere = {*written.environment, *written.in_files, *written.in_keychain, *in_named_files}
     for setting, address in custom_addresses(settings, values):
-        exposed = [name for name in setting.keys if name in elsewhere]
+        exposed = [name for name in setting.sensitivity.keys if name in elsewhere]
         if setting.name in written.only_in_dotenv and exposed and not is_loopback(urlsplit(address).hostname or ""):
             raise SettingsError(exposure_sentence(setting.name, dotenv, exposed))
 
@@ -187,13 +193,17 @@ def refuse_foreign_routes(
     one that is not set yet will be typed, or come from a database. `also`: more variables with keys.
     """
     routes = [
-        one.name for one in settings if one.is_route and one.name in values and one.name in written.only_in_dotenv
+        one.name
+        for one in settings
+        if one.sensitivity.is_route and one.name in values and one.name in written.only_in_dotenv
     ]
     if routes and dotenv is not None and is_in_repository(dotenv):
         raise SettingsError(settings_texts.ROUTE_FROM_A_REPOSITORY.format(name=routes[0], dotenv=dotenv))
     elsewhere = {*written.environment, *written.in_files, *written.in_keychain}
     exposed = [name for name, value in values.items() if isinstance(value, Secret) and name in elsewhere]
-    exposed += [one.name for one in settings if one.secrecy is Secrecy.FILE and one.name in written.environment]
+    exposed += [
+        one.name for one in settings if one.sensitivity.secrecy is Secrecy.FILE and one.name in written.environment
+    ]
     exposed += also
     if routes and exposed:
         raise SettingsError(exposure_sentence(routes[0], dotenv, exposed))
@@ -216,7 +226,7 @@ def exposure_sentence(name: str, dotenv: Path | None, exposed: Collection[str]) 
 
 def _names_of_secrets(settings: Iterable[Setting]) -> list[str]:
     """The settings that can be read from a file: secrets, and the addresses of databases with their passwords."""
-    may_be = [setting.name for setting in settings if setting.secrecy in {Secrecy.VALUE, Secrecy.PASSWORD}]
+    may_be = [setting.name for setting in settings if setting.sensitivity.secrecy in {Secrecy.VALUE, Secrecy.PASSWORD}]
     declared = {setting.name for setting in settings}
     return [name for name in may_be if f"{name}{IN_FILE}" not in declared]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.settings import parsers
-from bot.settings.declaration import Section, setting
+from bot.settings.declaration import Section, Sensitivity, setting
 from bot.settings.sources import named_file
 
 TOOLS: Final = "COGENCY_TOOLS"
@@ -40,7 +40,7 @@ class ToolSettings:
             "separated by commas. Their code runs in this program; see docs/tools.md. Default: none."
         ),
         example="my_tools.py",
-        runs_code=runs_files,
+        sensitivity=Sensitivity(runs_code=runs_files),
         after="COGENCY_TOOLS_FORM",
     )
     policy: str | None = setting(

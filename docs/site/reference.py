@@ -99,7 +99,7 @@ def settings_page(settings: Sequence[Setting]) -> str:
         for one in members:
             default = one.default_text
             told = "" if "Default: " in one.description or not default else f" Default: `{default}`."
-            secret = " *Secret.*" if one.secrecy is Secrecy.VALUE else ""
+            secret = " *Secret.*" if one.sensitivity.secrecy is Secrecy.VALUE else ""
             lines += [f"### {one.name}", "", f"{_linked(one.description)}{told}{secret}", ""]
             lines += [f"`{one.name}={one.example}`", ""] if one.example and one.example != default else []
     return "\n".join(lines)

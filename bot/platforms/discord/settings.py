@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.settings import parsers
-from bot.settings.declaration import Section, secret_setting, setting
+from bot.settings.declaration import Section, Sensitivity, secret_setting, setting
 from bot.settings.parsers import id_list, whole
 from bot.settings.secret import Secret
 
@@ -176,7 +176,7 @@ class DiscordSettings:
         "https://discord.com/api/v10",
         section=Section.PLATFORMS,
         description="The address of Discord's API.",
-        keys=("DISCORD_TOKEN",),
+        sensitivity=Sensitivity(keys=("DISCORD_TOKEN",)),
     )
     gateway_url: str = setting(
         "DISCORD_GATEWAY_URL",
@@ -184,5 +184,5 @@ class DiscordSettings:
         "wss://gateway.discord.gg",
         section=Section.PLATFORMS,
         description="The address of Discord's gateway.",
-        keys=("DISCORD_TOKEN",),
+        sensitivity=Sensitivity(keys=("DISCORD_TOKEN",)),
     )

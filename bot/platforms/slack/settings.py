@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from bot.settings import parsers
-from bot.settings.declaration import Secrecy, Section, secret_setting, setting
+from bot.settings.declaration import Secrecy, Section, Sensitivity, secret_setting, setting
 from bot.settings.parsers import id_list
 from bot.settings.secret import Secret
 
@@ -127,7 +127,7 @@ class SlackSettings:
             "docs/slack.md has an example. Other users must not be able to write to it."
         ),
         example="/etc/cogency/slack-apps.toml",
-        secrecy=Secrecy.FILE,
+        sensitivity=Sensitivity(secrecy=Secrecy.FILE),
     )
     serve: tuple[str, ...] = setting(
         "COGENCY_SLACK_SERVE",
@@ -243,5 +243,5 @@ class SlackSettings:
         "https://slack.com/api",
         section=Section.PLATFORMS,
         description="The address of Slack's API.",
-        keys=SLACK_TOKENS,
+        sensitivity=Sensitivity(keys=SLACK_TOKENS),
     )

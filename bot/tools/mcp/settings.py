@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.settings import parsers
-from bot.settings.declaration import Section, setting
+from bot.settings.declaration import RUNS_CODE, Section, setting
 from bot.settings.sources import named_file
 from bot.tools.mcp.config import McpFile, parse_file
 
@@ -25,7 +25,7 @@ class McpSettings:
             'The file that lists the bot\'s MCP servers (docs/tools.md). Needs the extra "mcp". Default: none.'
         ),
         example="mcp.json",
-        runs_code=lambda _: True,
+        sensitivity=RUNS_CODE,
     )
 
 

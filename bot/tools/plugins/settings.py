@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.settings.declaration import Section, setting
+from bot.settings.declaration import RUNS_CODE, Section, setting
 
 
 def parse_folders(value: str) -> tuple[Path, ...]:
@@ -33,5 +33,5 @@ class PluginSettings:
             "add` adds more without this setting."
         ),
         example="/srv/plugins/office,/srv/plugins/sales",
-        runs_code=lambda _: True,
+        sensitivity=RUNS_CODE,
     )

@@ -263,7 +263,7 @@ def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path)
 
 def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
     sources = all_settings()
-    services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
+    services = {source.name: source.sensitivity.keys for source in sources if source.name.endswith("_URL")}
     databases = {"COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"}
     assert {name for name, keys in services.items() if not keys} == {*databases, "OLLAMA_BASE_URL"}
     assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
@@ -748,7 +748,7 @@ def test_a_setting_whose_value_is_a_secret_is_declared_as_one() -> None:
         declared = declared_settings(group)
         for part in fields(group):
             holds_secret = Secret in get_args(part.type)
-            assert holds_secret is (declared[part.name].secrecy is Secrecy.VALUE), part.name
+            assert holds_secret is (declared[part.name].sensitivity.secrecy is Secrecy.VALUE), part.name
 
 
 def test_a_default_is_written_so_that_it_is_read_as_the_same_value() -> None:

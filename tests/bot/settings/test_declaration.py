@@ -6,7 +6,16 @@ from dataclasses import dataclass
 import pytest
 
 from bot.settings import parsers
-from bot.settings.declaration import Secrecy, Section, as_written, declared_settings, in_order, secret_setting, setting
+from bot.settings.declaration import (
+    WITH_PASSWORD,
+    Secrecy,
+    Section,
+    as_written,
+    declared_settings,
+    in_order,
+    secret_setting,
+    setting,
+)
 from bot.settings.secret import Secret
 
 
@@ -41,7 +50,7 @@ class Sails:
         "sqlite:////loft",
         section=Section.STORAGE,
         description="Where it is stored.",
-        secrecy=Secrecy.PASSWORD,
+        sensitivity=WITH_PASSWORD,
     )
 
 
@@ -71,7 +80,7 @@ def test_what_is_declared_is_found_by_the_name_of_the_field() -> None:
         "7",
     )
     assert declared["is_afloat"].example == "on"
-    assert (declared["key"].secrecy, declared["key"].example) == (Secrecy.VALUE, "")
+    assert (declared["key"].sensitivity.secrecy, declared["key"].example) == (Secrecy.VALUE, "")
     assert declared_settings(Sails)["area"].example == "25"
 
 
