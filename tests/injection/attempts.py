@@ -1,5 +1,5 @@
 """Attempts to have the bot do what a text wants that it reads, as data: where the text stands, what it asks for, and
-the one mechanism that stops it. `docs/security.md` shows this table, and a test holds it to that.
+the one mechanism that stops it. `docs/security.md` lists them without the texts, and a test holds it to that.
 """
 
 from dataclasses import dataclass
@@ -137,12 +137,12 @@ def numbered() -> dict[str, Attempt]:
 
 
 def rows() -> tuple[str, ...]:
-    """The table of the page: a line for each goal and what stops it, with the tests and texts of its attempts."""
+    """The table of the page: a line for each goal and what stops it, with the tests of its attempts."""
     by_goal: dict[tuple[Goal, Mechanism], list[str]] = {}
     for test, one in numbered().items():
-        by_goal.setdefault((one.goal, one.stopped_by), []).append(f"`{test}`: {one.text}")
+        by_goal.setdefault((one.goal, one.stopped_by), []).append(f"`{test}`")
     return tuple(
-        f"| {goal.value} | {_name(mechanism)} | {'<br>'.join(attempts)} |"
+        f"| {goal.value} | {_name(mechanism)} | {', '.join(attempts)} |"
         for (goal, mechanism), attempts in by_goal.items()
     )
 
