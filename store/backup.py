@@ -469,7 +469,7 @@ async def _forget_again(store: Store, since: frozenset[str], now: datetime) -> i
     posts, replies = await store.database.read(_named_by, ids, new)
     for channel, messages in posts.items():
         for start in range(0, len(messages), AGAIN):
-            await store.forgetting.forget(Deleted(channel, frozenset(messages[start : start + AGAIN])), now)
+            await store.forgetting.forget(Deleted("", channel, frozenset(messages[start : start + AGAIN])), now)
     for turn_id in replies:
         await store.forgetting.forget(OneReply(turn_id), now)
     for who in await store.database.read(_people):

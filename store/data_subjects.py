@@ -172,7 +172,8 @@ def place_named(connection: sa.Connection, id_: str) -> PlaceSubject | None:
     conversations = {id_} if _is_there(connection, conversation.c.id == id_, ~_private(conversation.c.audience)) else ()
     if not (channels or audiences or conversations):
         return None
-    return PlaceSubject(id_, plans.Gone(frozenset(conversations), frozenset(channels), frozenset(audiences)))
+    gone = plans.Gone(frozenset(conversations), frozenset(channels), frozenset(audiences), within=source)
+    return PlaceSubject(id_, gone)
 
 
 def document_place(connection: sa.Connection, id_: str) -> DocumentPlace | None:
@@ -227,12 +228,12 @@ def _size(connection: sa.Connection, rows: "Rows") -> int:
     return connection.execute(counted).scalar_one()
 
 
-def running_posts(connection: sa.Connection, subject: Subject) -> list[tuple[str, str]]:
-    """The channels and message ids of questions there whose replies have begun."""
+def running_posts(connection: sa.Connection, subject: Subject) -> list[tuple[str, str, str]]:
+    """The sources, channels and message ids of questions there whose replies have begun."""
     turns = sa.select(message.c.turn).where(selection.said_by_plan(subject.plan))
     begun = sa.or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
     is_open = sa.and_(turn.c.state.in_((WAITING, RUNNING)), begun, turn.c.id.in_(turns))
-    return [(row.channel, row.message_id) for row in connection.execute(sa.select(turn).where(is_open))]
+    return [(row.source, row.channel, row.message_id) for row in connection.execute(sa.select(turn).where(is_open))]
 
 
 # The sections of an export. Each is a query with a key for paging, and a function that exports its rows.
@@ -412,9 +413,16 @@ def _preferences(subject: Subject) -> Rows:
         owners = [f"channel:{name}" for name in subject.plan.channels]
         owners += [f"{kind}:{name}" for kind in ("team", "source") for name in {*teams, *subject.plan.sources}]
     key = preference.c.owner + " " + preference.c.name
-    return Rows(
-        sa.select(preference, key.label(PAGED_BY)).where(preference.c.owner.in_(owners)), key, _each(_preference)
-    )
+    where = sa.and_(preference.c.owner.in_(owners), ~_of_another(subject))
+    return Rows(sa.select(preference, key.label(PAGED_BY)).where(where), key, _each(_preference))
+
+
+def _of_another(subject: Subject) -> sa.ColumnElement[bool]:
+    """The condition for what the managers of another workspace chose for a channel that several share."""
+    if isinstance(subject, PersonSubject) or not subject.plan.within:
+        return sa.false()
+    names_source = sa.and_(preference.c.owner.startswith("channel:"), preference.c.name.contains(" "))
+    return sa.and_(names_source, ~preference.c.name.endswith(f" {subject.plan.within}", autoescape=True))
 
 
 def _preference(row: sa.RowMapping) -> ExportedRow:
@@ -425,7 +433,10 @@ def _tool_calls(subject: Subject) -> Rows:
     if isinstance(subject, PersonSubject):
         where = tool_call.c.person == subject.id
     else:
-        in_channel = sa.and_(tool_call.c.channel.in_(sorted(subject.plan.channels)), ~_private(tool_call.c.audience))
+        there = tool_call.c.channel.in_(sorted(subject.plan.channels))
+        in_channel = sa.and_(
+            there, selection.of_sources(tool_call.c.person, [subject.plan.within]), ~_private(tool_call.c.audience)
+        )
         where = sa.or_(in_channel, tool_call.c.audience.in_(sorted(subject.plan.audiences)))
     return _rows(tool_call, where, _each(_tool_call))
 

@@ -76,8 +76,11 @@ class AboutTopic:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Messages that were deleted on the platform, by the platform's ids."""
+    """Messages that were deleted on the platform, by the platform's ids. `source`: for which bot; "" in jobs of an
+    earlier version, and for what a backup still holds: for all.
+    """
 
+    source: str
     channel: str
     messages: frozenset[str]
 
@@ -94,20 +97,25 @@ class Gone:
     """All messages in conversations, channels and teams that no longer exist, or from which the bot was removed.
 
     What a person asked in private in such a channel stays. `audiences`: labels of the audiences of those places.
-    `sources`: all of these workspaces or servers, in which nothing stays.
+    `sources`: all of these workspaces or servers, in which nothing stays. `within`: the source for which `channels` are
+    gone, as several workspaces may share a channel; "" in jobs of an earlier version, for all of them.
     """
 
     conversations: frozenset[str] = frozenset()
     channels: frozenset[str] = frozenset()
     audiences: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
+    within: str = ""
 
     def encode(self) -> str:
-        return json.dumps({part.name: sorted(getattr(self, part.name)) for part in fields(self)})
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return json.dumps({name: part if isinstance(part, str) else sorted(part) for name, part in parts.items()})
 
     @classmethod
     def decode(cls, stored: str) -> "Gone":
-        return cls(**{name: frozenset(ids) for name, ids in json.loads(stored).items()})
+        parts = json.loads(stored)
+        within = parts.pop("within", "")
+        return cls(**{name: frozenset(ids) for name, ids in parts.items()}, within=within)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,16 +47,17 @@ class Forgetting(Protocol):
         """
         ...
 
-    async def author(self, channel: str, message_id: str) -> str | None:
+    async def author(self, source: str, channel: str, message_id: str) -> str | None:
         """Return the author of a platform's message; None if unknown: most edited messages were not for the bot."""
         ...
 
-    async def text(self, channel: str, message_id: str) -> str | None:
+    async def text(self, source: str, channel: str, message_id: str) -> str | None:
         """Return the stored text of a platform's message; None if unknown."""
         ...
 
     async def update_text(
         self,
+        source: str,
         channel: str,
         message_id: str,
         text: str,

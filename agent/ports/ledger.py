@@ -73,9 +73,9 @@ class Ledger(TurnLedger, Protocol):
         """Store the message, once, as context of its conversation, with a turn that is already over."""
         ...
 
-    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
-        """A channel has become `place`, which fewer can read: move its team messages there, with what was derived from
-        them. Returns the number of messages. `accept` also does this when it notices the change.
+    async def restrict_place(self, source: str, channel: str, place: Place, now: datetime) -> int:
+        """A channel of this source has become `place`, which fewer can read: move its team messages there, with what
+        was derived from them. Returns the number of messages. `accept` also does this when it notices the change.
         """
         ...
 
@@ -112,13 +112,13 @@ class Ledger(TurnLedger, Protocol):
         """
         ...
 
-    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+    async def amend(self, source: str, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
         """Replace the text of an edited question that still waits; False if it does not. `job`: like `held` of
         `Forgetting.update_text`.
         """
         ...
 
-    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+    async def withdraw(self, source: str, channel: str, message_id: str, now: datetime) -> bool:
         """End the turn of a deleted question, and erase its text; False if it neither waits nor runs.
 
         A running turn, in any process, is marked: see `stopping` and `withdrawn`.

@@ -115,8 +115,12 @@ class Profiles(Protocol):
         """Return the messages that wait to be learned from, oldest first."""
         ...
 
-    async def skip_learning(self, *, person: str | None = None, channel: str | None = None) -> int:
-        """Never learn from the waiting messages of this person, in this channel, or both. Returns their number."""
+    async def skip_learning(
+        self, *, person: str | None = None, channel: str | None = None, source: str | None = None
+    ) -> int:
+        """Never learn from the waiting messages of this person, in this channel, of this source, or all of it. Returns
+        their number.
+        """
         ...
 
     async def save(

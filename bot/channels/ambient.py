@@ -41,7 +41,7 @@ from bot.channels.ambient_state import AmbientState
 from bot.channels.rules import AMBIENT as AMBIENT_RULE
 from bot.channels.rules import INSTRUCTIONS
 from bot.chat.access.admission import AdmissionControl
-from bot.chat.access.place_rules import PlaceRules, place_owner, rules_at
+from bot.chat.access.place_rules import PlaceRules, chosen_at, name_at, place_owner, rules_at
 from bot.chat.feature import Feature
 from bot.chat.kinds import TurnRule
 from bot.chat.learning_model import LearningModel
@@ -75,28 +75,32 @@ class ClaimOnce(Protocol):
 
 @dataclass(slots=True)
 class RecentTalk:
-    """Who wrote in which channel recently, as far as this process received it; without the text."""
+    """Who wrote in which channel recently, as far as this process received it; without the text. A channel is one of a
+    source: what another workspace's app heard in a channel that both share does not count.
+    """
 
-    _messages: LRUCache[str, deque[tuple[str, str, datetime]]] = field(default_factory=lambda: LRUCache(CHANNELS))
+    _messages: LRUCache[tuple[str, str], deque[tuple[str, str, datetime]]] = field(
+        default_factory=lambda: LRUCache(CHANNELS)
+    )
 
-    def record(self, channel: str, person: str, message: str, now: datetime) -> None:
-        messages = self._messages.setdefault(channel, deque(maxlen=TALK))
+    def record(self, source: str, channel: str, person: str, message: str, now: datetime) -> None:
+        messages = self._messages.setdefault((source, channel), deque(maxlen=TALK))
         if all(known != message for known, _, _ in messages):  # an event may be delivered twice
             messages.append((message, person, now))
 
-    def forget(self, channel: str, message: str) -> None:
+    def forget(self, source: str, channel: str, message: str) -> None:
         """Drop a message that was edited or deleted: its question is not known any more."""
-        messages = self._messages.get(channel, ())
-        self._messages[channel] = deque((item for item in messages if item[0] != message), maxlen=TALK)
+        messages = self._messages.get((source, channel), ())
+        self._messages[source, channel] = deque((item for item in messages if item[0] != message), maxlen=TALK)
 
-    def is_lively(self, channel: str, message: str, person: str, now: datetime) -> bool:
-        messages = self._messages.get(channel, ())
+    def is_lively(self, source: str, channel: str, message: str, person: str, now: datetime) -> bool:
+        messages = self._messages.get((source, channel), ())
         others = [at for other, author, at in messages if author != person and other != message and now - at < LIVELY]
         return len(others) >= LIVELY_MESSAGES or any(now - at < JUST_NOW for at in others)
 
-    def is_last(self, channel: str, message: str) -> bool:
+    def is_last(self, source: str, channel: str, message: str) -> bool:
         """Return whether it is the latest message there, and still exists."""
-        messages = self._messages.get(channel)
+        messages = self._messages.get((source, channel))
         return bool(messages) and messages[-1][0] == message
 
 
@@ -141,11 +145,11 @@ class AmbientService(MessageEvents):
         while self._tasks:
             await asyncio.wait({*self._tasks})
 
-    def talked(self, channel: str, person: str, message: str) -> None:
-        self._talk.record(channel, person, message, self.clock.now())
+    def talked(self, source: str, channel: str, person: str, message: str) -> None:
+        self._talk.record(source, channel, person, message, self.clock.now())
 
-    def changed(self, channel: str, message: str) -> None:
-        self._talk.forget(channel, message)
+    def changed(self, source: str, channel: str, message: str) -> None:
+        self._talk.forget(source, channel, message)
 
     def asked_all(self, question: QuestionToAll) -> None:
         if len(self._tasks) < MAX_CONSIDERED:
@@ -158,14 +162,14 @@ class AmbientService(MessageEvents):
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a question without a mention could not be checked", exc_info=error)
 
-    async def stopped(self, channel: str, conversation: str) -> bool:
+    async def stopped(self, source: str, channel: str, conversation: str) -> bool:
         def muted(state: AmbientState, _: Mapping[str, str]) -> AmbientState | None:
             return state.muted(self.clock.now()) if state.answered(conversation) else None
 
-        return await self._change(channel, muted)
+        return await self._change(source, channel, muted)
 
     async def disliked(self, reply: Answered) -> None:
-        await self.stopped(reply.channel, reply.conversation)
+        await self.stopped(reply.source, reply.channel, reply.conversation)
 
     @property
     def feature(self) -> Feature:
@@ -194,11 +198,10 @@ class AmbientService(MessageEvents):
         """Erase the question of a turn that ended without an answer."""
         if closing.reply or closing.outcome is not Outcome.ANSWERED:
             return
-        channel, message, now = question.channel, question.message_id, self.clock.now()
-        await self.ledger.withdraw(channel, message, now)
-        await self.jobs.schedule(
-            DELETED, f"{channel} {message}", json.dumps([channel, message]), now + UNANSWERED_AFTER
-        )
+        source, channel, message, now = question.source, question.channel, question.message_id, self.clock.now()
+        await self.ledger.withdraw(source, channel, message, now)
+        payload = json.dumps([source, channel, message])
+        await self.jobs.schedule(DELETED, f"{channel} {message}", payload, now + UNANSWERED_AFTER)
 
     async def _consider(self, question: QuestionToAll) -> None:
         try:
@@ -211,16 +214,16 @@ class AmbientService(MessageEvents):
 
     async def _is_wanted(self, question: QuestionToAll) -> bool:
         """Whether a model should examine it, as far as that can be decided without its text."""
-        channel, message, now = question.channel, question.message, self.clock.now()
+        source, channel, message, now = question.source, question.channel, question.message, self.clock.now()
         preferences = await self.preferences.all_of(place_owner(channel))
-        if not AmbientState.from_preferences(preferences).is_open(now, self._bound(question.source, preferences)):
+        if not _state(preferences, source).is_open(now, self._bound(source, preferences)):
             return False
-        if self._talk.is_lively(channel, message, question.person, now):
+        if self._talk.is_lively(source, channel, message, question.person, now):
             return False
-        if not await self.claim_once(question.source, f"{AMBIENT}:{channel}:{message}"):
+        if not await self.claim_once(source, f"{AMBIENT}:{channel}:{message}"):
             return False
         await self.clock.sleep(self.wait_s)
-        return self._talk.is_last(channel, message)
+        return self._talk.is_last(source, channel, message)
 
     async def _incoming(self, question: QuestionToAll) -> Incoming:
         """Return the question to answer. Raises _NoAnswer if it gets none, and CogencyError."""
@@ -233,7 +236,9 @@ class AmbientService(MessageEvents):
         conversation = incoming.conversation
         if not await self._reserve(incoming, lambda state, now: state.examined(now)):
             raise _NoAnswer
-        if not await self._is_yes(incoming) or not self._talk.is_last(question.channel, question.message):
+        if not await self._is_yes(incoming) or not self._talk.is_last(
+            question.source, question.channel, question.message
+        ):
             raise _NoAnswer
         if not await self._reserve(incoming, lambda state, now: state.answering(now, conversation)):
             raise _NoAnswer
@@ -259,19 +264,19 @@ class AmbientService(MessageEvents):
             now = self.clock.now()
             return advance(state, now) if state.is_open(now, self._bound(asked.source, preferences)) else None
 
-        return await self._change(asked.channel, advanced)
+        return await self._change(asked.source, asked.channel, advanced)
 
     async def _change(
-        self, channel: str, change: Callable[[AmbientState, Mapping[str, str]], AmbientState | None]
+        self, source: str, channel: str, change: Callable[[AmbientState, Mapping[str, str]], AmbientState | None]
     ) -> bool:
-        """`change` gets the state and all preferences of the channel."""
-        owner = place_owner(channel)
+        """`change` gets the state of this source there, and all preferences of the channel."""
+        owner, name = place_owner(channel), name_at(source, AmbientState.NAME)
         for _ in range(TRIES):
             preferences = await self.preferences.all_of(owner)
-            changed = change(AmbientState.from_preferences(preferences), preferences)
+            changed = change(_state(preferences, source), preferences)
             if changed is None:
                 return False
-            if await self.preferences.swap(owner, AmbientState.NAME, preferences.get(AmbientState.NAME), str(changed)):
+            if await self.preferences.swap(owner, name, preferences.get(name), str(changed)):
                 return True
         raise StoreError(reply_texts.TOO_MUCH_AT_ONCE)
 
@@ -290,8 +295,13 @@ class AmbientNotice:
     async def line(self, ended: EndedTurn) -> NoteLine:
         if ended.kind is not TurnKind.AMBIENT:
             return NO_LINE
-        state = AmbientState.from_preferences(await self.preferences.all_of(place_owner(ended.question.channel)))
-        return NoteLine(channels_texts.AMBIENT_NOTICE) if state.is_first(ended.question.conversation) else NO_LINE
+        asked = ended.question
+        state = _state(await self.preferences.all_of(place_owner(asked.channel)), asked.source)
+        return NoteLine(channels_texts.AMBIENT_NOTICE) if state.is_first(asked.conversation) else NO_LINE
+
+
+def _state(preferences: Mapping[str, str], source: str) -> AmbientState:
+    return AmbientState.decode(chosen_at(preferences, source, AmbientState.NAME))
 
 
 class _NoAnswer(CogencyError):

@@ -1,7 +1,6 @@
 """What is stored of the answers that nobody asked for in a channel."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -17,8 +16,8 @@ MARKS: Final = 20  # The latest ambient answers of a channel that are still reco
 
 @dataclass(frozen=True, slots=True)
 class AmbientState:
-    """A channel's ambient answers, in all processes. `day`: in UTC. `answers`, `looks`: on that day. `last`: the time
-    of the last answer. `quiet`: the time until which it gets none.
+    """A channel's ambient answers of one workspace's bot, in all processes. `day`: in UTC. `answers`, `looks`: on that
+    day. `last`: the time of the last answer. `quiet`: the time until which it gets none.
 
     `first` and `marks`: conversations, as hashes, so that nothing here shows who asked.
     """
@@ -34,10 +33,12 @@ class AmbientState:
     marks: tuple[str, ...] = ()
 
     @classmethod
-    def from_preferences(cls, preferences: Mapping[str, str]) -> Self:
-        """Read it; an unreadable state counts as empty, because the channel's own choice is stored elsewhere."""
+    def decode(cls, stored: str | None) -> Self:
+        """The inverse of `str`; None is an empty state. An unreadable state counts as empty, too, because the channel's
+        own choice is stored elsewhere.
+        """
         try:
-            parsed = json.loads(preferences.get(cls.NAME, "{}"))
+            parsed = json.loads(stored or "{}")
             marks = tuple(parsed.pop("marks", ()))
             return cls(**parsed, marks=marks)
         except (ValueError, TypeError, AttributeError, RecursionError):

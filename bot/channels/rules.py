@@ -30,7 +30,7 @@ from bot.channels.rule import (
 )
 from bot.chat.access import place_rules
 from bot.chat.access.acl import AccessKind, AccessRules, parse_entries, parse_entry
-from bot.chat.access.place_rules import OFF, place_owner
+from bot.chat.access.place_rules import OFF, chosen_at, name_at, place_owner
 from bot.chat.askers import Requester
 from bot.chat.panels import FieldKind, FormField, PanelForm
 from bot.chat.texts import replies as reply_texts
@@ -329,11 +329,12 @@ def _announce_ambient(before: str, after: str, who: str) -> Announcement | None:
 
 async def _begin_ambient(before: str, _: str, context: RuleContext) -> None:
     """Let the next answer say again how they are switched off."""
-    owner = place_owner(context.channel)
-    stored = None if before else (await context.preferences.all_of(owner)).get(AmbientState.NAME)
+    owner, name = place_owner(context.channel), name_at(context.source, AmbientState.NAME)
+    preferences = await context.preferences.all_of(owner)
+    stored = None if before else chosen_at(preferences, context.source, AmbientState.NAME)
     if stored is not None:  # else nothing was answered there yet; a concurrent newer state wins
-        reset = AmbientState.from_preferences({AmbientState.NAME: stored}).switched_on()
-        await context.preferences.swap(owner, AmbientState.NAME, stored, str(reset))
+        reset = AmbientState.decode(stored).switched_on()
+        await context.preferences.swap(owner, name, preferences.get(name), str(reset))
 
 
 def _ambient_menu(context: RuleContext) -> Mapping[str, str]:

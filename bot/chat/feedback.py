@@ -45,7 +45,7 @@ class ReplyFeedback:
     clock: Clock
     deletions: Mapping[str, Delete]
     access: AccessRules
-    withdraw: Callable[[str, str], Awaitable[bool]]
+    withdraw: Callable[[str, str, str], Awaitable[bool]]
     """Withdraws a question, by its channel and message id."""
     disliked: Callable[[Answered], Awaitable[None]] | None = None
     """Receives each reply that a person judged bad or deleted."""
@@ -115,7 +115,7 @@ class ReplyFeedback:
         reply = await self.replies.running_by_page(source, page, channel)
         if reply is None or reply.person != person:
             return False
-        return await self.withdraw(reply.channel, reply.message_id)
+        return await self.withdraw(reply.source, reply.channel, reply.message_id)
 
     async def delete(self, turn: int, person: str) -> bool:
         """Delete a reply in the platform, and its words from memory, for the person whom it answers, or an operator.

@@ -29,31 +29,34 @@ class QuestionToAll:
 
 
 class MessageEvents:
-    """Follows nothing. `channel` and `message`: the platform's ids. Async methods may raise StoreError."""
+    """Follows nothing. `channel` and `message`: the platform's ids. `source`: whose bot heard of the event, which is
+    about what that bot knows and about nothing else: several workspaces may share a channel, and each has its own app.
+    Async methods may raise StoreError.
+    """
 
-    def talked(self, channel: str, person: str, message: str) -> None:
+    def talked(self, source: str, channel: str, person: str, message: str) -> None:
         """A person wrote a message there that does not address the bot."""
 
-    def changed(self, channel: str, message: str) -> None:
+    def changed(self, source: str, channel: str, message: str) -> None:
         """A message was edited or deleted. `edited` or `deleted` may follow once the order of events allows it."""
 
     def asked_all(self, question: QuestionToAll) -> None:
         """A question to everyone was asked, which the bot may answer after a while, or not at all."""
 
-    async def stopped(self, channel: str, conversation: str) -> bool:
+    async def stopped(self, source: str, channel: str, conversation: str) -> bool:
         """A person wrote "stop" there. Return whether the bot therefore answers no more questions to everyone there
         for a day: it does so if this conversation began with such an answer.
         """
         return False
 
-    async def edited(self, channel: str, message: str, text: str, alone: str | None = None) -> bool:
+    async def edited(self, source: str, channel: str, message: str, text: str, alone: str | None = None) -> bool:
         """A message was edited. `text`: all that it shows; `alone`: the same without what it forwards, which is how a
         question is stored. A question that waits is answered in its new words; otherwise what was derived from the
         old words is erased, and the new words are learned from. Return whether the bot knows the message.
         """
         return False
 
-    async def deleted(self, channel: str, messages: Collection[str], *, author: str = "") -> None:
+    async def deleted(self, source: str, channel: str, messages: Collection[str], *, author: str = "") -> None:
         """Messages were deleted: they are not answered, a reply that is being written is withdrawn, and what is known
         from them is forgotten, with everything derived from it. `author`: the id of the person who wants that, of whose
         messages only it is done; "" if the platform says that they are gone.
@@ -75,27 +78,27 @@ class EventsOfFeatures(MessageEvents):
 
     features: Sequence[MessageEvents]
 
-    def talked(self, channel: str, person: str, message: str) -> None:
+    def talked(self, source: str, channel: str, person: str, message: str) -> None:
         for feature in self.features:
-            feature.talked(channel, person, message)
+            feature.talked(source, channel, person, message)
 
-    def changed(self, channel: str, message: str) -> None:
+    def changed(self, source: str, channel: str, message: str) -> None:
         for feature in self.features:
-            feature.changed(channel, message)
+            feature.changed(source, channel, message)
 
     def asked_all(self, question: QuestionToAll) -> None:
         for feature in self.features:
             feature.asked_all(question)
 
-    async def stopped(self, channel: str, conversation: str) -> bool:
-        return any([await feature.stopped(channel, conversation) for feature in self.features])
+    async def stopped(self, source: str, channel: str, conversation: str) -> bool:
+        return any([await feature.stopped(source, channel, conversation) for feature in self.features])
 
-    async def edited(self, channel: str, message: str, text: str, alone: str | None = None) -> bool:
-        return any([await feature.edited(channel, message, text, alone) for feature in self.features])
+    async def edited(self, source: str, channel: str, message: str, text: str, alone: str | None = None) -> bool:
+        return any([await feature.edited(source, channel, message, text, alone) for feature in self.features])
 
-    async def deleted(self, channel: str, messages: Collection[str], *, author: str = "") -> None:
+    async def deleted(self, source: str, channel: str, messages: Collection[str], *, author: str = "") -> None:
         for feature in self.features:
-            await feature.deleted(channel, messages, author=author)
+            await feature.deleted(source, channel, messages, author=author)
 
     async def place_gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         for feature in self.features:

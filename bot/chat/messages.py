@@ -47,6 +47,6 @@ class ReceivedMessages:
         if await self.admission.admit_context(incoming):
             await self.ledger.record_context_message(with_names(incoming))
 
-    async def restrict_place(self, channel: str, place: Place) -> None:
+    async def restrict_place(self, source: str, channel: str, place: Place) -> None:
         """A channel now has fewer readers: what was said while it was open keeps its audience. Raises StoreError."""
-        await self.ledger.restrict_place(channel, place, self.clock.now())
+        await self.ledger.restrict_place(source, channel, place, self.clock.now())

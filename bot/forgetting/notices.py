@@ -18,5 +18,5 @@ class EditedNotice:
         # The text of spoken words is stored later.
         if question.files or not (question.kind.is_asked or ended.closing.used_tools):
             return NO_LINE
-        text = await self.forgetting.text(question.channel, question.message_id)
+        text = await self.forgetting.text(question.source, question.channel, question.message_id)
         return NO_LINE if text in (None, question.text) else NoteLine(forgetting_texts.EDITED_MEANWHILE)

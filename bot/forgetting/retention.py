@@ -66,8 +66,8 @@ class Retention:
 
     async def erase_deleted(self, job: Job) -> None:
         """Run the job: erase a message that was deleted while it was answered. Raises StoreError."""
-        channel, message = json.loads(job.payload)
-        await self._erase(Deleted(channel, frozenset({message})))
+        source, channel, message = ["", *json.loads(job.payload)][-3:]  # an earlier version named no source
+        await self._erase(Deleted(source, channel, frozenset({message})))
         await self.forgetting.sweep()
 
     async def erase_gone(self, job: Job) -> None:

@@ -308,7 +308,7 @@ class ForgetService(MessageEvents):
     """Returns whether a person may edit without a limit."""
     take_back: Callable[[str, str | None], Awaitable[None]]
     """Ends the running turns of a person in a conversation (None: all), and deletes the replies shown so far."""
-    withdraw: Callable[[str, str], Awaitable[bool]]
+    withdraw: Callable[[str, str, str], Awaitable[bool]]
     """Cancels the answer to a deleted message, and deletes the reply shown so far; False if the answer is complete."""
     learn_at: Callable[[datetime], datetime | None] = lambda _: None
     """Returns when to learn from a message that was edited now; None: do not learn."""
@@ -476,44 +476,44 @@ class ForgetService(MessageEvents):
         await self._delete_pages([*titles, *(home for home in homes if person.startswith(f"{home.source}:"))])
         return receipt, unrevoked
 
-    async def edited(self, channel: str, message: str, text: str, alone: str | None = None) -> bool:
-        person, now = await self.forgetting.author(channel, message), self.clock.now()
+    async def edited(self, source: str, channel: str, message: str, text: str, alone: str | None = None) -> bool:
+        person, now = await self.forgetting.author(source, channel, message), self.clock.now()
         if person is None:
             return False
-        if alone not in (None, text) and not shows_enclosed(await self.forgetting.text(channel, message) or ""):
+        if alone not in (None, text) and not shows_enclosed(await self.forgetting.text(source, channel, message) or ""):
             text = alone or text  # it is a question, or what it encloses came later: that is kept with no question
         if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
-            return await self._store_edit(channel, message, text)
-        key, payload = post_key(channel, message), json.dumps([channel, message, text])
+            return await self._store_edit(source, channel, message, text)
+        key, payload = post_key(channel, message), json.dumps([source, channel, message, text])
         if not await self.jobs.replace(EDIT, key, payload=payload, person=person):
             await self.jobs.schedule(EDIT, key, payload, self.edits.book(person, channel, now), person=person)
         return True
 
     async def keep_edit(self, job: Job) -> None:
         """Run the job: store the last edit of a message that exceeded its author's rate. Raises StoreError."""
-        channel, message_id, text = json.loads(job.payload)
-        await self._store_edit(channel, message_id, text, job)
+        source, channel, message_id, text = ["", *json.loads(job.payload)][-4:]  # an earlier version named no source
+        await self._store_edit(source, channel, message_id, text, job)
 
-    async def _store_edit(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
-        if await self.ledger.amend(channel, message_id, text, job):
+    async def _store_edit(self, source: str, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        if await self.ledger.amend(source, channel, message_id, text, job):
             return True
         now = self.clock.now()
-        is_known = await self.forgetting.update_text(channel, message_id, text, now, self.learn_at(now), job)
+        is_known = await self.forgetting.update_text(source, channel, message_id, text, now, self.learn_at(now), job)
         if is_known:
             await sweep_soon(self.jobs, now)
         return is_known
 
-    async def deleted(self, channel: str, messages: Collection[str], *, author: str = "") -> None:
+    async def deleted(self, source: str, channel: str, messages: Collection[str], *, author: str = "") -> None:
         if author:
-            messages = [one for one in messages if await self.forgetting.author(channel, one) == author]
+            messages = [one for one in messages if await self.forgetting.author(source, channel, one) == author]
         now = self.clock.now()
-        running = [message for message in messages if await self.withdraw(channel, message)]
+        running = [message for message in messages if await self.withdraw(source, channel, message)]
         for message in running:  # a job erases what the turn has stored by then
             await self.jobs.cancel(EDIT, post_key(channel, message))
-            payload = json.dumps([channel, message])
+            payload = json.dumps([source, channel, message])
             await self.jobs.schedule(DELETED, f"{channel} {message}", payload, now + TAKEN_BACK)
         if ended := frozenset(messages) - set(running):
-            plan = Deleted(channel, ended)
+            plan = Deleted(source, channel, ended)
             titles = await self.forgetting.titles(plan)
             erased = await self.forgetting.retire(plan, now, BATCH)
             if any(erased.values()):

@@ -74,7 +74,7 @@ class LearningPauses:
         """Pause or resume learning of everybody whom the bot of this source answers in a channel. Raises StoreError."""
         await self._set(place_owner(channel), name_at(source, PAUSE), await self._of_channel(source, channel), on=on)
         if on and self.profiles is not None:
-            await self.profiles.skip_learning(channel=channel)
+            await self.profiles.skip_learning(channel=channel, source=source)
 
     async def _set(self, owner: str, name: str, now: str | None, *, on: bool) -> None:
         if on:

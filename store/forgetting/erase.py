@@ -454,11 +454,13 @@ def _drop_channel_settings(connection: Connection, plan: plans.ForgettingPlan, d
     """Delete the settings of channels that are gone: if the bot returns there, people have to choose them again."""
     if isinstance(plan, plans.Gone):
         channels = plan.channels | ({item.channel for item in doomed.messages.values()} if plan.sources else set[str]())
+        sources = plan.sources | ({plan.within} if plan.within else set[str]())
+        names = (plans.PLACE_RULES, plans.AMBIENT_STATE)
         for where in in_batches(preference.c.owner, {f"channel:{item}" for item in channels}):
-            of_sources = {f"{plans.PLACE_RULES} {source}" for source in plan.sources}
-            chosen = preference.c.name.in_({SHARING, plans.PLACE_RULES, plans.AMBIENT_STATE, *of_sources})
-            of_all = preference.c.name.startswith(f"{plans.PLACE_RULES} ", autoescape=True)
-            connection.execute(delete(preference).where(where, chosen if plan.sources else or_(chosen, of_all)))
+            of_sources = {f"{name} {source}" for name in names for source in sources}
+            chosen = preference.c.name.in_({SHARING, *names, *of_sources})
+            of_all = or_(*(preference.c.name.startswith(f"{name} ", autoescape=True) for name in names))
+            connection.execute(delete(preference).where(where, chosen if sources else or_(chosen, of_all)))
 
 
 def _drop_people(

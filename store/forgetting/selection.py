@@ -17,6 +17,7 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.stored_messages import Author
+from store.channels import in_channels
 from store.installations import installation
 from store.json_columns import read_json
 from store.json_lists import ids_in, texts_in
@@ -169,11 +170,11 @@ def _schedules(
             return _ids(connection, schedule, schedules_named(plan))
         case plans.OneThread(person=who, conversations=conversations):
             named = and_(schedule.c.person == who, schedule.c.conversation.in_(sorted(conversations)))
-        case plans.Deleted(channel=channel, messages=messages):
+        case plans.Deleted(source, channel, messages):
             asked = select(turn.c.conversation).where(
-                turn.c.channel == channel, turn.c.message_id.in_(sorted(messages))
+                in_channels(turn, source, {channel}), turn.c.message_id.in_(sorted(messages))
             )
-            same_place = or_(schedule.c.channel == channel, schedule.c.conversation.in_(asked))
+            same_place = or_(in_channels(schedule, source, {channel}), schedule.c.conversation.in_(asked))
             named = and_(schedule.c.message.in_(sorted(messages)), same_place)
         case plans.During(person=who) | plans.AboutTopic(person=who):
             schedules = select(schedule).where(schedule.c.person == who)
@@ -191,9 +192,9 @@ def schedules_named(plan: plans.Everything | plans.Gone) -> ColumnElement[bool]:
     match plan:
         case plans.Everything(person=who):
             return schedule.c.person == who
-        case plans.Gone(conversations=conversations, channels=channels, audiences=audiences, sources=sources):
+        case plans.Gone(conversations, channels, audiences, sources, within):
             private = schedule.c.audience.startswith(f"{AudienceKind.PERSON}:")
-            posts_here = and_(schedule.c.channel.in_(sorted(channels)), ~private)
+            posts_here = and_(in_channels(schedule, within, channels), ~private)
             asked_here, from_sources = (
                 schedule.c.conversation.in_(sorted(conversations)),
                 schedule.c.source.in_(sorted(sources)),
@@ -224,8 +225,8 @@ def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int |
     match plan:
         case plans.AboutTopic():
             return _about(connection, plan, watch)
-        case plans.Deleted(channel=channel, messages=messages):
-            return Selection(posted(connection, channel, messages))
+        case plans.Deleted(source, channel, messages):
+            return Selection(posted(connection, source, channel, messages))
         case plans.OneReply(number):
             return Selection(messages_where(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
@@ -271,11 +272,11 @@ def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
     match plan:
         case plans.Everything(who):
             return document.c.audience == label(PersonAudience(who))
-        case plans.Gone(channels=channels, audiences=audiences, sources=sources):
+        case plans.Gone(_, channels, audiences, sources, within):
             private = document.c.audience.startswith(f"{AudienceKind.PERSON}:")
             return or_(
                 document.c.audience.in_(sorted(audiences)),
-                and_(document.c.channel.in_(sorted(channels)), ~private),
+                and_(in_channels(document, within, channels), ~private),
                 document.c.source.in_(sorted(sources)),
             )
         case _:
@@ -359,15 +360,13 @@ def said_by_plan(
         case plans.During(person, period):
             then = and_(message.c.time >= period.since, message.c.time < period.until)
             return and_(message.c.person == person, message.c.author == Author.PERSON, then)
-        case plans.Gone(conversations, channels, audiences, sources):
+        case plans.Gone(conversations, channels, audiences, sources, within):
             from_there = message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources))))
-            in_channels = and_(
-                message.c.channel.in_(sorted(channels)), ~message.c.audience.startswith(f"{AudienceKind.PERSON}:")
-            )
+            private = message.c.audience.startswith(f"{AudienceKind.PERSON}:")
             return or_(
                 message.c.conversation.in_(sorted(conversations)),
                 message.c.audience.in_(sorted(audiences)),
-                in_channels,
+                and_(in_channels(message, within, channels), ~private),
                 from_there,
             )
         case plans.Expired(kind, before):
@@ -459,10 +458,12 @@ def _reaches(plan: plans.OneThread | plans.During | plans.AboutTopic, asked: Map
             assert_never(plan)
 
 
-def posted(connection: Connection, channel: str, message_ids: Collection[str]) -> dict[int, ForgottenMessage]:
+def posted(
+    connection: Connection, source: str, channel: str, message_ids: Collection[str]
+) -> dict[int, ForgottenMessage]:
     """People's messages by the platform's ids, without what came of them: `select_rows` adds schedules' questions."""
     # Found by their turns, which have the platform's ids; a message that joined another is still in the thread.
-    own = and_(turn.c.channel == channel, turn.c.message_id.in_(sorted(message_ids)))
+    own = and_(in_channels(turn, source, {channel}), turn.c.message_id.in_(sorted(message_ids)))
     conversations = set(connection.execute(select(turn.c.conversation).where(own)).scalars())
     post = and_(message.c.channel == channel, message.c.message_id.in_(sorted(message_ids)))
     return messages_where(connection, and_(message.c.conversation.in_(sorted(conversations)), post, _BY_PERSON))

@@ -319,6 +319,7 @@ ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 
 def update_text(
     connection: Connection,
+    source: str,
     channel: str,
     message_id: str,
     indexed: IndexedText,
@@ -329,7 +330,7 @@ def update_text(
     """Replace the text of an edited message. False if the text is known, the message unknown, or an edit newer."""
     if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), edit_job):
         return False
-    found = selection.posted(connection, channel, {message_id})
+    found = selection.posted(connection, source, channel, {message_id})
     if not found or all(item.text == indexed.text for item in found.values()):
         return False
     doomed = _doomed(connection, found)
@@ -353,13 +354,13 @@ def update_text(
     return True
 
 
-def _author(connection: Connection, channel: str, message_id: str) -> str | None:
-    messages = selection.posted(connection, channel, {message_id})
+def _author(connection: Connection, source: str, channel: str, message_id: str) -> str | None:
+    messages = selection.posted(connection, source, channel, {message_id})
     return next((item.person for item in messages.values()), None)
 
 
-def _text(connection: Connection, channel: str, message_id: str) -> str | None:
-    messages = selection.posted(connection, channel, {message_id})
+def _text(connection: Connection, source: str, channel: str, message_id: str) -> str | None:
+    messages = selection.posted(connection, source, channel, {message_id})
     return next((item.text for item in messages.values()), None)
 
 
@@ -459,6 +460,7 @@ class SqlForgetting(SqlStore):
 
     async def update_text(
         self,
+        source: str,
         channel: str,
         message_id: str,
         text: str,
@@ -467,7 +469,7 @@ class SqlForgetting(SqlStore):
         held: Job | None = None,
     ) -> bool:
         indexed = await index.indexed(self.database, text)
-        return await self.database.write_alone(update_text, channel, message_id, indexed, now, learn_at, held)
+        return await self.database.write_alone(update_text, source, channel, message_id, indexed, now, learn_at, held)
 
     async def sweep(self) -> bool:
         files = self.database.files

@@ -19,6 +19,7 @@ from store.databases.database import SqlStore, in_order, reads, row_id, writes
 from store.memory import fact_store
 from store.memory_tables import profile, profile_entry, profile_source
 from store.message_tables import message, person
+from store.turn_tables import turn
 
 
 def profile_of(connection: sa.Connection, partition: Partition) -> UserProfile:
@@ -81,10 +82,13 @@ def save(
     return True
 
 
-def skip_learning(connection: sa.Connection, person: str | None = None, channel: str | None = None) -> int:
+def skip_learning(
+    connection: sa.Connection, person: str | None = None, channel: str | None = None, source: str | None = None
+) -> int:
     of_person = sa.true() if person is None else message.c.person == person
-    in_channel = sa.true() if channel is None else message.c.channel == channel
-    waiting = sa.update(message).where(message.c.to_learn, of_person, in_channel)
+    there = sa.true() if channel is None else message.c.channel == channel
+    of_source = sa.true() if source is None else message.c.turn.in_(sa.select(turn.c.id).where(turn.c.source == source))
+    waiting = sa.update(message).where(message.c.to_learn, of_person, there, of_source)
     return connection.execute(waiting.values(to_learn=False, passed_over=True)).rowcount
 
 

@@ -15,7 +15,7 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -280,11 +280,10 @@ def texts_of(connection: Connection, where: ColumnElement[bool]) -> list[str]:
     return [*filter(None, chain(*named)), *connection.execute(passage_texts).scalars()]
 
 
-def narrow(connection: Connection, channel: str, wide: Iterable[str], own: str) -> int:
-    """Move the documents of this channel for one of these audiences to the audience `own`; returns their number."""
-    in_channel = and_(document.c.channel == channel, document.c.audience.in_(list(wide)))
-    _lock(connection, in_channel)
-    ids = list(connection.execute(select(document.c.id).where(in_channel)).scalars())
+def narrow(connection: Connection, where: ColumnElement[bool], own: str) -> int:
+    """Move the documents that meet the condition to the audience `own`; returns their number."""
+    _lock(connection, where)
+    ids = list(connection.execute(select(document.c.id).where(where)).scalars())
     connection.execute(update(document).where(document.c.id.in_(ids)).values(audience=own))
     for id_ in ids:
         _schedule_job(connection, id_)

@@ -72,7 +72,7 @@ def _counted_by(whose: Whose) -> sa.ColumnElement[bool]:
         case Whose.PERSON:
             return turn.c.person == sa.bindparam("whose")
         case Whose.CHANNEL:
-            return turn.c.channel == sa.bindparam("there")
+            return sa.and_(turn.c.channel == sa.bindparam("there"), turn.c.source == sa.bindparam("of_source"))
         case Whose.WORKSPACE:
             return sa.and_(turn.c.source == sa.bindparam("of_source"), turn.c.team == sa.bindparam("of_team"))
         case Whose.EVERYONE:

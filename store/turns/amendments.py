@@ -48,6 +48,12 @@ from store.turns.open_questions import open_question
 
 STOPPED: Final[dict[str, Any]] = {"stopping": True, "run_at": None}  # The columns of a stopped turn
 _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
+_POSTS: Final = select(turn.c.source, turn.c.channel, turn.c.message_id)
+
+
+def _posted(source: str, channel: str, message_id: str) -> ColumnElement[bool]:
+    """The condition for the turn of a platform's message, as the bot of this source knows it."""
+    return and_(turn.c.source == source, turn.c.channel == channel, turn.c.message_id == message_id)
 
 
 def stop(connection: Connection, conversation: str, *, alone: bool = False) -> list[int]:
@@ -92,11 +98,15 @@ def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     return frozenset(row.id for row in connection.execute(own) if is_withdrawn(row.payload))
 
 
-def amend(connection: Connection, channel: str, message_id: str, indexed: IndexedText, job: Job | None = None) -> bool:
+def amend(
+    connection: Connection, source: str, channel: str, message_id: str, indexed: IndexedText, job: Job | None = None
+) -> bool:
     """Replace the text of a question that waits; False if it does not wait. `job`: of this edit, if it has one."""
-    question = _find_waiting(connection, channel, message_id) or _restart_put_aside(connection, channel, message_id)
+    question = _find_waiting(connection, source, channel, message_id) or _restart_put_aside(
+        connection, source, channel, message_id
+    )
     if question is None:
-        _stop_if_asking(connection, channel, message_id)
+        _stop_if_asking(connection, source, channel, message_id)
         return False
     if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
         return False
@@ -105,16 +115,18 @@ def amend(connection: Connection, channel: str, message_id: str, indexed: Indexe
     return True
 
 
-def _stop_if_asking(connection: Connection, channel: str, message_id: str) -> None:
+def _stop_if_asking(connection: Connection, source: str, channel: str, message_id: str) -> None:
     """Stop a turn whose tool call waits for an answer of the asker: the edit replaces the request."""
-    edited = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state == RUNNING)
+    edited = and_(_posted(source, channel, message_id), turn.c.state == RUNNING)
     asks = exists().where(open_question.c.turn == turn.c.id, open_question.c.epoch == turn.c.epoch)
     connection.execute(update(turn).where(edited, asks).values(stopping=True))
 
 
-def _restart_put_aside(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+def _restart_put_aside(
+    connection: Connection, source: str, channel: str, message_id: str
+) -> tuple[int, int, str] | None:
     """Restart a turn that waits for its asker, and return the same as `_find_waiting`; None if a call of it has run."""
-    edited = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    edited = _posted(source, channel, message_id)
     aside = and_(turn.c.state == WAITING, turn.c.progress != "", turn.c.run_at.is_not(None))
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
@@ -144,30 +156,27 @@ def set_text(connection: Connection, claim: Claim, indexed: IndexedText) -> None
         index.change_text(connection, claim.message, claim.incoming.conversation, indexed)
 
 
-def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+def withdraw(connection: Connection, source: str, channel: str, message_id: str, now: datetime) -> bool:
     """End the turn of a waiting question without an answer, or mark a running one, and erase the question's text; the
     same for long work that it asked for. False if there is no such turn.
 
     The row of the turn stays, so that a redelivered message is recognised.
     """
-    begun = [
-        _withdraw(connection, work_channel, work_message, now)
-        for work_channel, work_message in _work_of(connection, channel, message_id)
-    ]
-    return _withdraw(connection, channel, message_id, now) or any(begun)
+    begun = [_withdraw(connection, *work, now) for work in _work_of(connection, source, channel, message_id)]
+    return _withdraw(connection, source, channel, message_id, now) or any(begun)
 
 
-def _work_of(connection: Connection, channel: str, message_id: str) -> list[tuple[str, str]]:
-    """The channels and message ids of the open turns of long work that this message asked for."""
-    asked = schedule.c.channel == channel, schedule.c.message == message_id, _OF_WORK
+def _work_of(connection: Connection, source: str, channel: str, message_id: str) -> list[tuple[str, str, str]]:
+    """The sources, channels and message ids of the open turns of long work that this message asked for."""
+    asked = schedule.c.source == source, schedule.c.channel == channel, schedule.c.message == message_id, _OF_WORK
     ids = connection.execute(select(schedule.c.id).where(*asked)).scalars().all()
-    open_ = select(turn.c.channel, turn.c.message_id).where(begun_by(ids), turn.c.state.in_((WAITING, RUNNING)))
-    return [(row.channel, row.message_id) for row in connection.execute(open_)] if ids else []
+    open_ = _POSTS.where(begun_by(ids), turn.c.state.in_((WAITING, RUNNING)))
+    return [(row.source, row.channel, row.message_id) for row in connection.execute(open_)] if ids else []
 
 
-def _withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    if (question := _find_waiting(connection, channel, message_id)) is None:
-        return _mark_withdrawn(connection, channel, message_id, now)
+def _withdraw(connection: Connection, source: str, channel: str, message_id: str, now: datetime) -> bool:
+    if (question := _find_waiting(connection, source, channel, message_id)) is None:
+        return _mark_withdrawn(connection, source, channel, message_id, now)
     turn_id, question_id, _ = question
     index.remove(connection, [question_id])
     connection.execute(delete(message).where(message.c.id == question_id))
@@ -179,9 +188,9 @@ def _withdraw(connection: Connection, channel: str, message_id: str, now: dateti
 
 def withdraw_turns(connection: Connection, schedules: Collection[int], now: datetime) -> None:
     """Withdraw the turns that these schedules have begun and that still wait."""
-    waiting = select(turn.c.channel, turn.c.message_id).where(turn.c.state == WAITING, begun_by(schedules))
-    for channel, message_id in connection.execute(waiting).all():
-        withdraw(connection, channel, message_id, now)
+    waiting = _POSTS.where(turn.c.state == WAITING, begun_by(schedules))
+    for source, channel, message_id in connection.execute(waiting).all():
+        withdraw(connection, source, channel, message_id, now)
 
 
 def begun_by(schedules: Collection[int]) -> ColumnElement[bool]:
@@ -200,9 +209,9 @@ def take_back(connection: Connection, person: str, conversation: str | None) -> 
     return [row.id for row in found]
 
 
-def _mark_withdrawn(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+def _mark_withdrawn(connection: Connection, source: str, channel: str, message_id: str, now: datetime) -> bool:
     """Mark a begun turn as withdrawn, and delete its schedules. A question that joined another turn stays."""
-    deleted = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    deleted = _posted(source, channel, message_id)
     begun = or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(
@@ -232,9 +241,9 @@ def is_deleted(connection: Connection, channel: str, message_id: str) -> bool:
     return any(map(is_withdrawn, payloads))
 
 
-def _find_waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+def _find_waiting(connection: Connection, source: str, channel: str, message_id: str) -> tuple[int, int, str] | None:
     """The turn, question and conversation of a message whose turn waits, not begun; locked against claims."""
-    same_message = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    same_message = _posted(source, channel, message_id)
     fresh = and_(turn.c.state == WAITING, turn.c.progress == "", turn.c.reply_ref == "")
     asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     found = connection.execute(

@@ -114,7 +114,7 @@ def accept(
     audience = _audience(incoming)
     # The channel was closed: its earlier messages leave the wider audience before anything more happens there.
     if narrowing:
-        restrict_place(connection, incoming.channel, incoming.place, incoming.time)
+        restrict_place(connection, incoming.source, incoming.channel, incoming.place, incoming.time)
     readers = participants.upsert_participant(connection, incoming, audience, known)
     values = row_mapping.new_turn(incoming, state, None if terms is None else terms.now) | turn_queue.round_parameters(
         incoming
@@ -383,9 +383,9 @@ class SqlLedger(SqlStore):
     async def set_text(self, claim: Claim, text: str) -> None:
         await self.database.write(set_text_of_claimed, claim, await index.indexed(self.database, text))
 
-    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+    async def amend(self, source: str, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
         indexed = await index.indexed(self.database, text)
-        return await self.database.write(amendments.amend, channel, message_id, indexed, job)
+        return await self.database.write(amendments.amend, source, channel, message_id, indexed, job)
 
     async def take_over_turns(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
         alone = not self.database.is_shared

@@ -1,6 +1,8 @@
 """Restricting a channel that fewer people can read than before.
 
 Rules
+  Several workspaces may share a channel. What is restricted is what the bot of one of them (`source`) knows: for the
+  others the channel has an audience of its own, and none of theirs may get what this one held.
   Its content for the whole team becomes its own, permanently. Moved are the channel's messages, the facts and profile
   entries known only from them, and its conversations, whose summaries are cleared. Index entries and embeddings of
   messages stay: they name no audience. Schedules and documents move as well; documents are not found until a job has
@@ -16,12 +18,13 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, union, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, insert, select, union, update
 
 from agent.memory.audience import AudienceKind, Place, label
 from agent.memory.documents import SHARING
 from agent.memory.profile import LEARNING, Partition
 from store import job_queue, model_calls, preferences, row_mapping
+from store.channels import in_channel
 from store.job_queue import job
 from store.json_columns import json_text, read_json
 from store.memory.fact_store import fact_ground
@@ -40,36 +43,39 @@ from store.working_sets import working_item
 _PUBLIC: Final = union(
     *(
         select(table.c.audience)
-        .where(table.c.channel == bindparam("channel"), table.c.audience.like(f"{AudienceKind.TEAM}:%"))
+        .where(in_channel(table, bindparam("source"), bindparam("channel")))
+        .where(table.c.audience.like(f"{AudienceKind.TEAM}:%"))
         .distinct()
         for table in (message, document, schedule)
     )
 )
 
 
-def restrict_place(connection: Connection, channel: str, place: Place, now: datetime) -> int:
-    """Move the channel's content for its team to the audience of `place`; returns how many messages moved."""
+def restrict_place(connection: Connection, source: str, channel: str, place: Place, now: datetime) -> int:
+    """Move what a channel holds for a team of `source` to the audience of `place`; returns how many messages moved."""
     if place.is_closed:
         preferences.choose(connection, f"channel:{channel}", SHARING, None)
-    wide = tuple(connection.execute(_PUBLIC, {"channel": channel}).scalars())
+    wide = tuple(connection.execute(_PUBLIC, {"source": source, "channel": channel}).scalars())
     if not wide or not place.is_closed:
         return 0
     own = label(place.audience)
-    _restart_turns(connection, channel, wide, place, now)
-    held = message.c.channel == channel, message.c.audience.in_(wide)
-    threads = list(connection.execute(select(message.c.conversation).where(*held).distinct()).scalars())
-    learning = _to_learn(connection, channel, wide)
-    moved = connection.execute(update(message).where(*held).values(audience=own)).rowcount
+    messages_there = in_channel(message, source, channel)
+    held = and_(messages_there, message.c.audience.in_(wide))
+    _restart_turns(connection, held, place, now)
+    threads = list(connection.execute(select(message.c.conversation).where(held).distinct()).scalars())
+    learning = _to_learn(connection, held)
+    moved = connection.execute(update(message).where(held).values(audience=own)).rowcount
     for thread in threads:
         its_conversation = conversation.c.id == thread, conversation.c.audience.in_(wide)
         connection.execute(update(conversation).where(*its_conversation).values(audience=own, summary="{}"))
         its_items = working_item.c.conversation == thread, working_item.c.audience.in_(wide)
         connection.execute(update(working_item).where(*its_items).values(audience=own))
-    _move_facts(connection, channel, wide, own)
-    _move_entries(connection, channel, wide, own)
-    passages.narrow(connection, channel, wide, own)
-    in_channel = schedule.c.channel == channel, schedule.c.audience.in_(wide)
-    for id_, made in connection.execute(select(schedule.c.id, schedule.c.made).where(*in_channel)).all():
+    now_there = and_(messages_there, message.c.audience == own)
+    _move_facts(connection, now_there, wide, own)
+    _move_entries(connection, now_there, wide, own)
+    passages.narrow(connection, and_(in_channel(document, source, channel), document.c.audience.in_(wide)), own)
+    posts_there = and_(in_channel(schedule, source, channel), schedule.c.audience.in_(wide))
+    for id_, made in connection.execute(select(schedule.c.id, schedule.c.made).where(posts_there)).all():
         payload = _with_team(made, place.within_team)
         connection.execute(update(schedule).where(schedule.c.id == id_).values(audience=own, made=payload))
     for person, before in learning:
@@ -77,10 +83,9 @@ def restrict_place(connection: Connection, channel: str, place: Place, now: date
     return moved
 
 
-def _restart_turns(connection: Connection, channel: str, wide: Collection[str], place: Place, now: datetime) -> None:
+def _restart_turns(connection: Connection, held: ColumnElement[bool], place: Place, now: datetime) -> None:
     """Done first: a worker that ends one of these turns meanwhile either commits before, or has lost its claim."""
-    restricted = select(message.c.turn).where(message.c.channel == channel, message.c.audience.in_(wide))
-    open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.channel == channel, turn.c.id.in_(restricted)
+    open_ = turn.c.state.in_((WAITING, RUNNING)), turn.c.id.in_(select(message.c.turn).where(held))
     for id_, state, payload in connection.execute(select(turn.c.id, turn.c.state, turn.c.payload).where(*open_)).all():
         same_turn = turn.c.id == id_
         model_calls.settle(connection, same_turn, now)
@@ -97,10 +102,9 @@ def _with_team(payload: str, team: str | None) -> str:
     return json_text({**values, "within_team": team}) if isinstance(values, dict) else payload
 
 
-def _to_learn(connection: Connection, channel: str, wide: Collection[str]) -> list[tuple[str, str]]:
+def _to_learn(connection: Connection, held: ColumnElement[bool]) -> list[tuple[str, str]]:
     """The persons and audiences of messages there that wait to be learned from."""
-    waiting = message.c.channel == channel, message.c.audience.in_(wide), message.c.to_learn
-    found = connection.execute(select(message.c.person, message.c.audience).where(*waiting).distinct())
+    found = connection.execute(select(message.c.person, message.c.audience).where(held, message.c.to_learn).distinct())
     return [(row.person, row.audience) for row in found]
 
 
@@ -113,11 +117,10 @@ def _schedule_learning(connection: Connection, before: Partition, after: Partiti
     job_queue.schedule(connection, LEARNING, after.key, values)
 
 
-def _move_facts(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:
+def _move_facts(connection: Connection, there: ColumnElement[bool], wide: Collection[str], own: str) -> None:
     """Facts from messages there, and facts that depend on one of them."""
-    messages_there = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
     moving = update(fact).where(fact.c.audience.in_(wide)).values(audience=own)
-    connection.execute(moving.where(fact.c.source_message.in_(messages_there)))
+    connection.execute(moving.where(fact.c.source_message.in_(select(message.c.id).where(there))))
     closed = fact.alias("closed")
     dependent = (
         select(fact_ground.c.fact).join(closed, closed.c.id == fact_ground.c.ground).where(closed.c.audience == own)
@@ -126,10 +129,9 @@ def _move_facts(connection: Connection, channel: str, wide: Collection[str], own
         pass
 
 
-def _move_entries(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:
-    messages_there = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
+def _move_entries(connection: Connection, there: ColumnElement[bool], wide: Collection[str], own: str) -> None:
     from_there = profile_entry.c.id.in_(
-        select(profile_source.c.entry).where(profile_source.c.message.in_(messages_there))
+        select(profile_source.c.entry).where(profile_source.c.message.in_(select(message.c.id).where(there)))
     )
     elsewhere = profile_entry.c.audience.like(f"{AudienceKind.GROUP}:%"), profile_entry.c.audience != own
     from_two_places = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()

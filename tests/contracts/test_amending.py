@@ -18,7 +18,7 @@ from tests.fakes.incoming import LEASE, START, said
 async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(store: Store) -> None:
     asked = said("where is my bicycle?")
     await store.ledger.accept(asked)
-    assert await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
+    assert await store.ledger.amend(asked.source, asked.channel, asked.message_id, "where is my boat?")
     assert (await claimed(store)).incoming == replace(asked, text="where is my boat?")
     assert await texts_found(store, "boat") == ["where is my boat?"]
     assert await texts_found(store, "bicycle") == []
@@ -28,10 +28,10 @@ async def test_a_question_that_is_being_answered_stays_as_it_was(store: Store) -
     asked = said("where is my bicycle?")
     await store.ledger.accept(asked)
     claim = await claimed(store)
-    assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
+    assert not await store.ledger.amend(asked.source, asked.channel, asked.message_id, "where is my boat?")
     await store.ledger.save(claim, progress="a step")
     await store.ledger.release_all()
-    assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
+    assert not await store.ledger.amend(asked.source, asked.channel, asked.message_id, "where is my boat?")
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)
     assert [message.text for message in history] == ["where is my bicycle?"]
 
@@ -52,7 +52,7 @@ async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: Sto
     asked = said("(no text)")
     await store.ledger.accept(asked)
     claim = await claimed(store)
-    await store.ledger.withdraw(asked.channel, asked.message_id, START)
+    await store.ledger.withdraw(asked.source, asked.channel, asked.message_id, START)
     await store.ledger.set_text(claim, "where is my boat?")
     assert await texts_found(store, "boat") == []
 
@@ -70,15 +70,15 @@ async def test_what_was_never_asked_or_is_answered_is_neither_edited_nor_taken_b
     done = said("hello")
     await answered(store, done, "hi")
     for message_id in (done.message_id, "another"):
-        assert not await store.ledger.amend(done.channel, message_id, "goodbye")
-        assert not await store.ledger.withdraw(done.channel, message_id, START)
+        assert not await store.ledger.amend(done.source, done.channel, message_id, "goodbye")
+        assert not await store.ledger.withdraw(done.source, done.channel, message_id, START)
 
 
 async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are_gone(store: Store) -> None:
     first, second = said("where is my bicycle?"), said("and my boat?")
     await store.ledger.accept(first)
     await store.ledger.accept(second)
-    assert await store.ledger.withdraw(first.channel, first.message_id, START)
+    assert await store.ledger.withdraw(first.source, first.channel, first.message_id, START)
     claim = await claimed(store)
     assert claim.incoming.text == "and my boat?"
     assert await store.conversations.history("thread", before_turn=claim.turn, limit=9) == []
@@ -98,7 +98,7 @@ async def test_a_question_that_is_taken_back_while_it_is_answered_loses_its_word
     assert await store.ledger.withdrawn("worker") == frozenset()
     if released:
         await store.ledger.release(claim)
-    assert await store.ledger.withdraw(asked.channel, asked.message_id, START)
+    assert await store.ledger.withdraw(asked.source, asked.channel, asked.message_id, START)
     assert await texts_found(store, "bicycle") == []
     if released:
         claim = await claimed(store)

@@ -28,7 +28,7 @@ async def test_processes_that_answer_at_once_share_one_bound(store: Store) -> No
     processes = [world.process(wait_s=0) for _ in range(4)]
     for each in processes:  # each hears another question
         question = world.question()
-        each.talked(CHANNEL, question.person, question.message)
+        each.talked(question.source, CHANNEL, question.person, question.message)
         each.asked_all(question)
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*(each.idle() for each in processes))

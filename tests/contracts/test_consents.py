@@ -144,7 +144,7 @@ async def test_what_is_stopped_or_deleted_while_it_is_being_put_aside_ends_at_on
         if asked.text == "send it":
             await store.ledger.stop(asked.conversation)
         else:
-            await store.ledger.withdraw(asked.channel, asked.message_id, START)
+            await store.ledger.withdraw(asked.source, asked.channel, asked.message_id, START)
         await store.ledger.put_aside(claim, UNTIL)
         again = await claimed(store)
         assert (again.turn, again.stopping) == (claim.turn, True)
@@ -185,7 +185,7 @@ async def test_a_deleted_question_ends_it(store: Store) -> None:
     asked = said("send it")
     claim = await put_aside(store, asked, asks(SEND))
     (waiting,) = await store.consents.undecided("ann")
-    assert await store.ledger.withdraw(asked.channel, asked.message_id, LATER)
+    assert await store.ledger.withdraw(asked.source, asked.channel, asked.message_id, LATER)
     assert await store.consents.decide(claim.turn, waiting.key, "ann", Consent.GIVEN, LATER) is ConsentOutcome.OVER
     again = await claimed(store)
     assert (again.turn, again.stopping, again.withdrawn) == (claim.turn, True, True)
@@ -196,7 +196,7 @@ async def test_an_edited_question_is_asked_anew_and_nothing_that_was_allowed_cou
     claim = await put_aside(store, asked, asks(SEND, BOOK))
     first, _ = await store.consents.undecided("ann")
     await store.consents.decide(claim.turn, first.key, "ann", Consent.GIVEN, LATER, standing=True)
-    assert await store.ledger.amend(asked.channel, asked.message_id, "send it to Ben")
+    assert await store.ledger.amend(asked.source, asked.channel, asked.message_id, "send it to Ben")
     again = await claimed(store)
     assert (again.turn, again.incoming.text, again.progress) == (claim.turn, "send it to Ben", "")
     await store.ledger.save(again, progress=encode(asks(SEND, BOOK)))
@@ -212,9 +212,9 @@ async def test_if_something_was_done_of_it_it_goes_on_with_the_new_words_and_wit
     claim = await put_aside(store, asked, progress)
     first, second = await store.consents.undecided("ann")
     await store.consents.decide(claim.turn, second.key, "ann", Consent.GIVEN, LATER, standing=True)
-    assert not await store.ledger.amend(asked.channel, asked.message_id, "only book")
+    assert not await store.ledger.amend(asked.source, asked.channel, asked.message_id, "only book")
     assert await waits(store)
-    assert await store.forgetting.update_text(asked.channel, asked.message_id, "only book", LATER)
+    assert await store.forgetting.update_text(asked.source, asked.channel, asked.message_id, "only book", LATER)
     again = await claimed(store, now=LATER)
     assert (again.turn, again.stopping, again.incoming.text) == (claim.turn, False, "only book")
     assert again.progress == encode(progress)
@@ -266,7 +266,9 @@ async def test_in_a_place_that_fewer_can_read_it_begins_anew_at_once(store: Stor
     asked = said("send it", place=Place(TeamAudience("slack:T1")))
     claim = await put_aside(store, asked, asks(SEND))
     (waiting,) = await store.consents.undecided("ann")
-    await store.ledger.restrict_place(asked.channel, Place(GroupAudience("slack:G1"), whole_channel=True), LATER)
+    await store.ledger.restrict_place(
+        asked.source, asked.channel, Place(GroupAudience("slack:G1"), whole_channel=True), LATER
+    )
     again = await claimed(store, "another", now=LATER)
     assert (again.turn, again.progress) == (claim.turn, "")
     assert await store.consents.decide(claim.turn, waiting.key, "ann", Consent.GIVEN, LATER) is ConsentOutcome.OVER

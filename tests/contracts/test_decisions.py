@@ -126,7 +126,7 @@ async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edite
 ) -> None:
     await store.ledger.accept(replace(said("I row"), channel="C1", message_id="1"))
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", excluded_from_learning=True), START)
-    assert await store.forgetting.update_text("C1", "1", "I sail", LATER, LATER)
+    assert await store.forgetting.update_text("test", "C1", "1", "I sail", LATER, LATER)
     assert await store.profiles.unlearned(DM, 9) == []
 
 

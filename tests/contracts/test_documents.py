@@ -178,7 +178,7 @@ async def test_a_removed_document_leaves_no_word(store: Store) -> None:
 async def test_a_channel_that_is_closed_takes_its_documents_along(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut."))
     await store.documents.keep(handed("The code is hazel.", "other", channel="elsewhere"))
-    await store.ledger.restrict_place("channel", CLUB, START)
+    await store.ledger.restrict_place("test:T1", "channel", CLUB, START)
     assert await found(store, "code") == ["The code is hazel."]  # at once, whatever the index still says
     assert await names(store, PRIVATE) == ["handbook.md"]
     await do_jobs(store)
@@ -189,7 +189,7 @@ async def test_a_channel_that_is_closed_takes_its_documents_along(store: Store) 
 
 async def test_the_next_message_finds_that_a_channel_with_documents_was_closed(store: Store) -> None:
     await store.documents.keep(handed("The code is walnut."))
-    await store.ledger.accept(said("hello", place=CLUB))
+    await store.ledger.accept(replace(said("hello", place=CLUB), source="test:T1"))
     assert (await found(store, "code"), await names(store, PRIVATE)) == ([], ["handbook.md"])
 
 
@@ -301,7 +301,7 @@ async def test_a_newer_version_belongs_to_whom_the_older_one_belongs_when_it_is_
     await store.ledger.accept(said("hello", person="ann"))
     await store.documents.keep(linked("The code is walnut."))
     (one,) = await known(store)
-    await store.ledger.restrict_place("channel", CLUB, START)
+    await store.ledger.restrict_place("test:T1", "channel", CLUB, START)
     await store.forgetting.forget(Everything("ann"), START)
     assert await store.documents.keep(linked("The code is hazel."), renews=one.id) is None
     assert (await found(store, "code"), await found(store, "code", CLUB)) == ([], ["The code is hazel."])

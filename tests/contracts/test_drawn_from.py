@@ -122,7 +122,7 @@ async def test_whoever_joins_its_thread_later_finds_it_there_unless_it_may_not_b
 
 async def test_a_channel_that_is_closed_and_opened_again_widens_nothing(store: Store) -> None:
     await told_in_public(store, ANNS)
-    await store.ledger.restrict_place("channel", CLUB, START)
+    await store.ledger.restrict_place("test", "channel", CLUB, START)
     readable = may_flow_from(Place(PersonAudience("ann")), frozenset({"club"}))
     assert await finds(store, replace(asking("ann", ANN), audiences=readable))
     assert not await finds(store, asking("ann", ANN))

@@ -102,7 +102,7 @@ async def test_a_message_deleted_in_the_platform_falls_with_what_came_of_it_and_
     claim = await answered(store, asked, "a blue boat")
     await answered(store, said("my train"), "a train")
     await remember(store.facts, "ann", "a blue boat", "person:ann", START, claim.message)
-    plan = Deleted(asked.channel, frozenset({asked.message_id, "unknown"}))
+    plan = Deleted(asked.source, asked.channel, frozenset({asked.message_id, "unknown"}))
     erased = await store.forgetting.retire(plan, START, limit=10)
     assert (erased["messages"], erased["facts"], erased["turns"]) == (2, 1, 1)
     assert await said_in(store, "thread") == ["my train", "a train"]
@@ -142,24 +142,28 @@ async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_
     asked = said("my boat is blue")
     claim = await answered(store, asked, "noted")
     await remember(store.facts, "ann", "a blue boat", "person:ann", START, claim.message)
-    assert await store.forgetting.update_text(asked.channel, asked.message_id, "my train is red", START, START)
+    assert await store.forgetting.update_text(
+        asked.source, asked.channel, asked.message_id, "my train is red", START, START
+    )
     assert await said_in(store, "thread") == ["my train is red", "noted"]
     assert await texts_found(store, "blue boat") == []
     assert "my train is red" in await texts_found(store, "red train")
     assert await store.facts.readable("ann", DM) == []
     job = await store.jobs.claim(frozenset({LEARNING}), "worker", START, LEASE)
     assert job is None or job.person == "ann"
-    assert not await store.forgetting.update_text(asked.channel, asked.message_id, "my train is red", START, START)
-    assert not await store.forgetting.update_text(asked.channel, "unknown", "hello", START)
-    assert await store.forgetting.author(asked.channel, asked.message_id) == "ann"
-    assert await store.forgetting.author(asked.channel, "unknown") is None
-    assert await store.forgetting.text(asked.channel, asked.message_id) == "my train is red"
-    assert await store.forgetting.text(asked.channel, "unknown") is None
+    assert not await store.forgetting.update_text(
+        asked.source, asked.channel, asked.message_id, "my train is red", START, START
+    )
+    assert not await store.forgetting.update_text(asked.source, asked.channel, "unknown", "hello", START)
+    assert await store.forgetting.author(asked.source, asked.channel, asked.message_id) == "ann"
+    assert await store.forgetting.author(asked.source, asked.channel, "unknown") is None
+    assert await store.forgetting.text(asked.source, asked.channel, asked.message_id) == "my train is red"
+    assert await store.forgetting.text(asked.source, asked.channel, "unknown") is None
 
 
 async def edit_job(store: Store, channel: str, message_id: str, text: str) -> Job:
     """An edit that has waited until now, and is being kept."""
-    payload = json.dumps([channel, message_id, text])
+    payload = json.dumps(["test", channel, message_id, text])
     await store.jobs.schedule(EDIT, post_key(channel, message_id), payload, START, person="ann")
     job = await store.jobs.claim(frozenset({EDIT}), "worker", START, LEASE)
     assert job is not None
@@ -171,11 +175,11 @@ async def test_an_edit_that_has_waited_never_takes_the_place_of_a_newer_one(stor
     await answered(store, asked, "noted")
     channel, post = asked.channel, asked.message_id
     job = await edit_job(store, channel, post, "my boat is red")
-    assert await store.forgetting.update_text(channel, post, "my boat is green", START)
-    assert not await store.forgetting.update_text(channel, post, "my boat is red", START, None, job)
+    assert await store.forgetting.update_text("test", channel, post, "my boat is green", START)
+    assert not await store.forgetting.update_text("test", channel, post, "my boat is red", START, None, job)
     assert await said_in(store, "thread") == ["my boat is green", "noted"]
     job = await edit_job(store, channel, post, "my boat is white")
-    assert await store.forgetting.update_text(channel, post, "my boat is white", START, None, job)
+    assert await store.forgetting.update_text("test", channel, post, "my boat is white", START, None, job)
     assert await said_in(store, "thread") == ["my boat is white", "noted"]
 
 
@@ -183,8 +187,8 @@ async def test_neither_does_one_of_a_question_that_waits(store: Store) -> None:
     asked = said("where is my boat?")
     await store.ledger.accept(asked)
     job = await edit_job(store, asked.channel, asked.message_id, "where is my car?")
-    assert await store.ledger.amend(asked.channel, asked.message_id, "where is my train?")
-    assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my car?", job)
+    assert await store.ledger.amend(asked.source, asked.channel, asked.message_id, "where is my train?")
+    assert not await store.ledger.amend(asked.source, asked.channel, asked.message_id, "where is my car?", job)
     assert (await claimed(store)).incoming.text == "where is my train?"
 
 
@@ -194,7 +198,7 @@ async def test_neither_does_one_of_a_question_that_waits(store: Store) -> None:
         Everything("ann"),
         AboutTopic("ann", "boat"),
         one_thread("ann", "thread"),
-        Deleted("channel", frozenset({"post-9001"})),
+        Deleted("test", "channel", frozenset({"post-9001"})),
     ],
 )
 async def test_an_edit_that_waits_falls_with_its_message(store: Store, plan: ForgettingPlan) -> None:

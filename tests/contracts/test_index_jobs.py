@@ -120,8 +120,8 @@ async def test_a_message_that_is_forgotten_or_edited_before_the_job_gets_no_entr
     store: Store,
 ) -> None:
     await joined(store)
-    await store.ledger.withdraw("channel", "post-0", START)
-    await store.ledger.amend("channel", "post-1", "canoe")
+    await store.ledger.withdraw("test", "channel", "post-0", START)
+    await store.ledger.amend("test", "channel", "post-1", "canoe")
     await indexed(store)
     assert not await finds(store, "bob", "0")
     assert not await finds(store, "bob", "1")

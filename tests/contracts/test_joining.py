@@ -77,7 +77,7 @@ async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: 
     later = said("the blue one")
     await store.ledger.accept(later)
     joined = tuple(await store.ledger.waiting(claim))
-    assert await store.ledger.amend(later.channel, later.message_id, "the red one")
+    assert await store.ledger.amend(later.source, later.channel, later.message_id, "the red one")
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
     assert (await claimed(store)).incoming.text == "the red one"
 
@@ -88,8 +88,8 @@ async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(s
     await store.ledger.accept(later)
     joined = tuple(await store.ledger.waiting(claim))
     await store.ledger.save(claim, progress=encode(Progress((RoundStep(joined=joined),))))
-    assert not await store.ledger.amend(later.channel, later.message_id, "the red one")
-    assert not await store.ledger.withdraw(later.channel, later.message_id, START)
+    assert not await store.ledger.amend(later.source, later.channel, later.message_id, "the red one")
+    assert not await store.ledger.withdraw(later.source, later.channel, later.message_id, START)
     assert await words(store, claim) == ["the blue one"]
 
 
@@ -98,7 +98,7 @@ async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_
     later = said("the blue one")
     await store.ledger.accept(later)
     joined = tuple(await store.ledger.waiting(claim))
-    assert await store.ledger.withdraw(later.channel, later.message_id, START)
+    assert await store.ledger.withdraw(later.source, later.channel, later.message_id, START)
     await store.ledger.save(claim, progress=encode(Progress((RoundStep(joined=joined),))))
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)

@@ -58,7 +58,7 @@ async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_af
     await store.ledger.accept(fourth)
     assert await store.ledger.accept(late) == Accepted(third_turn, duplicate=False)
     assert (await store.ledger.accept(third)).duplicate
-    assert await store.ledger.amend(third.channel, third.message_id, "three, but edited")
+    assert await store.ledger.amend(third.source, third.channel, third.message_id, "three, but edited")
     answers: list[str] = []
     while first is not None:
         answers.append(first.incoming.text)

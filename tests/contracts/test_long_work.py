@@ -92,9 +92,11 @@ async def test_an_edit_of_the_message_that_asked_for_it_leaves_its_words_and_let
     beside = said(NEW.words, conversation=work_conversation("thread", one.id))
     await store.schedules.begin(due, replace(beside, channel=asked.channel), START)
     work = await claimed(store)
-    assert await store.forgetting.text(asked.channel, asked.message_id) == "go through it"
-    assert await store.forgetting.update_text(asked.channel, asked.message_id, "go through half", START, START)
-    assert await store.forgetting.text(asked.channel, asked.message_id) == "go through half"
+    assert await store.forgetting.text(asked.source, asked.channel, asked.message_id) == "go through it"
+    assert await store.forgetting.update_text(
+        asked.source, asked.channel, asked.message_id, "go through half", START, START
+    )
+    assert await store.forgetting.text(asked.source, asked.channel, asked.message_id) == "go through half"
     await store.ledger.finish(work, DONE, START)
     texts = [one.text for one in await store.conversations.history("thread", before_turn=10**6, limit=9)]
     assert sorted(texts) == sorted(["go through half", "I am on it.", NEW.words, DONE.reply])
@@ -161,7 +163,7 @@ async def test_cancelling_it_stops_its_turn(store: Store) -> None:
 async def test_deleting_what_asked_for_it_takes_it_back(store: Store, *, runs: bool) -> None:
     await begun(store)
     work = await claimed(store) if runs else None
-    assert await store.ledger.withdraw(NEW.channel, NEW.message, START + timedelta(seconds=1))
+    assert await store.ledger.withdraw(NEW.source, NEW.channel, NEW.message, START + timedelta(seconds=1))
     if work is None:
         assert await next_of(store) is None
     else:

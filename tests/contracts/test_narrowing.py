@@ -43,11 +43,11 @@ async def in_three_threads(store: Store) -> None:
 
 async def test_what_a_public_channel_held_is_found_where_it_is_private_and_no_longer_in_public(store: Store) -> None:
     await in_three_threads(store)
-    assert await store.ledger.restrict_place("channel", CLOSED, START) == 2
+    assert await store.ledger.restrict_place("test", "channel", CLOSED, START) == 2
     assert await texts(store, PUBLIC) == {"a blue boat"}
     assert await texts(store, CLOSED) == {"a red boat"}
     assert await texts(store, CELLAR) == {"a grey boat"}
-    assert await store.ledger.restrict_place("channel", CLOSED, START) == 0
+    assert await store.ledger.restrict_place("test", "channel", CLOSED, START) == 0
 
 
 async def test_the_next_message_finds_that_the_channel_was_closed(store: Store) -> None:
@@ -67,8 +67,8 @@ async def test_what_is_said_after_it_was_opened_is_public_until_it_is_closed_aga
 async def test_a_place_that_is_only_unknown_or_not_the_whole_channel_moves_nothing(store: Store) -> None:
     await in_three_threads(store)
     await answered(store, heard("hello", UNKNOWN, "new thread"), "yes")
-    assert await store.ledger.restrict_place("channel", UNKNOWN, START) == 0
-    assert await store.ledger.restrict_place("channel", replace(PUBLIC, whole_channel=True), START) == 0
+    assert await store.ledger.restrict_place("test", "channel", UNKNOWN, START) == 0
+    assert await store.ledger.restrict_place("test", "channel", replace(PUBLIC, whole_channel=True), START) == 0
     assert await texts(store, PUBLIC) == {"a red boat", "a blue boat"}
 
 
@@ -76,7 +76,7 @@ async def test_the_summary_begins_anew(store: Store) -> None:
     await store.ledger.accept(heard("a boat", PUBLIC))
     closing = Closing(Outcome.ANSWERED, "ok", summary=SituationSummary(goal="a boat"))
     await store.ledger.finish(await claimed(store), closing, START)
-    await store.ledger.restrict_place("channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
     assert await summary_of(store, "thread") == SituationSummary()
 
 
@@ -85,7 +85,7 @@ async def test_facts_from_there_move_with_what_rests_on_them_and_no_others(store
     there = await answered(store, heard("blue", PUBLIC, "other", "elsewhere"), "ok")
     for text, source in (("red", here.message), ("blue", there.message), ("sourceless", None)):
         await remember(store.facts, "ann", text, TEAM, START, source)
-    await store.ledger.restrict_place("channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
     assert {one.value for one in await store.facts.readable("ann", frozenset({CLUB}))} == {"red"}
     assert {one.value for one in await store.facts.readable("ann", frozenset({TEAM}))} == {"blue", "sourceless"}
 
@@ -111,7 +111,7 @@ async def test_profile_entries_with_a_source_there_move_and_who_learns_meanwhile
     read = await learned(
         store, entry("red", here.message), entry("blue", there.message), entry("both", here.message, there.message)
     )
-    await store.ledger.restrict_place("channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
     assert (await known(store, TEAM), await known(store, CLUB)) == ({"blue"}, {"red", "both"})
     assert not await store.profiles.save(Partition("ann", TEAM), read)
 
@@ -120,8 +120,8 @@ async def test_what_came_from_two_closed_channels_belongs_to_neither(store: Stor
     here = await answered(store, heard("red", PUBLIC), "ok")
     there = await answered(store, heard("blue", PUBLIC, "other", "elsewhere"), "ok")
     await learned(store, entry("both", here.message, there.message))
-    await store.ledger.restrict_place("channel", CLOSED, START)
-    await store.ledger.restrict_place("elsewhere", CELLAR, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "elsewhere", CELLAR, START)
     assert [await known(store, one) for one in (TEAM, CLUB, label(CELLAR.audience))] == [set(), set(), set()]
 
 
@@ -133,7 +133,7 @@ async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(st
         await store.profiles.get(Partition("ann", TEAM)),
         await store.profiles.unlearned(Partition("ann", TEAM), 9),
     )
-    await store.ledger.restrict_place("channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
     assert await store.profiles.unlearned(Partition("ann", TEAM), 9) == []
     assert [one.text for one in await store.profiles.unlearned(Partition("ann", CLUB), 9)] == ["red"]
     became = replace(read, created_at=START, last_updated=START)
@@ -146,7 +146,7 @@ async def test_scratch_values_of_its_conversations_are_its_own(store: Store) -> 
     first = await answered(store, heard("red", PUBLIC), "ok")
     item = WorkingItem("colour", "red", START, START + HOUR, first.message)
     await store.working_set.store_item("thread", TEAM, item)
-    await store.ledger.restrict_place("channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
     asked = replace(heard("and now?", CLOSED), time=START)
     for audience, kept in ((TEAM, []), (CLUB, [item])):
         seen = await store.knowledge.for_turn(asked, frozenset({audience}), before_turn=10**6, messages=9, actions=3)
@@ -163,5 +163,5 @@ async def test_an_answer_that_runs_or_waits_there_is_given_in_the_closed_place(s
     await store.ledger.accept(heard("runs", PUBLIC))
     runs = await claimed(store)
     await store.ledger.accept(heard("waits", PUBLIC, "other"))
-    await store.ledger.restrict_place("channel", CLOSED, START)
+    await store.ledger.restrict_place("test", "channel", CLOSED, START)
     assert [(await restarted(store, runs)).incoming.place, (await claimed(store)).incoming.place] == [CLOSED, CLOSED]

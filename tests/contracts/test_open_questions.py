@@ -127,6 +127,6 @@ async def test_an_edited_question_ends_the_turn_that_asks_and_no_other(store: St
     await store.ledger.accept(second)
     works = await claimed(store, now=START)
     for one in (first, second):
-        assert not await store.ledger.amend(one.channel, one.message_id, "nothing")
+        assert not await store.ledger.amend(one.source, one.channel, one.message_id, "nothing")
     assert await store.ledger.stopping("worker") == {asks.turn}
     assert works.turn != asks.turn

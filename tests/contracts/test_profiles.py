@@ -162,7 +162,9 @@ async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: S
     asked = said("my secret boat")
     id_ = await heard(store, asked)
     waiting = await store.profiles.unlearned(DM, 99)
-    assert await store.forgetting.update_text(asked.channel, asked.message_id or "", "my car", START, START)
+    assert await store.forgetting.update_text(
+        asked.source, asked.channel, asked.message_id or "", "my car", START, START
+    )
     profile = learned(await store.profiles.get(DM), DM.audience, [insight("has a boat", id_)], 1, START)
     assert not await store.profiles.save(DM, profile, waiting)
     assert [one.text for one in await store.profiles.unlearned(DM, 99)] == ["my car"]

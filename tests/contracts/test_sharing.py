@@ -141,7 +141,7 @@ async def test_who_takes_theirs_out_is_found_no_more_at_once_and_what_they_say_m
 async def test_a_channel_that_becomes_private_keeps_what_was_shared_and_is_switched_off(store: Store) -> None:
     await switch(store)
     await tell(store, told())
-    await store.ledger.restrict_place("channel", CLUB, START)
+    await store.ledger.restrict_place("test", "channel", CLUB, START)
     for place in (PUBLIC, BOB, CLUB):
         assert await texts(store, place=place) == []
     assert await store.preferences.all_of("channel:channel") == {}
@@ -217,7 +217,9 @@ async def test_an_edited_message_is_shared_in_its_new_words(store: Store) -> Non
     await switch(store)
     asked = told()
     await tell(store, asked)
-    await store.forgetting.update_text(asked.channel, asked.message_id, "the scanner is called Aldus", START)
+    await store.forgetting.update_text(
+        asked.source, asked.channel, asked.message_id, "the scanner is called Aldus", START
+    )
     assert await texts(store) == []
     assert await texts(store, "scanner") == ["the scanner is called Aldus"]
 
@@ -227,7 +229,7 @@ async def test_what_is_forgotten_is_gone_for_everybody_and_from_the_index(store:
     asked = told()
     await tell(store, asked)
     await tell(store, told("the printer of cleo", "cleo", "cleos"))
-    gone = Deleted(asked.channel, frozenset({asked.message_id}))
+    gone = Deleted(asked.source, asked.channel, frozenset({asked.message_id}))
     assert proved(await store.forgetting.forget(gone, START))
     assert await texts(store) == ["the printer of cleo"]
     assert "gutenberg" not in (await all_rows(store)).lower()

@@ -40,8 +40,8 @@ async def erasing_on(store: Store) -> OperatorErasing:
     async def take_back(person: str, conversation: str | None) -> None:
         await store.ledger.take_back(person, conversation)
 
-    async def withdraw(channel: str, message: str) -> bool:
-        return await store.ledger.withdraw(channel, message, START)
+    async def withdraw(source: str, channel: str, message: str) -> bool:
+        return await store.ledger.withdraw(source, channel, message, START)
 
     service = ForgetService(
         forgetting=store.forgetting,

@@ -195,19 +195,19 @@ class WatchedLedger(SqlLedger):
         self._fail_if_asked()
         return await super().stop(conversation, alone=alone)
 
-    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
-        moved = await super().restrict_place(channel, place, now)
+    async def restrict_place(self, source: str, channel: str, place: Place, now: datetime) -> int:
+        moved = await super().restrict_place(source, channel, place, now)
         self.arrived.set()
         return moved
 
-    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
-        is_open = await super().amend(channel, message_id, text, job)
+    async def amend(self, source: str, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        is_open = await super().amend(source, channel, message_id, text, job)
         self.arrived.set()
         return is_open
 
-    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+    async def withdraw(self, source: str, channel: str, message_id: str, now: datetime) -> bool:
         self._fail_if_asked()
-        was_open = await super().withdraw(channel, message_id, now)
+        was_open = await super().withdraw(source, channel, message_id, now)
         self.arrived.set()
         return was_open
 

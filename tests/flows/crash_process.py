@@ -137,14 +137,14 @@ class DyingLedger:
     async def pages(self, turn: int) -> tuple[str, ...] | None:
         return await self.inner.pages(turn)
 
-    async def amend(self, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
-        return await self.inner.amend(channel, message_id, text, job)
+    async def amend(self, source: str, channel: str, message_id: str, text: str, job: Job | None = None) -> bool:
+        return await self.inner.amend(source, channel, message_id, text, job)
 
-    async def restrict_place(self, channel: str, place: Place, now: datetime) -> int:
-        return await self.inner.restrict_place(channel, place, now)
+    async def restrict_place(self, source: str, channel: str, place: Place, now: datetime) -> int:
+        return await self.inner.restrict_place(source, channel, place, now)
 
-    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
-        return await self.inner.withdraw(channel, message_id, now)
+    async def withdraw(self, source: str, channel: str, message_id: str, now: datetime) -> bool:
+        return await self.inner.withdraw(source, channel, message_id, now)
 
     async def release(self, claim: Claim) -> None:
         await self.inner.release(claim)

@@ -349,7 +349,7 @@ class Town:
             return
         self.on.discard(where)
         closed = self.place("", where)
-        await self.store.ledger.restrict_place(where, closed, self.clock.now())
+        await self.store.ledger.restrict_place("t", where, closed, self.clock.now())
 
         def moved(said: Said) -> Said:
             there = said.channel == where and said.audience == f"team:{TEAM}"

@@ -393,7 +393,7 @@ async def test_an_edit_that_takes_the_mention_away_is_one_too_and_a_link_that_un
         await fake.change(asked, "never mind")
         await noticed(lambda: [*host.texts.values()] == ["never mind"])
         question = (GENERAL, asked["id"])
-        await host.events.edited(*question, "as it was stored")
+        await host.events.edited("discord", *question, "as it was stored")
         await fake.unfold(asked)
         await fake.write(ANN, "the end")
         await noticed(lambda: len(host.taken) == 2)

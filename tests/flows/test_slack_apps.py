@@ -295,6 +295,27 @@ async def test_what_one_workspace_chose_for_a_shared_channel_is_nothing_to_the_b
         assert {*given} == {False, True}
 
 
+@pytest.mark.parametrize(
+    "event", [{"type": "channel_shared"}, {"type": "channel_deleted"}], ids=lambda one: one["type"]
+)
+async def test_what_the_app_of_one_workspace_hears_of_a_shared_channel_moves_and_erases_nothing_of_the_other(
+    event: dict[str, str],
+) -> None:
+    """Else the public words of one workspace would belong to the channel as the other one reads it, or be gone."""
+    async with both() as world:
+        await world.slack.say("U0ANNFAKE", "C0GENERALFAKE", mention(ONE, "remember my canoe, it is vermilion"))
+        await world.done(1)
+        before = list(world.store.messages)
+        place = await shared(world)
+        await world.slack.deliver(world.slack.envelope({**event, "channel": place}, who=world.two.who))
+        await world.slack.say("U0ANNTWO", "C0GENERALTWO", mention(world.two.who, "hello"))
+        await world.done(2)
+        assert list(world.store.messages)[: len(before)] == before
+        gone = world.store.waiting_jobs.get((GONE, f"slack:T0TWO:{place}"))
+        assert (gone is not None) == (event["type"] == "channel_deleted")
+        assert gone is None or Gone.decode(gone.payload).within == "slack:T0TWO"
+
+
 async def test_what_was_told_in_one_workspace_is_given_to_no_model_in_the_other_or_where_both_read() -> None:
     async with both() as world:
         place = await shared(world)

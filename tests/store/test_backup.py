@@ -150,7 +150,7 @@ async def test_what_was_forgotten_since_a_backup_is_forgotten_again(
     async with opened(url) as store:
         await answered(store, said("my hat is grey", number=51), "Noted.")
         await forget(store, "bob")
-        await store.forgetting.forget(Deleted("channel", frozenset({"post-2", "post-51"})), START)
+        await store.forgetting.forget(Deleted("test", "channel", frozenset({"post-2", "post-51"})), START)
     restored = await restore(file, url, LATER, replace=True)
     assert (restored.again, restored.knows) == (4, True)
     async with opened(url) as store:

@@ -254,7 +254,7 @@ async def test_what_is_removed_closed_or_gone_while_its_new_version_is_being_kep
                 case "removed":
                     await other.documents.remove(known.id)
                 case "closed":
-                    await other.ledger.restrict_place("channel", replace(CLUB, whole_channel=True), START)
+                    await other.ledger.restrict_place("test", "channel", replace(CLUB, whole_channel=True), START)
                 case _:
                     await other.forgetting.retire(Gone(channels=frozenset({"channel"})), START, 200)
         while (job := await one.jobs.claim(frozenset({INDEXING}), "worker", START, LEASE)) is not None:

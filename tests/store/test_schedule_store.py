@@ -122,7 +122,7 @@ async def test_what_a_question_has_scheduled_falls_as_it_is_deleted_while_it_run
     again = replace(first, channel="a thread's channel")
     for made in (first, again, other):
         await kept(either, made)
-    assert await either.ledger.withdraw(question.channel, question.message_id, NOW)
+    assert await either.ledger.withdraw(question.source, question.channel, question.message_id, NOW)
     assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
     assert await either.schedules.add(first) is ScheduleRefused.QUESTION_DELETED
     assert [one.definition.words for one in await either.schedules.of_person("ann")] == [other.words]
@@ -295,7 +295,7 @@ PLANS: list[ForgettingPlan] = [
     OneThread("ann", frozenset({"thread"})),
     During("ann", TimeSpan(NOW - timedelta(minutes=1), NOW + timedelta(minutes=1))),
     AboutTopic("ann", "plants"),
-    Deleted("channel", frozenset({"post-900001"})),
+    Deleted("test", "channel", frozenset({"post-900001"})),
     Gone(conversations=frozenset({"thread"})),
     Gone(channels=frozenset({"room"})),
     Gone(audiences=frozenset({label(GROUP.audience)})),
@@ -332,14 +332,14 @@ async def test_it_falls_with_its_person_where_it_was_asked_for_and_where_it_is_p
 async def test_one_that_says_what_was_said_falls_with_that(either: Store) -> None:
     await answered(either, said("The code word is heliotrope.", number=900002), "Noted.")
     await kept(either, new("Say: The code word is heliotrope.", conversation="another"))
-    receipt = await either.forgetting.forget(Deleted("channel", frozenset({"post-900002"})), NINE)
+    receipt = await either.forgetting.forget(Deleted("test", "channel", frozenset({"post-900002"})), NINE)
     assert receipt.erased["schedules"] == 1
     assert proved(receipt)
 
 
 async def test_of_a_channel_that_was_closed_it_belongs_to_fewer(either: Store) -> None:
     await kept(either, new(channel="C1", place=Place(TeamAudience("slack:T1"), "slack:T1")))
-    await either.ledger.restrict_place("C1", GROUP, NOW)
+    await either.ledger.restrict_place("test", "C1", GROUP, NOW)
     (one,) = await either.schedules.of_person("ann")
     assert one.definition.place == GROUP
 

@@ -9,7 +9,7 @@ from bot.chat.ports import RunningTurns
 class TurnControl(RunningTurns, Protocol):
     """Each raises StoreError, but for `wake`."""
 
-    async def withdraw(self, channel: str, message_id: str) -> bool:
+    async def withdraw(self, source: str, channel: str, message_id: str) -> bool:
         """Cancel the answer to a deleted message, and delete the reply shown so far. False if it is complete."""
         ...
 
@@ -40,8 +40,8 @@ class RegisteredTurns(TurnControl):
     async def stop_conversation(self, conversation: str, *, alone: bool = False) -> bool:
         return await self._registered.stop_conversation(conversation, alone=alone)
 
-    async def withdraw(self, channel: str, message_id: str) -> bool:
-        return await self._registered.withdraw(channel, message_id)
+    async def withdraw(self, source: str, channel: str, message_id: str) -> bool:
+        return await self._registered.withdraw(source, channel, message_id)
 
     async def take_back(self, person: str, conversation: str | None) -> None:
         await self._registered.take_back(person, conversation)

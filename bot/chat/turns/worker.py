@@ -307,11 +307,11 @@ class TurnWorker:
         self._notifier.notify()
         return bool(turns)
 
-    async def withdraw(self, channel: str, message_id: str) -> bool:
+    async def withdraw(self, source: str, channel: str, message_id: str) -> bool:
         """A question was deleted: do not answer it, and delete its reply so far. False if its turn neither waits nor
         runs. A turn that another process runs is ended by that process, within `sweep_s`.
         """
-        was_open = await self._ledger.withdraw(channel, message_id, self._clock.now())
+        was_open = await self._ledger.withdraw(source, channel, message_id, self._clock.now())
         if was_open:
             await self._apply_stops()
             self._notifier.notify()

@@ -315,7 +315,7 @@ class Menus:
             case ["message", channel, message]:
                 # A person's own program may name any message.
                 named = {message, *repeats_of(message)}
-                await self._host.events.deleted(channel, named, author=caller.person.id)
+                await self._host.events.deleted(SOURCE, channel, named, author=caller.person.id)
                 return Panel(platforms_texts.MESSAGE_FORGOTTEN)
             case ["reply", turn] if turn.isdecimal() and len(turn) <= TURN_DIGITS:
                 reply = await self._host.feedback.of(int(turn))

@@ -132,7 +132,7 @@ async def closed_by_role(host: Host, before: discord.Role, after: discord.Role) 
 async def _restrict(host: Host, channel: discord.abc.GuildChannel) -> None:
     place = channel_place(channel)
     if place.whole_channel and not isinstance(place.audience, TeamAudience):
-        await host.messages.restrict_place(str(channel.id), place)
+        await host.messages.restrict_place(SOURCE, str(channel.id), place)
 
 
 log = logging.getLogger(__name__)

@@ -129,20 +129,20 @@ class DiscordIntake:
 
     async def amend(self, message: discord.Message) -> None:
         """Apply an edit to a waiting question and to what is stored; an edit starts no answer. Raises CogencyError."""
-        self._host.events.changed(str(message.channel.id), str(message.id))
+        self._host.events.changed(SOURCE, str(message.channel.id), str(message.id))
         await self._surroundings.find_channel(message)
         post, me = objects.post_of(message, self._connection.clock.now()), self._me(message.guild)
         if (changed := inbound.read_post(post, me, ReplyMode.IN_PLACE)) is not None:
             files = attachments(message.attachments, "", voice=message.flags.voice)
             whole, alone = (naming(one.text, files) for one in (inbound.read_context(post, changed, me), changed))
             for message_id in (changed.message_id, *repeats_of(changed.message_id)):
-                known = await self._host.events.edited(changed.channel, message_id, whole, alone)
+                known = await self._host.events.edited(SOURCE, changed.channel, message_id, whole, alone)
                 if not known and message_id != changed.message_id:
                     return
 
     async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
         for message in messages:
-            self._host.events.changed(str(channel), str(message))
+            self._host.events.changed(SOURCE, str(channel), str(message))
         async with self.in_order(channel):
             message_ids = {
                 message_id for message in messages for message_id in (str(message), *repeats_of(str(message)))
@@ -150,7 +150,7 @@ class DiscordIntake:
 
             async def withdraw() -> None:
                 parent = channel if guild is None else await self._surroundings.parent_of(channel)
-                await self._host.events.deleted(str(parent), message_ids)
+                await self._host.events.deleted(SOURCE, str(parent), message_ids)
 
             await self.apply_change(withdraw)
             await self.apply_change(lambda: pressing.messages_deleted(self._host, self._connection, channel, messages))
@@ -195,7 +195,7 @@ class DiscordIntake:
         )
         decision = decide(facts)
         if isinstance(decision, message_intake.TALK) and not (direct or late):
-            self._host.events.talked(incoming.channel, incoming.person.id, incoming.message_id)
+            self._host.events.talked(SOURCE, incoming.channel, incoming.person.id, incoming.message_id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, message, incoming)
         match decision:
@@ -307,7 +307,7 @@ class DiscordIntake:
 
         async def stopped() -> bool:
             await self._admit_order(incoming)
-            if muted := await self._host.events.stopped(incoming.channel, incoming.conversation):
+            if muted := await self._host.events.stopped(SOURCE, incoming.channel, incoming.conversation):
                 await self._answer(message, platforms_texts.AMBIENT_MUTED)
             return await self._host.turns.stop_conversation(incoming.conversation) or muted
 

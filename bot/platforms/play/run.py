@@ -256,7 +256,7 @@ class PlayIntake:
         )
         decision = decide(facts)
         if isinstance(decision, message_intake.TALK) and not (channel.direct or late):
-            host.events.talked(channel.id, incoming.person.id, message.id)
+            host.events.talked(SOURCE, channel.id, incoming.person.id, message.id)
         if isinstance(decision, message_intake.Stop):
             decision = await self._stop(decision, caller, incoming)
         match decision:
@@ -311,7 +311,7 @@ class PlayIntake:
 
         async def stopped() -> bool:
             await host.admission.admit_order(Requester.wrote(incoming), incoming.authority, incoming.person.time_zone)
-            if muted := await host.events.stopped(incoming.channel, incoming.conversation):
+            if muted := await host.events.stopped(SOURCE, incoming.channel, incoming.conversation):
                 commands.send_ephemeral(caller, text=platforms_texts.AMBIENT_MUTED)
             return await host.turns.stop_conversation(incoming.conversation) or muted
 
@@ -326,20 +326,20 @@ class PlayIntake:
     async def _edit(self, message: PlayMessage, text: str) -> None:
         if not text.strip():
             raise Refused(platforms_texts.PLAY_EMPTY)
-        self.play.host.events.changed(message.channel, message.id)
+        self.play.host.events.changed(SOURCE, message.channel, message.id)
         async with self._orders[message.channel]:
             self.play.log.change(message.id, text=text, edited=True)
             new_text = without_mention(text)
             for message_id in (message.id, *repeats_of(message.id)):
-                known = await self.play.host.events.edited(message.channel, message_id, new_text)
+                known = await self.play.host.events.edited(SOURCE, message.channel, message_id, new_text)
                 if not known and message_id != message.id:
                     return
 
     async def _remove(self, message: PlayMessage) -> None:
-        self.play.host.events.changed(message.channel, message.id)
+        self.play.host.events.changed(SOURCE, message.channel, message.id)
         async with self._orders[message.channel]:
             self.play.log.remove(message.id)
-            await self.play.host.events.deleted(message.channel, {message.id, *repeats_of(message.id)})
+            await self.play.host.events.deleted(SOURCE, message.channel, {message.id, *repeats_of(message.id)})
 
     def _seen(self, person: PlayPerson, message: str) -> PlayMessage:
         found = self.play.log.of(message)

@@ -491,7 +491,7 @@ def read_deleted_channel(body: JsonObject, me: SlackBot) -> tuple[str, Gone] | N
     if text(event, "type") not in ("channel_deleted", "group_deleted") or not (channel := text(event, "channel")):
         return None
     audience = label(GroupAudience(name := f"{me.source}:{channel}"))
-    return name, Gone(channels=frozenset({channel}), audiences=frozenset({audience}))
+    return name, Gone(channels=frozenset({channel}), audiences=frozenset({audience}), within=me.source)
 
 
 def is_revoked(body: JsonObject, me: SlackBot) -> bool:

@@ -176,7 +176,9 @@ class SlackIntake:
         order = read_order(message, self.me)
         decision = decide(self._facts(message, participants, orders_something=order is not None, late=late))
         if isinstance(decision, message_intake.TALK) and not (message.direct or late):
-            self.host.events.talked(message.channel, inbound.person_id(self.me, message.user), message.ts)
+            self.host.events.talked(
+                self.me.source, message.channel, inbound.person_id(self.me, message.user), message.ts
+            )
         if isinstance(decision, message_intake.Consider):
             self._consider(message, conversation)
             return False
@@ -237,7 +239,8 @@ class SlackIntake:
         elif (gone := inbound.read_deleted_channel(body, self.me)) is not None:
             await self.host.events.place_gone(*gone, at_once=True)
         elif (closed := inbound.read_closed_channel(body)) is not None:
-            await self.host.messages.restrict_place(closed, await self.places.mark_closed(closed))
+            place = await self.places.mark_closed(closed)
+            await self.host.messages.restrict_place(self.me.source, closed, place)
         elif (change := inbound.read_change(body, self.me)) is not None:
             await self._change(change)
         elif (reaction := inbound.read_reaction(body, self.me)) is not None:
@@ -284,7 +287,9 @@ class SlackIntake:
 
         async def stop_all() -> bool:
             await self._admit_order(message, author)
-            if is_muted := await self.host.events.stopped(message.channel, inbound.conversation(self.me, message)):
+            if is_muted := await self.host.events.stopped(
+                self.me.source, message.channel, inbound.conversation(self.me, message)
+            ):
                 await self.answer_commands.notify_muted(message)
             return await self.answer_commands.stop_by_message(message) or is_muted
 
@@ -324,11 +329,13 @@ class SlackIntake:
 
     async def _change(self, change: inbound.Changed) -> None:
         """Amend an edited question, so that it is answered and learned from as edited; forget a deleted one."""
-        self.host.events.changed(change.channel, change.ts)
+        self.host.events.changed(self.me.source, change.channel, change.ts)
         repeats = repeats_of(change.ts)
         if change.text is None:
             private = inbound.private_message_id(f"{change.channel}:{change.ts}")
-            await self.host.events.deleted(change.channel, {change.ts, private, *repeats, *repeats_of(private)})
+            await self.host.events.deleted(
+                self.me.source, change.channel, {change.ts, private, *repeats, *repeats_of(private)}
+            )
             if change.ours:
                 await self.personal_commands.replies.page_deleted(change.channel, change.ts)
             return
@@ -336,7 +343,7 @@ class SlackIntake:
         if change.alone is not None:
             alone = (await self._parse_question(change.alone))[1]
         asked = naming(alone, change.files)
-        await self.host.events.edited(change.channel, change.ts, naming(whole, change.files), asked)
+        await self.host.events.edited(self.me.source, change.channel, change.ts, naming(whole, change.files), asked)
         private = inbound.private_message_id(f"{change.channel}:{change.ts}")
         await self._amend_known(change.channel, repeats, asked)
         asked_privately = naming(inbound.private_question(alone), change.files)
@@ -345,7 +352,7 @@ class SlackIntake:
     async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
         """Amend these messages up to the first that is not stored: repeats of a question are stored in their order."""
         for message in messages:
-            if not await self.host.events.edited(channel, message, text):
+            if not await self.host.events.edited(self.me.source, channel, message, text):
                 return
 
     async def _parse_question(self, message_text: str) -> tuple[Depth, str]:

@@ -18,7 +18,7 @@ from bot.channels.ambient_state import EXAMINED_PER_ANSWER, MARKS, AmbientState
 from bot.channels.effects import ChannelEffects
 from bot.chat.access.acl import AccessRules, parse_entries
 from bot.chat.access.admission import AdmissionControl, AdmissionRules
-from bot.chat.access.place_rules import place_owner
+from bot.chat.access.place_rules import name_at, place_owner
 from bot.chat.dedupe import Deduplicator
 from bot.chat.learning_model import LearningModel
 from bot.chat.message_events import QuestionToAll
@@ -68,10 +68,12 @@ class World:
             wait_s=wait_s,
         )
 
-    def question(self, person: str = "ann", text: str = "Where is the wiki?") -> QuestionToAll:
+    def question(self, person: str = "ann", text: str = "Where is the wiki?", *, source: str = "test") -> QuestionToAll:
         self.number += 1
         name = f"m{self.number}"
-        asked = replace(said(text, person=person, conversation=f"t{name}"), channel=CHANNEL, event_id=name)
+        asked = replace(
+            said(text, person=person, conversation=f"t{name}"), source=source, channel=CHANNEL, event_id=name
+        )
 
         async def read() -> Incoming:
             return replace(asked, time=self.clock.now())
@@ -80,7 +82,7 @@ class World:
             self.answered.append(incoming)
             return True
 
-        return QuestionToAll("test", CHANNEL, name, person, read, submit)
+        return QuestionToAll(source, CHANNEL, name, person, read, submit)
 
     async def asked(
         self,
@@ -92,7 +94,7 @@ class World:
         """Return the number of answers after a person asked, every process received it, and some time passed."""
         question = question or self.question()
         for service in services:
-            service.talked(CHANNEL, question.person, question.message)
+            service.talked(question.source, CHANNEL, question.person, question.message)
             service.asked_all(question)
         await asyncio.sleep(0)
         meanwhile()
@@ -165,13 +167,13 @@ async def test_people_who_talk_with_one_another_are_not_disturbed() -> None:
     world = World()
     await world.switch(10)
     service = world.process()
-    service.talked(CHANNEL, "bob", "m-1")
+    service.talked("test", CHANNEL, "bob", "m-1")
     assert await world.asked(service) == 0
-    service.talked(CHANNEL, "bob", "m-2")
+    service.talked("test", CHANNEL, "bob", "m-2")
     await world.clock.advance(30)
     assert await world.asked(service) == 1
-    service.talked(CHANNEL, "bob", "m-3")
-    service.talked(CHANNEL, "cleo", "m-4")
+    service.talked("test", CHANNEL, "bob", "m-3")
+    service.talked("test", CHANNEL, "cleo", "m-4")
     await world.clock.advance(30)
     assert await world.asked(service) == 1
     assert await world.asked(service) == 2
@@ -181,10 +183,13 @@ async def test_a_question_that_a_person_answers_or_that_changes_gets_no_answer()
     world = World()
     await world.switch(10)
     service = world.process()
-    assert await world.asked(service, meanwhile=lambda: service.talked(CHANNEL, "bob", "m-1")) == 0
+    assert await world.asked(service, meanwhile=lambda: service.talked("test", CHANNEL, "bob", "m-1")) == 0
     question = world.question()
     assert (
-        await world.asked(service, question=question, meanwhile=lambda: service.changed(CHANNEL, question.message)) == 0
+        await world.asked(
+            service, question=question, meanwhile=lambda: service.changed("test", CHANNEL, question.message)
+        )
+        == 0
     )
     assert world.seen == []
     assert await world.asked(service) == 1
@@ -203,13 +208,41 @@ async def test_a_person_who_may_not_ask_gets_no_answer_and_no_model_is_called() 
     assert await world.asked(world.process(), question=world.question("cleo")) == 1
 
 
+async def test_two_workspaces_that_share_a_channel_count_and_silence_their_own_answers() -> None:
+    one, two = "slack:T1", "slack:T2"
+    world = World()
+    for source in (one, two):
+        await world.store.preferences.set(place_owner(CHANNEL), name_at(source), '{"ambient": "1"}')
+    service = world.process()
+    service.talked(two, CHANNEL, "bob", "m-1")
+    service.changed(two, CHANNEL, "m1")
+    assert await world.asked(service, question=world.question(source=one)) == 1, "talk that the other app heard"
+    assert await world.asked(service, question=world.question(source=one)) == 1, "its day is used up"
+    assert await world.asked(service, question=world.question(source=two)) == 2, "the other's is not"
+    assert not await service.stopped(two, CHANNEL, world.answered[0].conversation), "an answer of the other bot"
+    assert await service.stopped(one, CHANNEL, world.answered[0].conversation)
+    await world.clock.advance(timedelta(hours=12).total_seconds())
+    kept = await world.store.preferences.all_of(place_owner(CHANNEL))
+    quiet = {source: AmbientState.decode(kept[name_at(source, AmbientState.NAME)]).quiet for source in (one, two)}
+    assert quiet[one]
+    assert not quiet[two]
+
+
+async def test_what_an_earlier_version_counted_for_all_workspaces_counts_for_each() -> None:
+    world = World()
+    await world.switch(1)
+    silenced = AmbientState().muted(world.clock.now())
+    await world.store.preferences.set(place_owner(CHANNEL), AmbientState.NAME, str(silenced))
+    assert await world.asked(world.process(), question=world.question(source="slack:T1")) == 0
+
+
 async def test_stop_below_such_an_answer_silences_every_process_for_a_day() -> None:
     world = World()
     await world.switch(10)
     one, two = world.process(), world.process()
     await world.asked(one)
-    assert not await two.stopped(CHANNEL, "another thread")
-    assert await two.stopped(CHANNEL, world.answered[0].conversation)
+    assert not await two.stopped("test", CHANNEL, "another thread")
+    assert await two.stopped("test", CHANNEL, world.answered[0].conversation)
     assert await world.asked(one) == 1
     await world.clock.advance(timedelta(days=1).total_seconds())
     assert await world.asked(one) == 2
@@ -234,7 +267,7 @@ async def test_a_question_that_is_still_considered_is_dropped_when_the_bot_stops
     serving = service.feature.serving
     assert serving is not None
     async with serving():
-        service.talked(CHANNEL, question.person, question.message)
+        service.talked("test", CHANNEL, question.person, question.message)
         service.asked_all(question)
         await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE_S):
@@ -260,7 +293,7 @@ def test_the_stored_state_names_no_person_and_is_bounded() -> None:
     state, now = AmbientState(), FakeClock().now()
     for number in range(MARKS + 5):
         state = state.answering(now, f"slack:T1:C1:{number}")
-    assert AmbientState.from_preferences({"ambient": str(state)}) == state
+    assert AmbientState.decode(str(state)) == state
     assert "slack" not in str(state)
     assert len(state.marks) == MARKS
-    assert AmbientState.from_preferences({"ambient": '{"marks": 7}'}) == AmbientState()
+    assert AmbientState.decode('{"marks": 7}') == AmbientState()

@@ -38,7 +38,7 @@ async def replied(store: StoreInMemory, *pages: str) -> int:
 
 
 def service(store: StoreInMemory, pages: FakePages) -> ReplyFeedback:
-    async def withdraw(channel: str, message: str) -> bool:  # noqa: ARG001 -- nothing runs
+    async def withdraw(source: str, channel: str, message: str) -> bool:  # noqa: ARG001 -- nothing runs
         return False
 
     deletions = {said("").source: pages.delete}

@@ -47,8 +47,8 @@ class World:
         async def take_back(person: str, conversation: str | None) -> None:
             self.taken_back.append((person, conversation))
 
-        async def withdraw(channel: str, message: str) -> bool:
-            return await self.store.ledger.withdraw(channel, message, self.clock.now())
+        async def withdraw(source: str, channel: str, message: str) -> bool:
+            return await self.store.ledger.withdraw(source, channel, message, self.clock.now())
 
         return ForgetService(
             forgetting=self.store.forgetting,
@@ -407,7 +407,7 @@ async def test_running_answers_are_taken_back_before_their_thread_is_forgotten()
 async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> None:
     world, asked = World(), said("my boat")
     await answered(world.store, asked, "a boat")
-    await world.service.deleted(asked.channel, [asked.message_id, "unknown"])
+    await world.service.deleted(asked.source, asked.channel, [asked.message_id, "unknown"])
     assert world.texts == []
     assert (SWEEP, "") in world.store.waiting_jobs
 
@@ -461,7 +461,7 @@ A_MINUTE = RateLimits.of(person_minute=2, person_hour=None, channel_minute=None,
 
 async def edited(service: ForgetService, *posts: tuple[Incoming, str]) -> None:
     for post, text in posts:
-        assert await service.edited(post.channel, post.message_id, text)
+        assert await service.edited(post.source, post.channel, post.message_id, text)
 
 
 @pytest.mark.slow
@@ -505,7 +505,7 @@ async def test_what_was_never_said_to_the_bot_is_neither_counted_nor_kept() -> N
     await answered(world.store, post, "noted")
     service = replace(world.service, edits=RateCounter(A_MINUTE))
     for n in range(9):
-        assert not await service.edited(post.channel, f"other-{n}", "secret")
+        assert not await service.edited(post.source, post.channel, f"other-{n}", "secret")
     await edited(service, (post, "train"))
     assert world.texts == ["train", "noted"]
 

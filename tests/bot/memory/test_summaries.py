@@ -229,7 +229,7 @@ async def test_a_summary_falls_with_what_it_was_made_of_and_is_made_anew_of_the_
         await one.talk()
         assert "PELICAN" in (await one.summary()).key_findings
         whole = await one.store.conversations.history("thread", before_turn=10**6, limit=99)
-        gone = Deleted("channel", frozenset({whole[0].message_id or ""}))
+        gone = Deleted("test", "channel", frozenset({whole[0].message_id or ""}))
         assert proved(await one.store.forgetting.forget(gone, START))
         assert (await one.summary()).is_empty
         one.notes = ScriptedProvider(['{"key_findings": "the weather"}'] * 9)
@@ -249,9 +249,9 @@ async def test_what_is_forgotten_or_edited_while_a_summary_is_made_does_not_come
         assert before is not None
         post = before.messages[0].message_id or ""
         if edited:
-            assert await one.store.forgetting.update_text("channel", post, "I have no code word", START)
+            assert await one.store.forgetting.update_text("test", "channel", post, "I have no code word", START)
         else:
-            await one.store.forgetting.forget(Deleted("channel", frozenset({post})), START)
+            await one.store.forgetting.forget(Deleted("test", "channel", frozenset({post})), START)
         made = SituationSummary(key_findings="PELICAN")
         assert not await one.store.summaries.save("thread", before, before.messages, made)
         assert (await one.summary()).is_empty

@@ -101,9 +101,11 @@ async def test_what_lost_its_ground_meanwhile_does_not_come_back(tmp_path: Path,
         both = EntriesPlan("ann", plan.entries, plan.facts | {tea.id})
         await store.forgetting.delete_entries(both, "f:1", MINUTE)
         if how == "deleted":
-            await store.forgetting.forget(Deleted(ASKED.channel, frozenset({ASKED.message_id})), START)
+            await store.forgetting.forget(Deleted(ASKED.source, ASKED.channel, frozenset({ASKED.message_id})), START)
         else:
-            assert await store.forgetting.update_text(ASKED.channel, ASKED.message_id, "What do I eat?", START)
+            assert await store.forgetting.update_text(
+                ASKED.source, ASKED.channel, ASKED.message_id, "What do I eat?", START
+            )
         await store.forgetting.undo("ann")
         assert [one.value for one in await store.facts.readable("ann", OWN)] == ["likes tea"]
         assert await store.profiles.all_entries("ann", OWN) == []
@@ -183,9 +185,11 @@ async def test_what_a_summary_said_of_a_message_that_is_gone_neither_waits_nor_c
         )
         await store.forgetting.delete_entries(plan, "f:1", MINUTE)
         if how == "deleted":
-            await store.forgetting.forget(Deleted(other.channel, frozenset({other.message_id})), START)
+            await store.forgetting.forget(Deleted(other.source, other.channel, frozenset({other.message_id})), START)
         else:
-            assert await store.forgetting.update_text(other.channel, other.message_id, "I have a boat.", START)
+            assert await store.forgetting.update_text(
+                other.source, other.channel, other.message_id, "I have a boat.", START
+            )
             assert await store.forgetting.sweep()
         assert b"pelicanesque" not in held(tmp_path)
         assert await store.forgetting.undo("ann") == "f:1"
@@ -196,7 +200,7 @@ async def test_what_a_summary_said_of_a_message_that_is_gone_neither_waits_nor_c
 async def test_no_byte_of_what_came_of_a_deleted_message_waits_for_undo(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
-        await store.forgetting.forget(Deleted(ASKED.channel, frozenset({ASKED.message_id})), START)
+        await store.forgetting.forget(Deleted(ASKED.source, ASKED.channel, frozenset({ASKED.message_id})), START)
         assert b"harmoniums" not in held(tmp_path)
 
 

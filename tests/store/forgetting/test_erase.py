@@ -394,7 +394,9 @@ async def test_what_is_spelled_as_a_column_of_a_thread_that_stays_is_not_found_a
         await answered(store, said("Hello."), "Hello.")
         asked = said("{}")
         await answered(store, asked, "thread")  # that is the name of the conversation
-        receipt = await store.forgetting.forget(Deleted(asked.channel, frozenset({asked.message_id})), START)
+        receipt = await store.forgetting.forget(
+            Deleted(asked.source, asked.channel, frozenset({asked.message_id})), START
+        )
         assert (receipt.found_again, receipt.erased["messages"]) == (0, 2)
     finally:
         await store.close()

@@ -167,7 +167,7 @@ def falls(plan: ForgettingPlan, one: Said) -> bool:
             return one.talk.person == person and period.since <= one.time < period.until
         case AboutTopic(person, words):
             return one.talk.person == person and one.word == words
-        case Deleted(channel, messages):
+        case Deleted(_, channel, messages):
             return one.conversation == channel and one.message_id in messages
         case Gone(conversations=conversations):
             return one.conversation in conversations
@@ -207,7 +207,7 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
         case "about":
             return AboutTopic(one.talk.person, one.word)
         case "deleted":
-            return Deleted(one.conversation, frozenset({one.message_id}))
+            return Deleted("", one.conversation, frozenset({one.message_id}))
         case "everything, by an operator":
             return Everything(person)
         case "place, by an operator":

@@ -92,7 +92,9 @@ async def test_what_was_remembered_of_words_that_are_edited_falls(either: Store)
     claim = await asked(either, "remember what I said of the boat")
     await kept(either, claim.message, "it is called Zanzibarwhisper")
     await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "Kept.", context_messages=(boat.message,)), START)
-    assert await either.forgetting.update_text("channel", boat.incoming.message_id or "", "I have no boat", START)
+    assert await either.forgetting.update_text(
+        "test", "channel", boat.incoming.message_id or "", "I have no boat", START
+    )
     assert await left(either) == ([], [])
 
 

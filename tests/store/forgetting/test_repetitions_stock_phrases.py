@@ -68,7 +68,7 @@ class Life:
 
     async def deletion(self, number: int) -> Deleted:
         incoming = self.claims[number].incoming
-        return Deleted(incoming.channel, frozenset({incoming.message_id or ""}))
+        return Deleted(incoming.source, incoming.channel, frozenset({incoming.message_id or ""}))
 
 
 async def topics(life: Life) -> None:

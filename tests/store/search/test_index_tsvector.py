@@ -167,11 +167,11 @@ async def test_a_long_text_is_read_before_its_transaction_begins(postgres: Postg
     with gaps() as took:
         asked = said(long, place=CLUB)
         await store.ledger.accept(asked)
-        await store.ledger.amend(asked.channel, asked.message_id or "", other)
+        await store.ledger.amend(asked.source, asked.channel, asked.message_id or "", other)
         claim = await claimed(store)
         await store.ledger.set_text(claim, long)
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, long), START)
-        await store.forgetting.update_text(asked.channel, asked.message_id or "", other, START)
+        await store.forgetting.update_text(asked.source, asked.channel, asked.message_id or "", other, START)
         await store.ledger.accept(said("hello", person="bob", place=CLUB))
         job = await store.jobs.claim(frozenset({INDEXING}), "worker", START, LEASE)
         assert job is not None

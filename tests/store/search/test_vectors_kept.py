@@ -93,7 +93,7 @@ async def test_a_vector_falls_when_the_words_change_and_none_is_kept_for_words_t
     question = said("my vessel")
     await either.ledger.accept(question)
     [before] = await embed(either)
-    await either.ledger.amend(question.channel, question.message_id, "my train")
+    await either.ledger.amend(question.source, question.channel, question.message_id, "my train")
     assert await either.database.read(kept) == []
     await either.embeddings.keep(MODEL, [before], [meaning_of(before.text)])
     assert await either.database.read(kept) == []

@@ -11,7 +11,7 @@ async def test_features_stop_and_withdraw_turns_of_the_worker_that_registers_lat
     turns.register(worker)
     await worker.submit(said("Hello?", conversation="a"))
     await worker.submit(withdrawn)
-    assert await turns.withdraw(withdrawn.channel, withdrawn.message_id)
+    assert await turns.withdraw(withdrawn.source, withdrawn.channel, withdrawn.message_id)
     assert await turns.stop_conversation("a")
     assert not await turns.stop_conversation("c")
 

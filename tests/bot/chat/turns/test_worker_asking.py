@@ -167,7 +167,7 @@ async def test_a_deleted_question_takes_its_growing_answer_along_whatever_proces
             running = asyncio.create_task(turns.ask(asked))
             await until(lambda: "thread" in world.surfaces and world.shown())  # noqa: B023 -- awaited at once
             where = turns if stopping == "here" else world.turns("other")
-            assert await where.withdraw(asked.channel, asked.message_id)
+            assert await where.withdraw(asked.source, asked.channel, asked.message_id)
             assert await running is Outcome.STOPPED
         assert world.shown() == []
         assert world.surfaces["thread"].endings == [ReplyEnd.TAKEN_BACK]
@@ -180,7 +180,7 @@ async def test_what_a_process_that_is_gone_had_begun_to_take_back_is_taken_back_
     async with world.serving() as turns:
         await turns.submit(asked)
         await until(lambda: "thread" in world.surfaces and world.shown())
-    assert await world.store.ledger.withdraw(asked.channel, asked.message_id, world.clock.now())
+    assert await world.store.ledger.withdraw(asked.source, asked.channel, asked.message_id, world.clock.now())
     assert world.shown() == [HALF]
     async with world.serving() as turns:
         await turns.idle()
