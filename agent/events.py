@@ -200,7 +200,9 @@ class Outcome(StrEnum):
     EXHAUSTED = "exhausted"
     """All rounds were used without an answer; the reply ends with a sentence that says so."""
     REFUSED = "refused"
-    """The model was down or misconfigured, or kept breaking the protocol; the reply says so in one sentence."""
+    """The model was down or misconfigured, kept breaking the protocol, or repeated itself; the reply ends with a
+    sentence that says so.
+    """
 
 
 @dataclass(frozen=True, slots=True)

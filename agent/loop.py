@@ -68,6 +68,7 @@ class ModelAnswer:
     echoes: EchoFilter
     messages: Sequence[Message]
     started: tuple[datetime, float]
+    repetition: RepetitionWatch
     first: float | None = None
     violations: int = 0
     received: list[str] = field(default_factory=list[str])
@@ -79,7 +80,6 @@ class ModelAnswer:
     visible_chars: int = 0
     unread: str = ""
     """The text after the calls, which the parser does not read."""
-    repetition: RepetitionWatch = field(default_factory=RepetitionWatch)
 
     @property
     def cut_reason(self) -> StopReason | None:
@@ -381,7 +381,8 @@ class Loop:
         corrections = IN_FUNCTIONS if in_functions else IN_BLOCKS
         parser = Parser(tool_names=self._tools.names, corrections=corrections, after_results=has_results)
         echoes = EchoFilter(self._instructions.adding((*turns.SAID_TO_MODEL, *corrections.sentences)))
-        answer = ModelAnswer(parser, echoes, messages, started, violations=self.violations.total())
+        repetition = RepetitionWatch(self._context[-1].text)
+        answer = ModelAnswer(parser, echoes, messages, started, repetition, violations=self.violations.total())
         try:
             async with aclosing(self._session.answer(messages)) as stream:
                 await self._read(stream, answer)
@@ -614,7 +615,8 @@ async def complete(
 
     Raises ProviderUnavailable, ProviderRefused and StreamBroken.
     """
-    model, text, chars, ended, repetition = provider.name, list[str](), 0, None, RepetitionWatch()
+    model, text, chars, ended = provider.name, list[str](), 0, None
+    repetition = RepetitionWatch(messages[-1].text)
     try:
         async with aclosing(provider.stream(messages, options)) as stream:
             async for event in stream:

@@ -238,7 +238,6 @@ class TurnLimits:
     """Thoughts are stored for debugging only; their beginning is enough."""
 
 
-_CUT_SENTENCES = {StopReason.LENGTH: texts.ANSWER_TOO_LONG, StopReason.REPEATED: texts.ANSWER_REPEATS}
 EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now."
 REFUSED_CALL = "refused: you marked this request as not secure"
 REPEATED_CALL = "[You have made this call before, with these arguments. Go on from what is known, or try another way.]"
@@ -551,8 +550,10 @@ class Turn:
         )
 
     def _complete_response(self, reason: StopReason) -> list[Effect]:
-        if reason in _CUT_SENTENCES:
-            return self._finish(events.Outcome.CUT, _CUT_SENTENCES[reason])
+        if reason is StopReason.LENGTH:
+            return self._finish(events.Outcome.CUT, texts.ANSWER_TOO_LONG)
+        if reason is StopReason.REPEATED:  # going on would repeat it
+            return self._finish(events.Outcome.REFUSED, texts.ANSWER_REPEATS)
         if reason is StopReason.FILTERED:
             return self._fail(texts.FILTERED)
         if not is_blank(self._step_text):

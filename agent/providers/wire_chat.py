@@ -10,6 +10,7 @@ Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, 
 - Chat templates are strict: the system message comes first and once, a user message follows, then roles alternate.
 - No `temperature`: current models refuse it. Only to small models on this machine it is sent: with the 0.8 that their
   servers take by default, a model of 1.5 billion parameters kept the protocol in half as many answers (docs/models.md).
+  Only to them `max_tokens` is sent, too: some never end.
 
 A model that follows its vendor's form of tool calls better than our blocks receives its tools in that form. The lesson
 about blocks is removed from the system message. Native calls are passed on as the text of a block, so that the parser,
@@ -36,6 +37,11 @@ from agent.providers.wire import as_list, as_object, as_text
 DONE = "[DONE]"
 
 SMALL_MODELS_TEMPERATURE: Final = 0.2
+
+# The most tokens of one answer of a small model on this machine, with its reasoning: at ten tokens per second, four
+# minutes. Such models may never end by themselves. A person who wants more continues the answer.
+SMALL_MODELS_ANSWER: Final = 2_048
+SMALL_REASONERS_ANSWER: Final = 8_192
 
 # Messages of OpenAI, xAI and Ollama for a model without this effort; Ollama uses several statuses.
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
@@ -89,6 +95,8 @@ class ChatDialect:
     """Whether tools are offered, called and answered in the form of this protocol."""
     temperature: float | None = None
     """None leaves it to the server."""
+    max_tokens: int | None = None
+    """Of one answer; None leaves it to the server."""
 
     @property
     def name(self) -> str:
@@ -114,6 +122,8 @@ class ChatDialect:
             body["stop"] = [STOP_SEQUENCE]
         if self.temperature is not None:
             body["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
         if self.effort and options.depth in wire.EFFORT:
             body["reasoning_effort"] = wire.EFFORT[options.depth]
         return ModelRequest("/chat/completions", wire.encoded(body))
@@ -130,6 +140,10 @@ class ChatDialect:
             return replace(self, stop=False)
         if self.temperature is not None and fault.names_field("temperature"):
             return replace(self, temperature=None)
+        # vLLM refuses a prompt that fits, if the context has not as much room for the answer.
+        too_much = fault.names_field("max_tokens") or (fault.too_long and fault.mentions("completion"))
+        if self.max_tokens is not None and too_much:
+            return replace(self, max_tokens=None)
         if self.effort and fault.mentions(*_NO_EFFORT):
             return replace(self, effort=False)
         return None

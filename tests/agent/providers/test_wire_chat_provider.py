@@ -22,9 +22,10 @@ from agent.ports.model import (
     TokensArrived,
 )
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
+from agent.providers.catalog import OLLAMA, OPENAI, VLLM, Endpoint
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.replay import ModelTimeouts, ReplayProvider
+from agent.providers.wire_chat import SMALL_MODELS_ANSWER, SMALL_REASONERS_ANSWER
 from agent.texts import PICTURES_REFUSED
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import (
@@ -372,23 +373,24 @@ async def test_a_model_that_takes_no_effort_answers_without(status: int, refusal
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "model", "is_guided"),
+    ("endpoint", "model", "is_guided", "bound"),
     [
-        (OLLAMA, "qwen2.5:1.5b", True),
-        (OPENAI, "SmolLM2-135M-Instruct", True),
-        (OLLAMA, "qwen3:8b", False),  # It reasons
-        (OLLAMA, "llama3.3:70b", False),
-        (OLLAMA, "llama3.2", False),
+        (OLLAMA, "qwen2.5:1.5b", True, SMALL_MODELS_ANSWER),
+        (OPENAI, "SmolLM2-135M-Instruct", True, SMALL_MODELS_ANSWER),
+        (OLLAMA, "qwen3:8b", False, SMALL_REASONERS_ANSWER),
+        (OLLAMA, "llama3.3:70b", False, None),
+        (OLLAMA, "llama3.2", False, None),
     ],
 )
-async def test_little_is_left_to_chance_only_for_small_models_on_this_machine(
-    endpoint: Endpoint, model: str, *, is_guided: bool
+async def test_only_for_small_models_on_this_machine_little_is_left_to_chance_and_answers_are_bounded(
+    endpoint: Endpoint, model: str, *, is_guided: bool, bound: int | None
 ) -> None:
     async with asyncio.timeout(PATIENCE_S), ModelServer([ANSWER]) as server:
         provider = open_chat(endpoint.at(server.url), model, None, ProviderWorld(FakeClock(), lambda: 0.0))
         await read(provider)
         await provider.aclose()
         assert ("temperature" in server.requests[0].json) is is_guided
+        assert server.requests[0].json.get("max_tokens") == bound
 
 
 async def test_a_server_that_refuses_a_temperature_is_asked_without() -> None:
@@ -398,6 +400,23 @@ async def test_a_server_that_refuses_a_temperature_is_asked_without() -> None:
         assert texts(await read(provider)) == "Hi there"
         await provider.aclose()
         assert ["temperature" in request.json for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unsupported parameter: 'max_tokens'",
+        "'max_tokens' or 'max_completion_tokens' is too large: 2048. The maximum context length is 4096 tokens.",
+        "The maximum context length is 4096 tokens. You requested 5048 (3000 in the messages, 2048 in the completion).",
+    ],
+)
+async def test_a_server_without_room_for_the_longest_answer_is_asked_without_a_bound(message: str) -> None:
+    refusal = {"error": {"message": message, "type": "invalid_request_error"}}
+    async with asyncio.timeout(PATIENCE_S), ModelServer([whole(400, refusal), ANSWER]) as server:
+        provider = open_chat(VLLM.at(server.url), "qwen2.5:1.5b", None, ProviderWorld(FakeClock(), lambda: 0.0))
+        assert texts(await read(provider)) == "Hi there"
+        await provider.aclose()
+        assert ["max_tokens" in request.json for request in server.requests] == [True, False]
 
 
 @pytest.mark.parametrize(
