@@ -546,6 +546,10 @@ def addresses_read(progress: Progress, texts: Iterable[str]) -> AddressesRead:
     addresses.read(texts)
     for step in progress.steps:
         addresses.give(step.calls)
+        for inner in step.inner:
+            addresses.give([inner.call])
+            if inner.result.status is ResultStatus.SUCCESS:
+                addresses.read_result(inner.result)
         for result in step.results:
             if result is not None and result.status is ResultStatus.SUCCESS:
                 addresses.read_result(result)

@@ -152,10 +152,13 @@ class HandleClosed:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A tool call began to run. `id` is unique in the turn: "<iteration>.<position>"."""
+    """A tool call began to run. `id` is unique in the turn: "<iteration>.<position>"; for a call that code made, a
+    number follows, and `within` is the id of the call with this code.
+    """
 
     id: str
     call: ToolCall
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,7 @@ class CallAsks:
 class CallFinished:
     id: str
     result: ToolResult
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from agent import events, texts
 from agent import turn as turns
 from agent.context import shortened, shortened_results
 from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
+from agent.inner_calls import CodeCalls
 from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
 from agent.ports.clock import Clock
 from agent.ports.model import (
@@ -489,7 +490,7 @@ class Loop:
         return effects
 
     async def _run_tools(self, calls: Sequence[turns.CallPlaced]) -> list[turns.Effect]:
-        context = replace(self._current_tool_context(), consult=self._consult)
+        context = self._current_tool_context()
         for placed in calls:  # before any of them runs: `emit` may raise to prevent that
             await self._emit(events.CallStarted(placed.id, placed.call))
         tasks = [
@@ -497,7 +498,12 @@ class Loop:
                 run_call(
                     placed,
                     self._tools,
-                    replace(context, report=self._report_for(placed.id), ask=self._ask_for(placed.id)),
+                    replace(
+                        context,
+                        report=self._report_for(placed.id),
+                        ask=self._ask_for(placed.id),
+                        inner=self._inner_calls_of(placed.id),
+                    ),
                 )
             )
             for placed in calls
@@ -517,6 +523,9 @@ class Loop:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
+
+    def _inner_calls_of(self, call: str) -> CodeCalls:
+        return CodeCalls(call, self._turn, self._tools, self._current_tool_context, self._emit, run_call)
 
     def _report_for(self, call: str) -> Report:
         async def report(done: float, total: float, unit: str) -> None:
@@ -558,7 +567,7 @@ class Loop:
         joined = [message.text for message in progress.joined]
         own, others = (*initial.asker_texts, *joined), (*initial.other_texts, *results)
         words = whose_words(initial.words, progress.steps)
-        return replace(initial, asker_texts=own, other_texts=others, words=words)
+        return replace(initial, asker_texts=own, other_texts=others, words=words, consult=self._consult)
 
     def _count(self, answer: ModelAnswer) -> Usage | None:
         """Pass the usage of the call to the turn, and the vendor's native content if the answer kept the protocol."""

@@ -7,7 +7,7 @@ later crash costs no second model call.
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -46,6 +46,17 @@ NOT_KEPT_HERE = (
 
 
 @dataclass(frozen=True, slots=True)
+class InnerCall:
+    """A call that the code of another call made, with its result. `id`: unique in the turn, as "2.1.7" for one of the
+    call "2.1".
+    """
+
+    id: str
+    call: ToolCall
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
 class RoundStep:
     """One finished model call.
 
@@ -77,6 +88,10 @@ class RoundStep:
     """The model got its tools in its vendor's form, and knows nothing of blocks."""
     consents: tuple[Consent, ...] = ()
     """The consent of each call, in order; () if no call needs one."""
+    inner: tuple[InnerCall, ...] = ()
+    """What the code of these calls called, in order. The model sees only what the code makes of the results; they
+    count for all that the turn has read.
+    """
 
     def consent(self, position: int) -> Consent:
         """The consent of the call at this position, from 0."""
@@ -85,6 +100,11 @@ class RoundStep:
     @property
     def complete(self) -> bool:
         return None not in self.results
+
+    @property
+    def known_results(self) -> tuple[ToolResult, ...]:
+        """The results so far, also those of inner calls."""
+        return (*(each.result for each in self.inner), *(result for result in self.results if result is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +155,33 @@ def call_digest(call: ToolCall) -> str:
 
 def encode(progress: Progress) -> str:
     """Return the stored form, without results that may not be kept: they reach no disk, log or database backup."""
-    steps = tuple(replace(step, results=tuple(map(_redact_unkept, step.results))) for step in progress.steps)
+    steps = tuple(
+        replace(step, results=tuple(map(_redact_unkept, step.results)), inner=_redact_inner(step.inner))
+        for step in progress.steps
+    )
     stored = asdict(replace(progress, steps=steps))
     stored["model_calls"] = stored.pop("calls")
     return json.dumps(stored, ensure_ascii=False, default=_encode_value)
 
 
 def _redact_unkept(result: ToolResult | None) -> ToolResult | None:
-    if result is None or result.keep is Keep.STORED:
-        return result
+    return result if result is None or result.keep is Keep.STORED else _redacted(result)
+
+
+def _redacted(result: ToolResult) -> ToolResult:
     return replace(
         result, status=ResultStatus.UNKNOWN, content=NOT_KEPT_HERE, images=(), files=(), references=(), read=()
     )
+
+
+def _redact_inner(calls: Sequence[InnerCall]) -> tuple[InnerCall, ...]:
+    """Redact calls from the first result on that may not be kept: a later call and its result may quote it."""
+    first = next((number for number, each in enumerate(calls) if each.result.keep is Keep.TURN), len(calls))
+    hidden = (
+        InnerCall(each.id, each.call if number == 0 else replace(each.call, args={}), _redacted(each.result))
+        for number, each in enumerate(calls[first:])
+    )
+    return (*calls[:first], *hidden)
 
 
 def _encode_value(value: object) -> str:
@@ -185,7 +220,7 @@ def _decode_model_call(call: Mapping[str, Any]) -> ModelCall:
 
 
 def _results(progress: Progress) -> list[ToolResult]:
-    return [result for step in progress.steps for result in step.results if result is not None]
+    return [result for step in progress.steps for result in step.known_results]
 
 
 def tool_sources(progress: Progress) -> tuple[int, ...]:
@@ -226,7 +261,7 @@ def whose_words(context: Provenance, steps: Iterable[RoundStep]) -> Provenance:
     joined = [message.text for step in steps for message in step.joined]
     if any(map(quotes, joined)):
         return Provenance.FOREIGN
-    results = [words_of(result) for step in steps for result in step.results if result is not None]
+    results = [words_of(result) for step in steps for result in step.known_results]
     return max(context, *results, Provenance.NAMED if any(map(mentions, joined)) else Provenance.OWN)
 
 
@@ -261,19 +296,24 @@ def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
 
 def may_quote_unkept(progress: Progress, number: int) -> bool:
     """Return whether a step before step `number` (from 1) has a result that may not be kept beyond the turn."""
-    results = (result for step in progress.steps[: number - 1] for result in step.results)
-    return any(result is not None and result.keep is Keep.TURN for result in results)
+    results = (result for step in progress.steps[: number - 1] for result in step.known_results)
+    return any(result.keep is Keep.TURN for result in results)
 
 
 def _redact_step(step: RoundStep) -> RoundStep:
     calls = tuple(replace(call, args={}) for call in step.calls)
     results = tuple(result and replace(result, keep=Keep.TURN) for result in step.results)
-    return replace(step, thought=NOT_KEPT if step.thought else "", calls=calls, results=results)
+    inner = tuple(
+        InnerCall(each.id, replace(each.call, args={}), replace(each.result, keep=Keep.TURN)) for each in step.inner
+    )
+    return replace(step, thought=NOT_KEPT if step.thought else "", calls=calls, results=results, inner=inner)
 
 
 def _record(number: int, time: datetime, step: RoundStep) -> ActionRecord:
-    results = tuple(_shortened(result) for result in step.results if result is not None)
-    return ActionRecord(iteration=number, time=time, thinking=step.thought, calls=step.calls, results=results)
+    inner = _redact_inner(step.inner)
+    results = (*(result for result in step.results if result is not None), *(each.result for each in inner))
+    calls = (*step.calls, *(each.call for each in inner))
+    return ActionRecord(number, time, step.thought, calls, tuple(map(_shortened, results)))
 
 
 def _shortened(result: ToolResult) -> ToolResult:
@@ -301,7 +341,16 @@ def _decode_step(data: dict[str, Json]) -> RoundStep:
         note=str(data.get("note", "")),
         in_functions=bool(data.get("in_functions", False)),
         consents=tuple(Consent(str(consent)) for consent in _list(data.get("consents", []))),
+        inner=tuple(map(_decode_inner, _list(data.get("inner", [])))),
     )
+
+
+def _decode_inner(data: Json) -> InnerCall:
+    stored = _object(data)
+    result = _decode_result(stored["result"])
+    if result is None:
+        raise TypeError("an inner call has a result")
+    return InnerCall(str(stored["id"]), _decode_call(stored["call"]), result)
 
 
 def _decode_native(data: Json) -> NativeContent | None:

@@ -37,7 +37,7 @@ from typing import TypeAlias, assert_never
 from agent import events, texts
 from agent.messages import Consent, Message, ModelCall, NativeContent, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports.model import ReasoningArrived, StopReason
-from agent.progress import Progress, RoundStep
+from agent.progress import InnerCall, Progress, RoundStep
 from agent.protocol.grammar import LAST_ROUND, WORKSPACE_SCHEMA
 from agent.protocol.render import continued, is_blank, joined, neutralise, render_results, render_step
 from agent.state import Workspace
@@ -234,6 +234,8 @@ class TurnLimits:
     """Messages that join one turn. A person who keeps writing gets a reply in between."""
     max_same_calls: int = 2
     """Calls of one tool with the same arguments. The second result gets a note; a third call does not run."""
+    max_inner_calls: int = 200
+    """Calls that code makes in one turn, refused ones too: each is audited, and its result stays until the end."""
     max_thought_chars: int = 4_000
     """Thoughts are stored for debugging only; their beginning is enough."""
 
@@ -241,6 +243,10 @@ class TurnLimits:
 EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now."
 REFUSED_CALL = "refused: you marked this request as not secure"
 REPEATED_CALL = "[You have made this call before, with these arguments. Go on from what is known, or try another way.]"
+INNER_NEEDS_CONSENT = (
+    "not run: it needs the person's approval, which code cannot ask for. Call {tool} yourself, outside of the code"
+)
+TOO_MANY_INNER = "not run: code made {limit} calls for this question, which is the limit"
 NOT_RUN = "not run: you made this call {times} times with these arguments. Go on from its result, which was:\n{result}"
 GONE_CALL = "not run, although it could be when this was asked for: {why}"
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
@@ -304,6 +310,11 @@ class Turn:
         """Record what the answer does not draw on. The reply ends with each of these sentences once."""
         self._omissions[sentence] = None
 
+    def record_inner(self, call: InnerCall) -> None:
+        """Record a call that the code of a running call made. It is saved with the next result."""
+        *earlier, step = self._progress.steps
+        self._progress = replace(self._progress, steps=(*earlier, replace(step, inner=(*step.inner, call))))
+
     @property
     def workspace(self) -> Workspace | None:
         return self._step.workspace or self._progress.workspace
@@ -322,6 +333,21 @@ class Turn:
         if steps and not steps[-1].complete:
             return self._resume_calls(steps[-1])
         return self._next_call()
+
+    @property
+    def allows_inner_calls(self) -> bool:
+        """Whether code may still call tools in this turn."""
+        return sum(len(step.inner) for step in self._progress.steps) < self._limits.max_inner_calls
+
+    def refusal_of_inner(self, call: ToolCall) -> str | None:
+        """Return why code may not make this call, for whoever wrote it, or None: the same rules as for a call of the
+        model, but nobody is asked.
+        """
+        if not self.allows_inner_calls:
+            return TOO_MANY_INNER.format(limit=self._limits.max_inner_calls)
+        if (problem := self._check(call)) is not None:
+            return problem
+        return INNER_NEEDS_CONSENT.format(tool=call.name) if self._needs_consent(call) else None
 
     def end_early(self, due: EndDue) -> list[Effect]:
         """Before a model call: make it the last one, or end at once. Returns no effects if it already is the last."""

@@ -46,7 +46,7 @@ def loop_of(
     """Return the loop that answers the claimed question, with tools that run on behalf of its asker."""
     incoming, numbers = claim.incoming, ReferenceNumbers()
     if turn.progress.steps:
-        numbers.know(references_of(result for step in turn.progress.steps for result in step.results).values())
+        numbers.know(references_of(result for step in turn.progress.steps for result in step.known_results).values())
     tool_context = ToolContext(
         incoming.person,
         incoming.place,

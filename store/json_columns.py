@@ -65,10 +65,13 @@ class NamedInProgress:
 
     @classmethod
     def read(cls, progress: str) -> "NamedInProgress":
-        """Read `steps[].results[].sources`, `steps[].joined[]`, `context[]` and `steps[].workspace`."""
+        """Read `steps[].results[].sources`, the same of `steps[].inner[].result`, `steps[].joined[]`, `context[]` and
+        `steps[].workspace`.
+        """
         stored = read_json(progress)
         steps = _items(_field(stored, "steps"))
         results = [result for step in steps for result in _items(_field(step, "results"))]
+        results += [_field(inner, "result") for step in steps for inner in _items(_field(step, "inner"))]
         found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
         given = frozenset(id_ for id_ in found if isinstance(id_, int))
         joined = [item for step in steps for item in _items(_field(step, "joined"))]

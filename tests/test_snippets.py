@@ -43,6 +43,7 @@ RUN_BY: Final[Mapping[tuple[str, str], str]] = {
     ("CONTRIBUTING.md", "python"): "tests/test_docs.py",
     ("docs/operating.md", "sql"): "tests/store/test_operating_queries.py",
     ("docs/postgresql.md", "sql"): "tests/store/test_postgresql_page.py",
+    ("docs/python.md", "python"): "tests/bot/python/test_code_tools.py",
     ("docs/slack.md", "toml"): "tests/bot/app/test_slack_apps.py",
     ("docs/terminal.md", "text"): "tests/flows/test_terminal_page.py",
     ("docs/tools.md", "json"): "tests/flows/test_tools_page.py",

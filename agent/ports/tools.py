@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from agent.admission_terms import Authority
 from agent.citations import ReferenceNumbers
+from agent.errors import ToolError
 from agent.incoming import Person
 from agent.memory.attribution import TextsRead
 from agent.memory.audience import Audience, Place
@@ -23,6 +24,8 @@ from agent.messages import (
     Provenance,
     Reference,
     ResultPart,
+    ToolCall,
+    ToolResult,
 )
 from agent.turn_kinds import TurnKind
 
@@ -49,6 +52,35 @@ Consult: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
 
 async def _consult_nothing(messages: Sequence[Message]) -> str:  # noqa: ARG001 -- there is no model
     return ""
+
+
+class InnerCalls(Protocol):
+    """The tools that a running call can use itself, for code that it runs. Each call passes the policy, the audit and
+    the limits like one of the model; what nobody has allowed yet is refused, as nobody is asked.
+    """
+
+    @property
+    def tools(self) -> "Sequence[Tool]":
+        """The tools of the turn, but for those that run code. Only those that read can be called."""
+        ...
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Run a call; it always has a result, for code without pictures and files. Once too many were made, it raises
+        ToolError.
+        """
+        ...
+
+
+class _NoInnerCalls:
+    @property
+    def tools(self) -> "Sequence[Tool]":
+        return ()
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        raise ToolError(f"there is no tool {call.name}", ours=True)
+
+
+NO_INNER_CALLS: Final[InnerCalls] = _NoInnerCalls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +118,7 @@ class ToolContext:
     """Whose text the model has read."""
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
     """The numbers of the sources that an answer may cite."""
+    inner: InnerCalls = field(default=NO_INNER_CALLS, compare=False)
 
 
 class ToolEffect(StrEnum):
@@ -182,6 +215,16 @@ class SituationalTool(Protocol):
         """The condition for offering the tool: a text that must occur in what the model reads; or a set of lower-case
         words of which one must occur in the question or in one of the last messages.
         """
+        ...
+
+
+@runtime_checkable
+class CodeTool(Protocol):
+    """A tool that runs code. Code cannot call it: its runs wait for each other."""
+
+    @property
+    def runs_code(self) -> bool:
+        """Always true: the attribute itself marks the tool."""
         ...
 
 

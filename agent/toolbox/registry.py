@@ -98,6 +98,11 @@ class Registry:
     def names(self) -> frozenset[str]:
         return frozenset(self._tools) if self._search is None else frozenset({*self._tools, CALL_TOOL.name})
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, but for the one that searches among them."""
+        return tuple(tool for tool in self._tools.values() if tool is not self._search)
+
     def get(self, name: str) -> Tool:
         return self._tools[name]
 

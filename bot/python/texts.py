@@ -12,14 +12,18 @@ NO_PROCESS = "Python cannot run right now, because this machine cannot start ano
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
-    "in /files, by name. Print what you need; save files for the person in /out. No network."
+    "in /files, by name. Print what you need; save files for the person in /out. No network. For many look-ups at "
+    "once, `from host import tools` has the tools that only read as functions that return text, as "
+    'tools.recall(query="…"); a dot in a name becomes _.'
 )
 SECONDS = "seconds at most"
 
 # Results for the model
 
+NOT_IN_CODE = "Not for code: it does more than read. Call it outside of the code."
 CODE_TOO_LONG = "the code can have at most {limit:,} characters; write it shorter, or read data from a file"
 TOO_OFTEN = "code has run {limit} times for this question, which is the limit; answer with what you have"
+TOO_MANY_CALLS = "code can call functions {limit} times in one run, which is the limit; print what you have"
 OUT_OF_TIME = "[stopped after {seconds:g} s, which is the limit; make it faster, or work on less data]"
 OUT_OF_FILE_CALLS = "[stopped: it read and wrote files too often]"
 CRASHED = (

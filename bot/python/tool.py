@@ -2,7 +2,8 @@
 
 Rules
   The code runs in a sandbox (`bot.python.engine`); the call changes nothing outside of it, so that it may run again.
-  A result belongs to the readers of the files that the code was given; without files, to those of the place.
+  A result belongs to the readers of the files that the code was given; without files, to those of the place; and of
+  these to the readers of what its tools returned (`code_tools`).
   What the code prints is data. Once files were there, whose names others chose, it never counts as the asker's own
   words; and no address in it counts as read, because the code may have put it together.
   Errors of the code are results, which the model reads to mend it.
@@ -18,10 +19,12 @@ from typing import Final
 from cachetools import LRUCache
 
 from agent.errors import ToolError
+from agent.inner_calls import labelled
 from agent.messages import Json, JsonObject, Provenance
 from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise
 from bot.python import texts
+from bot.python.code_tools import CodeTools
 from bot.python.conversation_files import ConversationFiles, GivenFiles
 from bot.python.engine import EngineUnavailable, Limit, PythonEngine, RunEnded, RunLimits
 from bot.python.result_files import ResultFiles, result_files
@@ -50,11 +53,12 @@ class PythonTool:
     engine: PythonEngine
     files: ConversationFiles
     limits: RunLimits
-    timeout_s: float = 180.0
-    """Fetching the files, waiting for the runs of others, and the run itself."""
+    timeout_s: float = 300.0
+    """Fetching the files, waiting for the runs of others and for tools, and the run itself."""
     name: str = NAME
     description: str = texts.DESCRIPTION
     effect: ToolEffect = ToolEffect.READS
+    runs_code: bool = True
     report_s: float = REPORT_S
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
     runs: LRUCache[int, int] = field(default_factory=lambda: LRUCache(TURNS_KNOWN), compare=False)
@@ -68,13 +72,15 @@ class PythonTool:
             raise ToolError(texts.TOO_OFTEN.format(limit=self.limits.per_turn), ours=True)
         self.runs[context.message] = self.runs.get(context.message, 0) + 1
         given = await self.files.of(context, self.limits.given_bytes)
+        code_tools = CodeTools(context.inner)
+        functions = code_tools.functions_for(code)
         try:
             async with _reporting(context.report, self.limits.seconds, self.report_s) as begun:
-                ended = await self.engine.run(code, given.files, context.person.id, begun)
+                ended = await self.engine.run(code, given.files, context.person.id, begun, functions)
         except EngineUnavailable as error:
             raise ToolError(str(error), ours=True) from None
         results = await asyncio.to_thread(result_files, ended.files)  # megabytes of tables take long to look through
-        return ToolOutput(
+        output = ToolOutput(
             neutralise(result_text(ended, given, results, self.limits)),
             given.sources,
             (*results.files, *results.seen),
@@ -82,6 +88,7 @@ class PythonTool:
             words=Provenance.FOREIGN if given.files or given.left_out else context.words,
             read=(),
         )
+        return labelled(output, code_tools.results, context.place)
 
 
 def unfenced(code: str) -> str:

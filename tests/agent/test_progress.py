@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.addresses import addresses_read
 from agent.events import Outcome
 from agent.memory.audience import HERE, NOWHERE, WIDE, GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import (
@@ -28,15 +29,20 @@ from agent.progress import (
     MAX_RECORDED_CHARS,
     NOT_KEPT,
     NOT_KEPT_HERE,
+    InnerCall,
     Progress,
     RoundStep,
     action_records,
     decode,
     encode,
+    tool_documents,
+    tool_sources,
     turn_drawn_from,
+    whose_words,
 )
 from agent.state import Workspace
 from agent.turn_records import Waiting
+from store.json_columns import NamedInProgress
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 json_values: st.SearchStrategy[Json] = st.recursive(
@@ -57,7 +63,7 @@ calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=
 images = st.lists(st.builds(Image, texts, st.binary(max_size=9)), max_size=2).map(tuple)
 files = st.lists(st.builds(SharedFile, texts, texts, st.binary(max_size=9)), max_size=2).map(tuple)
 sources = st.lists(st.integers(0, 10**9), max_size=2).map(tuple)
-results = st.none() | st.builds(
+known_results = st.builds(
     ToolResult,
     texts,
     st.sampled_from(ResultStatus),
@@ -70,6 +76,8 @@ results = st.none() | st.builds(
     words=st.sampled_from(Provenance),
     read=st.none() | st.lists(texts, max_size=2).map(tuple),
 )
+results = st.none() | known_results
+inner_calls = st.builds(InnerCall, texts, calls, known_results.map(lambda result: replace(result, keep=Keep.STORED)))
 
 
 @st.composite
@@ -87,6 +95,7 @@ def steps(draw: st.DrawFn) -> RoundStep:
         bad=draw(st.booleans()),
         native=draw(st.none() | st.builds(NativeContent, texts, st.lists(objects, max_size=2).map(tuple))),
         joined=tuple(draw(st.lists(st.builds(Waiting, counts, counts, texts), max_size=2))),
+        inner=tuple(draw(st.lists(inner_calls, max_size=2))),
     )
 
 
@@ -253,3 +262,47 @@ def test_a_result_that_an_earlier_version_stored_says_whether_it_is_the_askers_o
     (read,) = decode(json.dumps(stored)).steps[0].results
     assert read is not None
     assert read.words is words
+
+
+def look(content: str, **more: object) -> InnerCall:
+    result = replace(ToolResult("look", ResultStatus.SUCCESS, content, words=Provenance.OWN), **more)
+    return InnerCall("1.1.1", ToolCall("look", {"query": content}), result)
+
+
+def code_step(*inner: InnerCall) -> RoundStep:
+    result = ToolResult("python", ResultStatus.SUCCESS, "7", audience="group:here", words=Provenance.OWN)
+    return RoundStep(datetime(2026, 1, 1, tzinfo=UTC), calls=(ToolCall("python", {}),), results=(result,), inner=inner)
+
+
+def test_what_code_called_counts_for_all_that_the_turn_has_read() -> None:
+    inner = look("a", sources=(4,), documents=(5,), audience="person:ann", words=Provenance.FOREIGN)
+    progress = Progress((code_step(inner),))
+    assert tool_sources(progress) == (4,)
+    assert tool_documents(progress) == (5,)
+    assert turn_drawn_from(progress, Place(GroupAudience("here"))) == "person:ann"
+    assert whose_words(Provenance.OWN, progress.steps) is Provenance.FOREIGN
+    assert NamedInProgress.read(encode(progress)).given == frozenset({4})
+    (record,) = action_records(progress)
+    assert [call.name for call in record.calls] == ["python", "look"]
+    assert [result.content for result in record.results] == ["7", "a"]
+
+
+def test_after_a_result_of_code_that_may_not_be_kept_no_call_of_it_is_kept() -> None:
+    calls = look("one"), look("two", keep=Keep.TURN), look("two and three")
+    stored = encode(Progress((code_step(*calls),)))
+    assert "one" in stored
+    assert "three" not in stored
+    read = decode(stored).steps[0].inner
+    assert [each.result.read for each in read] == [None, (), ()]
+    assert [each.call.args for each in read] == [{"query": "one"}, {"query": "two"}, {}]
+    (record,) = action_records(Progress((code_step(*calls),)))
+    assert "three" not in str(record)
+
+
+def test_an_address_in_a_result_of_code_is_read_unless_a_call_was_given_it_before() -> None:
+    found, given = "http://a.example/page/one", "http://b.example/page/two"
+    plain = replace(look(f"see {found}"), call=ToolCall("look", {}))
+    echoed = replace(look(f"see {given}"), call=ToolCall("look", {}))
+    read = addresses_read(Progress((code_step(plain, look(given), echoed),)), ())
+    assert read(found)
+    assert not read(given)

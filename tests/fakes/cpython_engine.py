@@ -1,15 +1,53 @@
 """An engine for tests: this Python in a process of its own, without any boundary. It only runs the tests' own code."""
 
 import asyncio
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from agent.errors import ToolError
+from agent.toolbox.signatures import objects_of
 from bot.chat.processes import complete, kill, started
-from bot.python.engine import FILES, OUT, EngineUnavailable, Limit, RunEnded, RunFile, RunLimits
+from bot.python import texts
+from bot.python.engine import (
+    FILES,
+    NO_FUNCTIONS,
+    OUT,
+    EngineUnavailable,
+    Functions,
+    Limit,
+    RunEnded,
+    RunFile,
+    RunLimits,
+)
 from bot.python.sandbox_process import CODE, PRELUDE
+
+# The module `host.tools` of the double: each call is a line of JSON to the test's process, and one back.
+TOOLS: Final = """
+import json, socket
+_calls = socket.create_connection(("127.0.0.1", {port})).makefile("rw", encoding="utf-8")
+class ToolError(Exception):
+    pass
+def _function(name, params):
+    def call(*values, **args):
+        if len(values) > len(params):
+            raise ToolError(f"{{name}}(): too many positional arguments")
+        args |= zip(params, values)
+        _calls.write(json.dumps({{"call": name, "args": args}}) + "\\n")
+        _calls.flush()
+        answer = json.loads(_calls.readline())
+        if "error" in answer:
+            raise ToolError(answer["error"])
+        return answer["text"]
+    return call
+for _name, _about, _params in {functions}:
+    globals()[_name] = _function(_name, _params)
+    globals()[_name].__doc__ = _about
+"""
 
 
 class CPythonEngine:
@@ -23,7 +61,12 @@ class CPythonEngine:
         self.unavailable = ""
 
     async def run(
-        self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+        self,
+        code: str,
+        files: Sequence[RunFile],
+        person: str,
+        begun: Callable[[], None] = lambda: None,
+        functions: Functions = NO_FUNCTIONS,
     ) -> RunEnded:
         if self.unavailable:
             raise EngineUnavailable(self.unavailable)
@@ -37,14 +80,24 @@ class CPythonEngine:
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(file.data)
             (root / CODE[1:]).write_text(_inside(code, root), encoding="utf-8")
-            return await self._run(root)
+            async with serving(functions, self._limits) as port:
+                if functions.offered:
+                    (root / "host").mkdir()
+                    offered = [
+                        (each.name, each.description, [*objects_of(each.schema.get("properties"))])
+                        for each in functions.offered
+                    ]
+                    tools = TOOLS.format(port=port, functions=repr(offered))
+                    (root / "host" / "tools.py").write_text(tools, encoding="utf-8")
+                return await self._run(root)
 
     async def _run(self, root: Path) -> RunEnded:
         starting = asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
             "-c",
-            PRELUDE.replace('"/code.py"', f'"{root / CODE[1:]}"').replace('"/out"', f'"{root / OUT[1:]}"'),
+            f"import sys\nsys.path.insert(0, {str(root)!r})\n"
+            + PRELUDE.replace('"/code.py"', f'"{root / CODE[1:]}"').replace('"/out"', f'"{root / OUT[1:]}"'),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
@@ -67,6 +120,42 @@ class CPythonEngine:
             failed=process.returncode != 0,
             files=tuple(RunFile(str(path.relative_to(out)), path.read_bytes()) for path in found),
         )
+
+
+@asynccontextmanager
+async def serving(functions: Functions, limits: RunLimits) -> AsyncGenerator[int]:
+    """Yield the port at which the functions are called."""
+    calls = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        try:
+            while line := await reader.readline():
+                asked = json.loads(line)
+                calls += 1
+                answer = {"error": texts.TOO_MANY_CALLS.format(limit=limits.function_calls)}
+                if calls <= limits.function_calls:
+                    try:
+                        answer = {"text": await functions.call(asked["call"], asked["args"])}
+                    except ToolError as error:
+                        answer = {"error": str(error)}
+                writer.write(json.dumps(answer).encode() + b"\n")
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    tasks = set[asyncio.Task[None]]()
+
+    def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.create_task(answer(reader, writer)))
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _inside(code: str, root: Path) -> str:

@@ -1,9 +1,12 @@
 """What every engine that runs Python code does alike: the sandbox, and its double in a process without a boundary."""
 
+import json
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.python.engine import PythonEngine, RunEnded, RunFile
+from agent.errors import ToolError
+from agent.messages import JsonObject
+from bot.python.engine import Function, Functions, PythonEngine, RunEnded, RunFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,53 @@ CASES: Final = (
     Case("exits with an error", "import sys\nsys.exit(3)", RunEnded(failed=True)),
     Case("writes errors", 'import sys\nprint("x", file=sys.stderr)', RunEnded(), "x\n"),
     Case("does nothing", "", RunEnded()),
+    Case(
+        "calls a function by name and by position",
+        'from host import tools\nprint(tools.look(query="boat"), tools.look("car", 3))',
+        RunEnded(output='look {"query": "boat"} look {"limit": 3, "query": "car"}\n'),
+    ),
+    Case(
+        "calls a function often",
+        'from host import tools\nlen({tools.look(f"boat {n}") for n in range(40)})',
+        RunEnded(output="40\n"),
+    ),
+    Case(
+        "gets what a function refuses as an error",
+        'from host import tools\ntry:\n    tools.refuse(text="x")\nexcept Exception as error:\n    print(error)',
+        RunEnded(output="never\n"),
+    ),
+    Case("ends with such an error", 'from host import tools\ntools.refuse(text="x")', RunEnded(failed=True), "never\n"),
+    Case(
+        "knows no other function",
+        "from host import tools\ntry:\n    tools.other()\nexcept AttributeError:\n    print(1)",
+        RunEnded(output="1\n"),
+    ),
+    Case(
+        "shows what a function does",
+        "from host import tools\ntools.look.__doc__.splitlines()[0]",
+        RunEnded(output="Look it up\n"),
+    ),
 )
+LOOK: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+REFUSE: Final[JsonObject] = {"type": "object", "properties": {"text": {"$ref": "#/none"}}}
+
+
+async def call(name: str, args: JsonObject) -> str:
+    if name == "refuse":
+        raise ToolError("never")
+    return f"{name} {json.dumps(args, sort_keys=True)}"
+
+
+FUNCTIONS: Final = Functions((Function("look", "Look it up", LOOK), Function("refuse", "Say no", REFUSE)), call)
 
 
 async def check(engine: PythonEngine, case: Case) -> None:
-    ended = await engine.run(case.code, GIVEN, "ann")
+    ended = await engine.run(case.code, GIVEN, "ann", functions=FUNCTIONS)
     assert ended.error.endswith(case.error)
     assert case.error or not ended.error
     assert replace(ended, error="") == case.ended

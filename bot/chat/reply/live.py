@@ -199,6 +199,9 @@ class LiveReply:
         self._draft.record_read(texts)
         for step in progress.steps:
             self._draft.record_read((), step.calls)
+            for inner in step.inner:
+                self._draft.record_read((), [inner.call])
+                self._draft.record_results([inner.result])
             self._draft.record_results(step.results)
 
     async def finish(

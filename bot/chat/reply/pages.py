@@ -109,6 +109,10 @@ class Draft:
                 self._add(text)
             case events.ReplyEnded():
                 self._ended = True
+            case events.CallStarted(_, call, within) if within:  # its page shows the call whose code it is
+                self.record_read((), [call])
+            case events.CallFinished(_, result, within) if within:
+                self.record_results([result])
             case events.CallStarted(name, call):
                 self.status = status_line(call.name)
                 self._steps[name] = ShownStep(name, self.status, StepState.RUNNING)

@@ -344,7 +344,7 @@ def _with_sources(claim: Claim, closing: Closing, progress: Progress) -> Closing
     """Return the answer with its sources below it, and without citations that no result has."""
     if says_nothing(closing) or not any(step.calls for step in progress.steps):
         return closing
-    cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.results))
+    cited = cite(closing.reply, references_of(result for step in progress.steps for result in step.known_results))
     if cited.invented:
         log.info("turn %d: the model cited sources that no result contained, %d times", claim.turn, cited.invented)
     is_answer = closing.outcome in ANSWERED or cited.is_cited

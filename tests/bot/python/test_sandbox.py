@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.errors import ToolError
+from agent.messages import JsonObject
 from bot.python import texts
-from bot.python.engine import EngineUnavailable, Limit, RunEnded, RunFile, RunLimits
+from bot.python.engine import EngineUnavailable, Function, Functions, Limit, RunEnded, RunFile, RunLimits
 from bot.python.sandbox import Sandbox
 from tests.patience import PATIENCE_S, until
 
@@ -217,3 +219,77 @@ async def test_the_folder_of_the_cache_is_the_users_alone(tmp_path: Path) -> Non
     async with sandbox(tmp_path, ECHO) as opened:
         await opened.run("", (), "ann")
     assert (tmp_path / "cache" / "runs").stat().st_mode & 0o077 == 0
+
+
+CALLS = """
+def call(name="look", **args):
+    sys.stdout.buffer.write(json.dumps({"call": name, "args": args}).encode() + b"\\n")
+    sys.stdout.buffer.flush()
+    return sys.stdin.buffer.readline()
+"""
+
+
+async def echo(name: str, args: JsonObject) -> str:
+    if args.get("fails"):
+        raise ToolError("no")
+    return f"{name} {json.dumps(args)}"
+
+
+FUNCTIONS = Functions((Function("look", "Look it up.", {"type": "object"}),), echo)
+
+
+async def test_functions_are_called_in_the_bot_and_answer_with_a_text_or_a_reason(tmp_path: Path) -> None:
+    script = (
+        CALLS + "answer(json.dumps([request['functions'], *map(json.loads, (call(q=1), call(fails=True)))]).encode())"
+    )
+    async with sandbox(tmp_path, script) as opened:
+        ended = await opened.run("", (), "ann", functions=FUNCTIONS)
+    assert json.loads(ended.output) == [
+        [["look", "Look it up.", {"type": "object"}]],
+        {"text": 'look {"q": 1}'},
+        {"error": "no"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'call("other")',
+        "call(None)",
+        'call(["look"])',
+        'call(x="y" * 100_001)',
+        "while True: call()",
+        'sys.stdout.buffer.write(b\'{"call":"look"}\\n\')',
+        'sys.stdout.buffer.write(b\'{"call":\' + b"[" * 90_000 + b"\\n")',
+        'sys.stdout.buffer.write(b\'{"call":"look","args":[]}\\n\')',
+    ],
+)
+async def test_a_process_that_calls_what_no_run_may_call_is_a_crash(tmp_path: Path, script: str) -> None:
+    async with sandbox(tmp_path, CALLS + script) as opened, asyncio.timeout(PATIENCE_S):
+        ended = await opened.run("", (), "ann", functions=FUNCTIONS)
+    assert ended == RunEnded(failed=True, limit=Limit.CRASH)
+
+
+async def test_a_run_without_functions_can_call_none(tmp_path: Path) -> None:
+    async with sandbox(tmp_path, CALLS + "call()") as opened:
+        assert (await opened.run("", (), "ann")).limit is Limit.CRASH
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_run_that_is_stopped_while_it_calls_is_gone(tmp_path: Path) -> None:
+    called, process = asyncio.Event(), list[int]()
+
+    async def hang(name: str, args: JsonObject) -> str:
+        process.append(int(str(args["process"])))
+        called.set()
+        await asyncio.Event().wait()
+        return name
+
+    functions = Functions(FUNCTIONS.offered, hang)
+    async with sandbox(tmp_path, CALLS + "call(process=os.getpid())", RunLimits(seconds=PATIENCE_S)) as opened:
+        running = asyncio.create_task(opened.run("", (), "ann", functions=functions))
+        await called.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    await until(lambda: not is_running(process[0]))

@@ -19,7 +19,7 @@ from bot.chat.attachments.reading import AttachmentReader
 from bot.python import conversation_files as files_given
 from bot.python import texts
 from bot.python.conversation_files import MAX_NAME_BYTES, ConversationFiles, GivenFiles, file_names
-from bot.python.engine import Limit, RunEnded, RunFile, RunLimits
+from bot.python.engine import NO_FUNCTIONS, Functions, Limit, RunEnded, RunFile, RunLimits
 from bot.python.result_files import ResultFiles
 from bot.python.tool import MAX_OUTPUT_CHARS, PythonTool, result_text, unfenced
 from tests.bot.python.test_result_files import png
@@ -241,10 +241,15 @@ async def test_the_seconds_of_a_run_are_reported_once_it_has_begun() -> None:
 
     class Queue(CPythonEngine):
         async def run(
-            self, code: str, files: Sequence[RunFile], person: str, begun: Callable[[], None] = lambda: None
+            self,
+            code: str,
+            files: Sequence[RunFile],
+            person: str,
+            begun: Callable[[], None] = lambda: None,
+            functions: Functions = NO_FUNCTIONS,
         ) -> RunEnded:
             assert code == "1"
-            assert (files, person) == ((), ANN.id)
+            assert (files, person, functions) == ((), ANN.id, NO_FUNCTIONS)
             await waits.wait()
             assert heard == []
             begun()
