@@ -70,7 +70,7 @@ NOT_A_TOOL = "tools contains {what}, which is not a tool. Decorate the function 
 TWO_TOOLS = "tools contains two tools named {name!r}. Rename or remove one."
 NOT_A_TEXT = "{argument} must be a string, not {what}."
 NO_AWAIT = "<the question {question!r}: await it in an async function, or go through its events with async for>"
-QUESTION_GONE = "The question was forgotten, or another process took it over as abandoned. Ask it again."
+QUESTION_GONE = "The question was forgotten, or another process took it over. Ask it again."
 AGENT_CLOSED = "This agent is closed. Create another one."
 OTHER_LOOP = (
     "This agent's connections belong to the event loop of its first question. Ask everything within one "
