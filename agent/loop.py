@@ -39,7 +39,7 @@ from agent.ports.model import (
     TokensArrived,
 )
 from agent.ports.tools import Ask, Report, ToolContext, ToolOutput, decline_question
-from agent.progress import Progress, whose_words
+from agent.progress import Progress, calls_before, tool_documents, tool_sources, turn_drawn_from, whose_words
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.echoes import EchoFilter, Instructions
 from agent.protocol.grammar import TAG_NAMES, BlockKind
@@ -503,6 +503,7 @@ class Loop:
                         report=self._report_for(placed.id),
                         ask=self._ask_for(placed.id),
                         inner=self._inner_calls_of(placed.id),
+                        calls_before=calls_before(self._turn.progress, placed.id),
                     ),
                 )
             )
@@ -566,8 +567,16 @@ class Loop:
         results = [result.content for step in progress.steps for result in step.results if result is not None]
         joined = [message.text for message in progress.joined]
         own, others = (*initial.asker_texts, *joined), (*initial.other_texts, *results)
-        words = whose_words(initial.words, progress.steps)
-        return replace(initial, asker_texts=own, other_texts=others, words=words, consult=self._consult)
+        return replace(
+            initial,
+            asker_texts=own,
+            other_texts=others,
+            words=whose_words(initial.words, progress.steps),
+            sources=tuple({*tool_sources(progress), *(message.message for message in progress.joined)}),
+            documents=tool_documents(progress),
+            drawn_from=turn_drawn_from(progress, initial.place),
+            consult=self._consult,
+        )
 
     def _count(self, answer: ModelAnswer) -> Usage | None:
         """Pass the usage of the call to the turn, and the vendor's native content if the answer kept the protocol."""

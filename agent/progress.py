@@ -233,6 +233,14 @@ def tool_documents(progress: Progress) -> tuple[int, ...]:
     return tuple(sorted({document for result in _results(progress) for document in result.documents}))
 
 
+def calls_before(progress: Progress, id_: str) -> int:
+    """Return how many calls of the same tool the turn made before this one. `id_`: "2.1", its step and position."""
+    step, position = map(int, id_.split("."))
+    calls = [call for done in progress.steps[: step - 1] for call in done.calls]
+    calls += progress.steps[step - 1].calls[:position]
+    return sum(call.name == calls[-1].name for call in calls[:-1])
+
+
 def sources(progress: Progress) -> tuple[int, ...]:
     """The ids of all stored messages that a result of the turn quotes, that its context drew on, or that joined it."""
     return tuple(

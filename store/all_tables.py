@@ -5,6 +5,7 @@ A new module with a table gets a line here; `tests/store/test_migrations.py` com
 
 from store import (
     erased_ids,
+    file_tables,
     installations,
     job_queue,
     memory_tables,
@@ -31,6 +32,7 @@ __all__ = [
     "erased_ids",
     "fact_index",
     "fact_store",
+    "file_tables",
     "installations",
     "job_queue",
     "memory_tables",

@@ -6,6 +6,7 @@ Rules
   Each page is a transaction of its own, so that a large export blocks no one.
 """
 
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from store.databases.database import Database, SqlStore, reads, writes
 from store.databases.sqlite import is_locked
 from store.engine import SqlDocuments, Store, beside, erased_key
 from store.erased_ids import ErasedIds
+from store.file_tables import saved_file
 from store.forgetting import selection
 from store.forgetting.sql_forgetting import SqlForgetting
 from store.installations import installation
@@ -59,6 +61,7 @@ from store.working_sets import working_item
 
 PAGE: Final = 500  # Rows read at once
 DOCUMENTS: Final = 5  # Documents read at once, with all their text
+FILES: Final = 1  # Files read at once: each may have megabytes
 PAGED_BY: Final = "paged_by"
 NAMES: Final = 10_000  # Ids among which a similar one is searched for a mistyped id: those of the last writers
 
@@ -139,7 +142,7 @@ def is_known(connection: sa.Connection, who: str) -> bool:
     columns = (
         *(person.c.id, message.c.person, turn.c.person, fact.c.person, profile_entry.c.person, schedule.c.person),
         *(tool_account.c.person, sign_in.c.person, document.c.person, job.c.person, open_question.c.person),
-        *(verdict.c.person, installation.c.installer),
+        *(verdict.c.person, installation.c.installer, saved_file.c.person),
     )
     has_preferences = sa.exists().where(preference.c.owner == who, preference.c.value != plans.PAUSED)
     has_documents = sa.exists().where(selection.documents_of(plans.Everything(who)))
@@ -429,6 +432,17 @@ def _preference(row: sa.RowMapping) -> ExportedRow:
     return {"of": row["owner"], "name": row["name"], "value": row["value"]}
 
 
+def _files(subject: Subject) -> Rows:
+    """The files that code saved, whole."""
+    return _rows(saved_file, selection.files_of(subject.plan), _each(_file), FILES)
+
+
+def _file(row: sa.RowMapping) -> ExportedRow:
+    content = b64encode(row["data"]).decode("ascii")
+    plain = {name: row[name] for name in ("name", "person", "audience")}
+    return {"thread": row["conversation"], **plain, "time": _time(row["saved"]), "base64": content}
+
+
 def _tool_calls(subject: Subject) -> Rows:
     if isinstance(subject, PersonSubject):
         where = tool_call.c.person == subject.id
@@ -550,6 +564,7 @@ _BOTH: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "summaries": _summaries,
     "working": _working,
     "documents": _documents,
+    "files": _files,
     "schedules": _schedules,
     "preferences": _preferences,
     "tool_calls": _tool_calls,

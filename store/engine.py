@@ -30,6 +30,7 @@ from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.operator_sessions import OperatorSessions
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
+from agent.ports.saved_files import SavedFiles
 from agent.ports.shard_leases import ShardLeases
 from agent.ports.shared_rates import SharedRates
 from agent.ports.spending import Spending
@@ -64,6 +65,7 @@ from store.model_calls import SqlSpending
 from store.operator_sessions import SqlOperatorSessions
 from store.preferences import SqlPreferences
 from store.replies import SqlReplies
+from store.saved_files import SqlSavedFiles
 from store.schedule_store import SqlSchedules
 from store.schema import meta
 from store.search import index, passages
@@ -360,6 +362,7 @@ class Store:
     embeddings: Embeddings
     facts: Facts
     working_set: WorkingSet
+    saved_files: SavedFiles
     profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences
@@ -587,6 +590,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlEmbeddings(database),
         SqlFacts(database),
         SqlWorkingSet(database),
+        SqlSavedFiles(database),
         SqlProfiles(database),
         SqlForgetting(database, erased_ids),
         SqlPreferences(database),

@@ -37,6 +37,9 @@ ERASE_ENTRIES: Final = "erase_entries"
 # The kind of job by which an operator asks the serving process to erase. Its key is the number of their audit row,
 # which says what to erase.
 OPERATOR_ERASE: Final = "operator_erase"
+# The kind of job that deletes the files of a conversation that code has not used for a while. Its key is the
+# conversation.
+IDLE_FILES: Final = "idle_files"
 # The kind of job for an edit that came too early to be applied. Its key is `post_key`, its payload the new text.
 EDIT: Final = "edit"
 

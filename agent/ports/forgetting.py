@@ -95,6 +95,13 @@ class Forgetting(Protocol):
         """End the time in which `undo` can restore this; True when no bytes of it are left."""
         ...
 
+    async def drop_idle_files(self, conversation: str, now: datetime) -> datetime | None:
+        """Delete the files of code that nothing has used for a while; their bytes wait for a sweep.
+
+        Returns when to look again; None if no files are left there.
+        """
+        ...
+
     async def sweep(self) -> bool:
         """Wipe the bytes that earlier erasures could not (see their receipts); True when none are left."""
         ...

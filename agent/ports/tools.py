@@ -11,7 +11,7 @@ from agent.citations import ReferenceNumbers
 from agent.errors import ToolError
 from agent.incoming import Person
 from agent.memory.attribution import TextsRead
-from agent.memory.audience import Audience, Place
+from agent.memory.audience import WIDE, Audience, Place
 from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.messages import (
@@ -116,6 +116,14 @@ class ToolContext:
     kind: TurnKind = TurnKind.QUESTION
     words: Provenance = Provenance.OWN
     """Whose text the model has read."""
+    sources: tuple[int, ...] = ()
+    """The ids of the stored messages that this turn's tools have brought into it, or that joined it."""
+    documents: tuple[int, ...] = ()
+    """The ids of the stored documents that they have quoted."""
+    drawn_from: str = WIDE
+    """The narrowest source of their results (`agent.memory.audience`)."""
+    calls_before: int = 0
+    """The calls of the same tool before this one in the turn."""
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
     """The numbers of the sources that an answer may cite."""
     inner: InnerCalls = field(default=NO_INNER_CALLS, compare=False)

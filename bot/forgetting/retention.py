@@ -15,7 +15,7 @@ from agent.errors import ProviderUnavailable
 from agent.events import AgentEvent, HandleClosed, HandleOpened
 from agent.jobs import Job
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting_plans import ERASE_ENTRIES, Deleted, Expired, ForgettingPlan, Gone
+from agent.memory.forgetting_plans import ERASE_ENTRIES, IDLE_FILES, Deleted, Expired, ForgettingPlan, Gone
 from agent.ports.clock import Clock
 from agent.ports.forgetting import Forgetting
 from agent.ports.jobs import Jobs
@@ -55,6 +55,7 @@ class Retention:
             EXPIRED: self.erase_expired,
             SWEEP: self.sweep,
             ERASE_ENTRIES: self.erase_entries,
+            IDLE_FILES: self.drop_idle_files,
         }
 
     async def begin(self) -> None:
@@ -92,6 +93,14 @@ class Retention:
         """Run the job: erase entries that a person deleted a minute ago and did not restore. Raises StoreError."""
         if not await self.forgetting.wipe(job.key):
             await sweep_soon(self.jobs, self.clock.now())
+
+    async def drop_idle_files(self, job: Job) -> None:
+        """Run the job: delete the files of code of a conversation that were not used for a while. Raises StoreError."""
+        now = self.clock.now()
+        again = await self.forgetting.drop_idle_files(job.key, now)
+        await sweep_soon(self.jobs, now)
+        if again is not None:
+            await self.jobs.schedule(job.kind, job.key, "", again, conversation=job.key)
 
     async def sweep(self, job: Job) -> None:  # noqa: ARG002 -- a handler takes its job
         """Run the job: wipe the bytes of what was erased. Raises StoreError."""

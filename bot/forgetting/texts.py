@@ -21,6 +21,7 @@ _KINDS = {
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
     "documents": ("document", "documents"),
+    "files": ("file that code saved", "files that code saved"),
     "schedules": ("schedule", "schedules"),
     "summaries": ("summary", "summaries"),
     "accounts": ("sign-in at a tool", "sign-ins at tools"),

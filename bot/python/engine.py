@@ -7,7 +7,7 @@ Rules
   A cancelled run has ended, with all of its processes, when the cancellation is raised.
   Code can call the functions that it is given as `from host import tools; tools.NAME(…)`. They run in the bot, which
   trusts neither their number nor their arguments.
-  Runs share nothing: each starts from nothing, and what it keeps are the files in `RunEnded.files`.
+  Runs share nothing but the files that they are given: what a run leaves is in `RunEnded`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from agent.errors import CogencyError, ToolError
 from agent.messages import JsonObject
 
 FILES: Final = "/files"  # The folder of the files that a run is given; the code cannot write there
-OUT: Final = "/out"  # The folder whose files come back. The code starts in it
+OUT: Final = "/out"  # The folder whose files come back. The code starts in it, and finds those of earlier runs there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +36,11 @@ class RunLimits:
     given_bytes: int = 50_000_000
     """Of all files that a run is given."""
     out_bytes: int = 20_000_000
-    """Of all files in `OUT`."""
+    """Of all files in `OUT`, besides those of earlier runs that stay as they are."""
     scratch_bytes: int = 60_000_000
     """Of all files elsewhere: caches of libraries, and what the code puts into temporary folders."""
     entries: int = 1_000
-    """Files and folders that the code makes."""
+    """Files and folders that the code makes or changes."""
     out_entries: int = 200
     """Those among them in `OUT`: far more than go with an answer."""
     file_calls: int = 20_000
@@ -108,7 +108,8 @@ class RunEnded:
     """What a run left. `output`: what it printed; `error`: the traceback, and other lines on its standard error.
 
     `is_cut`: more was printed than `RunLimits.output_bytes`. `failed`: the code raised an exception, or asked to exit
-    with an error. `limit`: what ended it early; None: it ended by itself.
+    with an error. `limit`: what ended it early; None: it ended by itself. `files`: what it wrote in `OUT`; `removed`:
+    the names of earlier files that it removed from there.
     """
 
     output: str = ""
@@ -117,6 +118,7 @@ class RunEnded:
     failed: bool = False
     limit: Limit | None = None
     files: tuple[RunFile, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 class EngineUnavailable(CogencyError):
@@ -133,8 +135,10 @@ class PythonEngine(Protocol):
         person: str,
         begun: Callable[[], None] = lambda: None,
         functions: Functions = NO_FUNCTIONS,
+        earlier: Sequence[RunFile] = (),
     ) -> RunEnded:
         """Run the code. `person`: the id of who asked, for turns in a fair order. `begun`: called when it begins.
+        `earlier`: the files that are in `OUT` from the beginning.
 
         Raises EngineUnavailable if no code can run now, and what `functions.call` raises beside ToolError.
         """

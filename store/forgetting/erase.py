@@ -2,8 +2,9 @@
 
 Erased are: the messages that the plan reaches, the replies to them, and rows keyed by them; their turns (which cancels
 waiting and running ones: their workers get LeaseLost) with action records and workspaces; replies that quote them;
-facts and profile entries from them; what other turns have drawn from them (see below); the summary of each touched
-conversation; jobs that name them; schedules; empty conversations; for `Everything`, the person and their preferences.
+facts, profile entries and files of code from them; what other turns have drawn from them (see below); the summary of
+each touched conversation; jobs that name them; schedules; empty conversations; for `Everything`, the person and their
+preferences.
 Platform ids stay as keyed hashes, and the usage of model calls and tools without turn and channel.
 """
 
@@ -25,6 +26,7 @@ from agent.turn_kinds import TurnKind
 from store import job_queue, model_calls, row_mapping, tool_calls
 from store.databases.database import is_postgresql
 from store.erased_ids import ErasedIds, erased
+from store.file_tables import saved_file
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.repetitions import contexts
@@ -222,6 +224,23 @@ def summary_texts(connection: Connection, conversations: Collection[str]) -> Ite
         yield from filter(None, strings_in(stored))
 
 
+FILES_SAMPLED: Final = 50
+STRETCH_BYTES: Final = 24
+DISTINCT_BYTES: Final = 8  # A stretch of fewer, such as zeros, occurs in other pages by chance
+
+
+def file_stretches(connection: Connection, files: Collection[int]) -> frozenset[bytes]:
+    """Stretches of the content of some of these files, for the search for proof in the database's bytes."""
+    sampled = sorted(files, reverse=True)[:FILES_SAMPLED]
+    found = set[bytes]()
+    for data in values_in(connection, saved_file.c.data, saved_file.c.id, sampled):
+        starts = (len(data) * part // 4 for part in range(4))
+        found.update(
+            piece for start in starts if len({*(piece := bytes(data[start : start + STRETCH_BYTES]))}) >= DISTINCT_BYTES
+        )
+    return frozenset(found)
+
+
 def holds_any(held: Iterable[str], texts: Collection[str]) -> bool:
     return any(holds(text, erased) for text in held for erased in texts)
 
@@ -253,6 +272,8 @@ class Erasure:
     pages: ShownPages = ShownPages()
     documents: int = 0
     """Documents that the person added there, which stay."""
+    stretches: frozenset[bytes] = frozenset()
+    """Of the erased files of code."""
 
 
 def erase_by_plan(
@@ -267,6 +288,7 @@ def erase_by_plan(
     known = selection.documents_of(plan)
     staying = len(selection.documents_left(connection, plan, doomed.messages.values()))
     texts += passages.texts_of(connection, known)
+    stretches = file_stretches(connection, doomed.files)
     pages = delete_pages(connection, doomed, now, wanted=wishes.replies)
     _keep_hashes(connection, doomed, erased_ids, now)
     for where in in_batches(turn.c.id, doomed.turns):
@@ -278,6 +300,8 @@ def erase_by_plan(
     _drop_turns(connection, doomed, counts, now)
     counts["facts"] = sum(fact_store.remove_rows(connection, batch) for batch in batches(doomed.facts))
     counts["profile"] = erasure_set.erase_entries(connection, plan, doomed.entries, doomed.people)
+    if files := drop(connection, saved_file.c.id, doomed.files):
+        counts["files"] = files
     drop_kept(connection, doomed)
     counts["messages"] = drop(connection, message.c.id, doomed.messages) + _drop_unasked(connection, plan)
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
@@ -296,7 +320,7 @@ def erase_by_plan(
         _keep_person(connection, plan.person, erased_ids, now)
     _drop_channel_settings(connection, plan, doomed)
     mark_sweep_due(connection)
-    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying)
+    return Erasure(doomed, texts, summaries, touched, [*chain(*readers)], counts, pages, staying, stretches)
 
 
 def is_sweep_due(connection: Connection) -> bool:
@@ -500,10 +524,11 @@ def _keep_person(connection: Connection, who: str, erased_ids: ErasedIds, now: d
 
 
 def drop_kept(connection: Connection, doomed: ErasureSet) -> None:
-    """Delete what holds the words of erased messages in another form: their embeddings, and scratch values."""
+    """Delete what holds the words of erased messages in another form: embeddings, scratch values, files of code."""
     for column in KEYED_BY_MESSAGE:
         drop(connection, column, doomed.messages)
     drop(connection, working_item.c.id, doomed.scratch)
+    drop(connection, saved_file.c.id, doomed.files)
 
 
 def drop(connection: Connection, column: Column[int], ids: Collection[int]) -> int:

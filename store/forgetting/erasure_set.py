@@ -18,6 +18,7 @@ from sqlalchemy import Column, Connection, Row, and_, exists, func, select, upda
 
 from agent.memory import forgetting_plans as plans
 from agent.stored_messages import Author
+from store.file_tables import saved_file_source
 from store.forgetting.repetitions import NOTHING_REPEATED, KnownErasures, RepetitionFinder
 from store.forgetting.selection import (
     ForgottenMessage,
@@ -136,6 +137,8 @@ class ErasureSet:
     """Those of `messages` that only repeat what the plan names."""
     related: Mapping[int, ForgottenMessage] = field(default_factory=dict[int, ForgottenMessage])
     """Messages that may repeat it; they stay unless the person decides otherwise."""
+    files: frozenset[int] = frozenset()
+    """The files that code saved."""
     schedules: frozenset[int] = frozenset()
     related_schedules: frozenset[int] = frozenset()
     """Schedules that turns of `related` messages made; they stay with these."""
@@ -204,7 +207,7 @@ def find_erasure_set(
         facts, entries = facts | fresh.facts, entries | fresh.entries
     turns, trimmed = _emptied(connection, messages)
     doubtful = {} if related else _all_related(connection, finder, related_messages, messages)
-    # Scratch values last for days at most: those of a turn whose reply only may repeat something go, too.
+    # Scratch values and files of code last for days: those of a turn whose reply only may repeat something go, too.
     replies = (item for item in messages.values() if item.author == Author.BOT)
     scratch |= scratch_from(connection, chain(replies, doubtful.values()))
     return ErasureSet(
@@ -216,6 +219,7 @@ def find_erasure_set(
         complete=named.complete,
         scratch=scratch,
         repetitions=frozenset(repetitions),
+        files=named.files | files_reached(connection, {**doubtful, **messages}),
         schedules=schedules,
         related=doubtful,
         related_schedules=frozenset() if keeps_schedules else schedules_from(connection, doubtful) - schedules,
@@ -247,6 +251,17 @@ def facts_of(
     """The facts that come from these messages or are named, and the facts derived from them."""
     conditions = (*in_batches(fact.c.source_message, messages), *in_batches(fact.c.id, named))
     return frozenset(id_ for condition in conditions for id_ in fact_store.with_derived(connection, condition))
+
+
+def files_reached(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> frozenset[int]:
+    """The files of code that were made from these messages, and those made in the turns of these replies."""
+    made_from = saved_file_source.c.file
+    drawn = values_in(connection, made_from, saved_file_source.c.message, messages.keys())
+    asked = (
+        select(made_from).join(message, message.c.id == saved_file_source.c.message).where(saved_file_source.c.asked)
+    )
+    answered = {item.turn for item in messages.values() if item.author == Author.BOT}
+    return frozenset(chain(drawn, (row[0] for row in rows_in(connection, asked, message.c.turn, answered))))
 
 
 def earliest(messages: Mapping[int, ForgottenMessage]) -> datetime | None:

@@ -18,6 +18,7 @@ from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.stored_messages import Author
 from store.channels import in_channels
+from store.file_tables import saved_file
 from store.installations import installation
 from store.json_columns import read_json
 from store.json_lists import ids_in, texts_in
@@ -110,6 +111,7 @@ class Selection:
     facts: frozenset[int] = frozenset()
     complete: bool = True
     schedules: frozenset[int] = frozenset()
+    files: frozenset[int] = frozenset()
 
 
 def select_rows(
@@ -239,13 +241,14 @@ def _named_rows(connection: Connection, plan: plans.ForgettingPlan, limit: int |
         entries=_ids(connection, profile_entry, known_by_plan(plan, profile_entry)) if complete else frozenset(),
         facts=_ids(connection, fact, known_by_plan(plan, fact)) if complete else frozenset(),
         complete=complete,
+        files=_ids(connection, saved_file, files_of(plan)) if complete else frozenset(),
     )
 
 
 def reaches_anything(connection: Connection, plan: plans.ForgettingPlan) -> bool:
     """Whether the plan has anything to erase. Most messages that are deleted in a platform are unknown to the bot."""
     named = select_rows(connection, plan, limit=1)
-    if named.messages or named.turns or named.entries or named.facts or named.schedules:
+    if named.messages or named.turns or named.entries or named.facts or named.schedules or named.files:
         return True
     if passages.count(connection, documents_of(plan)):
         return True
@@ -278,6 +281,22 @@ def documents_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
                 document.c.audience.in_(sorted(audiences)),
                 and_(in_channels(document, within, channels), ~private),
                 document.c.source.in_(sorted(sources)),
+            )
+        case _:
+            return false()
+
+
+def files_of(plan: plans.ForgettingPlan) -> ColumnElement[bool]:
+    """The condition for the files of code that are erased with the plan whatever their sources."""
+    match plan:
+        case plans.Everything(who):
+            return saved_file.c.person == who
+        case plans.OneThread(person=who, conversations=conversations):
+            return and_(saved_file.c.person == who, saved_file.c.conversation.in_(sorted(conversations)))
+        case plans.Gone(conversations=conversations, audiences=audiences, sources=sources):
+            drawn = or_(*(saved_file.c[name].in_(sorted(audiences)) for name in ("audience", "drawn_from")))
+            return or_(
+                drawn, saved_file.c.conversation.in_(sorted(conversations)), of_sources(saved_file.c.person, sources)
             )
         case _:
             return false()

@@ -38,8 +38,9 @@ from agent.memory.profile import Partition
 from agent.messages import Consent
 from agent.progress import decode
 from agent.stored_messages import Author
-from store import erased_ids, job_queue
+from store import erased_ids, job_queue, saved_files
 from store.databases.database import Database, DatabaseFiles, SqlStore, StorableText, reads, reads_long, writes_alone
+from store.file_tables import saved_file
 from store.forgetting import entries, erase, erasure_set, selection
 from store.forgetting.erase import (
     Erasure,
@@ -125,6 +126,7 @@ def found_again(connection: Connection, plan: plans.ForgettingPlan, erasure: Era
         for who, where in _searched_readers(plan) or [(NOBODY, None)]
     )
     indexed += passages.count(connection, selection.documents_of(plan))
+    indexed += sum(1 for _ in selection.values_in(connection, saved_file.c.id, saved_file.c.id, erasure.doomed.files))
     return indexed + sum(
         any(holds(text_, erased) for erased in texts) for text_ in _remaining_texts(connection, plan, erasure)
     )
@@ -144,6 +146,16 @@ def traces(connection: Connection, found: frozenset[bytes], originals: frozenset
         piece
         for piece in found
         if not _is_held(connection, piece.decode(), derived=piece not in originals or len(piece) < TELLING_BYTES)
+    )
+
+
+def file_traces(connection: Connection, found: frozenset[bytes]) -> frozenset[bytes]:
+    """The stretches of files in `found` that no row explains: another file, or a text that says the same."""
+    return frozenset(
+        piece
+        for piece in found
+        if not connection.execute(select(exists().where(func.instr(saved_file.c.data, piece) > 0))).scalar_one()
+        and not _is_held(connection, piece.decode(errors="ignore"), derived=True)
     )
 
 
@@ -243,6 +255,8 @@ def preview(connection: Connection, plan: plans.Wish, watch: selection.Watch = s
     }
     if documents := passages.count(connection, selection.documents_of(plan)):
         counts["documents"] = documents
+    if doomed.files:
+        counts["files"] = len(doomed.files)
     if doomed.schedules:
         counts["schedules"] = len(doomed.schedules)
     repetitions = _sample([doomed.messages[id_] for id_ in doomed.repetitions], plan.person)
@@ -302,7 +316,7 @@ def _known(connection: Connection, doomed: ErasureSet, person: str) -> Iterator[
 def _name(doomed: ErasureSet) -> str:
     """A name of the erasure set, the same for the same rows."""
     ids = [sorted(ids_) for ids_ in (doomed.messages, doomed.turns, doomed.facts, doomed.entries, doomed.related)]
-    ids += [sorted(of_kind) for of_kind in (doomed.schedules, doomed.related_schedules) if of_kind]
+    ids += [sorted(of_kind) for of_kind in (doomed.schedules, doomed.related_schedules, doomed.files) if of_kind]
     return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()
 
 
@@ -375,6 +389,7 @@ def _doomed(connection: Connection, found: Mapping[int, selection.ForgottenMessa
         entries=erasure_set.entries_reached(connection, found),
         complete=True,
         scratch=scratch,
+        files=erasure_set.files_reached(connection, found),
     )
 
 
@@ -433,7 +448,7 @@ class SqlForgetting(SqlStore):
         wishes = Wishes(limit, replies, related)
         erasure = await self.database.write_alone(erase_by_plan, plan, self._erased_ids, now, wishes)
         receipt = Receipt(erasure.counts, await self.database.read_long(found_again, plan, erasure), bytes_gone=False)
-        wiped = await self._wiped(receipt, erasure.texts, erasure.summaries)
+        wiped = await self._wiped(receipt, erasure.texts, erasure.summaries, erasure.stretches)
         pages, doomed = erasure.pages, erasure.doomed
         elsewhere = len(doomed.related) + len(doomed.related_schedules)
         shown = replace(wiped, replies=pages.deleted, kept=pages.kept, ephemeral=pages.ephemeral)
@@ -471,6 +486,9 @@ class SqlForgetting(SqlStore):
         indexed = await index.indexed(self.database, text)
         return await self.database.write_alone(update_text, source, channel, message_id, indexed, now, learn_at, held)
 
+    async def drop_idle_files(self, conversation: str, now: datetime) -> datetime | None:
+        return await self.database.write(_drop_idle_files, conversation, now)
+
     async def sweep(self) -> bool:
         files = self.database.files
         if files is None or not await self.database.read(is_sweep_due):
@@ -480,16 +498,22 @@ class SqlForgetting(SqlStore):
             await self.database.write(clear_sweep_due)
         return wiped
 
-    async def _wiped(self, receipt: Receipt, originals: list[str], derived: list[str]) -> Receipt:
+    async def _wiped(
+        self, receipt: Receipt, originals: list[str], derived: list[str], stretches: frozenset[bytes] = frozenset()
+    ) -> Receipt:
         """Wipe the bytes and search the files for them; returns the receipt with the result. `originals`: the erased
-        messages, facts and documents; `derived`: the erased summaries and profile entries.
+        messages, facts and documents; `derived`: the erased summaries and profile entries; `stretches`: of the erased
+        files of code.
         """
         files = self.database.files
         if files is None:
             return replace(receipt, kept_by_server=True)
         wiped, own_pieces = await self._wipe(files), pieces(originals)
-        found = await files.find(own_pieces | pieces(derived))
-        bytes_gone = wiped and not await self.database.read_long(traces, found, own_pieces)
+        text_pieces = own_pieces | pieces(derived)
+        found = await files.find(text_pieces | stretches)
+        left = await self.database.read_long(traces, found & text_pieces, own_pieces)
+        left |= await self.database.read_long(file_traces, found - text_pieces)
+        bytes_gone = wiped and not left
         if bytes_gone:
             await self.database.write(clear_sweep_due)
         return replace(receipt, bytes_gone=bytes_gone)
@@ -498,6 +522,11 @@ class SqlForgetting(SqlStore):
         await self.database.write(index.optimize)
         await self.database.write(passages.optimize)
         return await files.checkpoint()
+
+
+def _drop_idle_files(connection: Connection, conversation: str, now: datetime) -> datetime | None:
+    mark_sweep_due(connection)
+    return saved_files.drop_idle(connection, conversation, now)
 
 
 def _erase_entries(connection: Connection, plan: plans.EntriesPlan) -> tuple[entries.EntryErasure, dict[str, int]]:

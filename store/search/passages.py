@@ -56,6 +56,7 @@ from agent.memory.documents import (
 )
 from store import job_queue
 from store.databases.database import StorableText, UtcDateTime, is_postgresql, row_id
+from store.file_tables import saved_file
 from store.json_columns import read_ids
 from store.json_lists import ids_in_parameter
 from store.message_tables import person, place
@@ -241,6 +242,7 @@ def mark_gone(connection: Connection, ids: Collection[int]) -> None:
     """Mark these documents as gone: they are no longer found or listed, and a job deletes their rows in steps."""
     connection.execute(update(document).where(document.c.id.in_(ids)).values(state=GONE))
     for id_ in ids:
+        _drop_files(connection, id_)
         _schedule_job(connection, id_)
 
 
@@ -286,6 +288,7 @@ def narrow(connection: Connection, where: ColumnElement[bool], own: str) -> int:
     ids = list(connection.execute(select(document.c.id).where(where)).scalars())
     connection.execute(update(document).where(document.c.id.in_(ids)).values(audience=own))
     for id_ in ids:
+        _drop_files(connection, id_)
         _schedule_job(connection, id_)
     return len(ids)
 
@@ -339,6 +342,7 @@ def _drop_some(connection: Connection, id_: int) -> bool:
     if len(batch) == DROPPED:
         return True
     _drop_records(connection, id_)
+    _drop_files(connection, id_)
     connection.execute(delete(document).where(document.c.id == id_))
     return False
 
@@ -350,6 +354,15 @@ def _drop_records(connection: Connection, id_: int) -> None:
     turns = [{"quoting": row.id} for row in named if id_ in read_ids(row.given_documents)]
     if turns:
         connection.execute(delete(action_record).where(action_record.c.turn == bindparam("quoting")), turns)
+
+
+def _drop_files(connection: Connection, id_: int) -> None:
+    """Delete the files that code made from this document."""
+    quoting = select(saved_file.c.id, saved_file.c.documents).where(saved_file.c.documents != literal_column("'[]'"))
+    named = connection.execute(quoting.where(saved_file.c.documents.contains(str(id_))))  # and longer numbers with it
+    files = [{"quoting": row.id} for row in named if id_ in read_ids(row.documents)]
+    if files:
+        connection.execute(delete(saved_file).where(saved_file.c.id == bindparam("quoting")), files)
 
 
 def _unindex(connection: Connection, ids: Collection[int]) -> None:

@@ -29,7 +29,7 @@ from agent.state import SituationSummary, SummaryWords, Workspace
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
-from store import model_calls, row_mapping, sharing, summaries, tool_calls, working_sets
+from store import model_calls, row_mapping, saved_files, sharing, summaries, tool_calls, working_sets
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls
@@ -175,6 +175,7 @@ def save(connection: sa.Connection, claim: Claim, *, progress: str | None, reply
         tool_calls.drop_arguments(connection, tool_call.c.turn == claim.turn)
         fact_store.discard_reworded(connection, claim.message)
         working_sets.discard_kept_by(connection, claim.message)
+        saved_files.discard_saved_by(connection, claim.message)
         return False
     values = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # Even with nothing to save, check that the claim still holds.

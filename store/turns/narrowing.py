@@ -7,6 +7,7 @@ Rules
   entries known only from them, and its conversations, whose summaries are cleared. Index entries and embeddings of
   messages stay: they name no audience. Schedules and documents move as well; documents are not found until a job has
   moved their index entries. No audience ever becomes wider.
+  Files that code saved there move, too; those that it made elsewhere from what moved are deleted.
   Shared messages are no longer shared, because their rows no longer belong to the team; the channel's choice to share
   is deleted and has to be made again.
   Entries drawn from two closed channels belong to neither, and are deleted.
@@ -25,6 +26,7 @@ from agent.memory.documents import SHARING
 from agent.memory.profile import LEARNING, Partition
 from store import job_queue, model_calls, preferences, row_mapping
 from store.channels import in_channel
+from store.file_tables import saved_file, saved_file_source
 from store.job_queue import job
 from store.json_columns import json_text, read_json
 from store.memory.fact_store import fact_ground
@@ -70,7 +72,10 @@ def restrict_place(connection: Connection, source: str, channel: str, place: Pla
         connection.execute(update(conversation).where(*its_conversation).values(audience=own, summary="{}"))
         its_items = working_item.c.conversation == thread, working_item.c.audience.in_(wide)
         connection.execute(update(working_item).where(*its_items).values(audience=own))
+        its_files = saved_file.c.conversation == thread, saved_file.c.audience.in_(wide)
+        connection.execute(update(saved_file).where(*its_files).values(audience=own))
     now_there = and_(messages_there, message.c.audience == own)
+    _drop_files_elsewhere(connection, now_there, wide)
     _move_facts(connection, now_there, wide, own)
     _move_entries(connection, now_there, wide, own)
     passages.narrow(connection, and_(in_channel(document, source, channel), document.c.audience.in_(wide)), own)
@@ -81,6 +86,13 @@ def restrict_place(connection: Connection, source: str, channel: str, place: Pla
     for person, before in learning:
         _schedule_learning(connection, Partition(person, before), Partition(person, own), now)
     return moved
+
+
+def _drop_files_elsewhere(connection: Connection, moved: ColumnElement[bool], wide: Collection[str]) -> None:
+    messages = select(message.c.id).where(moved)
+    made_from_it = select(saved_file_source.c.file).where(saved_file_source.c.message.in_(messages))
+    elsewhere = saved_file.c.id.in_(made_from_it), saved_file.c.audience.in_(wide)
+    connection.execute(delete(saved_file).where(*elsewhere))
 
 
 def _restart_turns(connection: Connection, held: ColumnElement[bool], place: Place, now: datetime) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -24,7 +26,7 @@ from bot.python.engine import (
     RunFile,
     RunLimits,
 )
-from bot.python.sandbox_process import CODE, PRELUDE
+from bot.python.sandbox_process import CODE, PRELUDE, TIME_NS
 
 # The module `host.tools` of the double: each call is a line of JSON to the test's process, and one back.
 TOOLS: Final = """
@@ -52,7 +54,7 @@ for _name, _about, _params in {functions}:
 
 class CPythonEngine:
     """The port `PythonEngine`, for code that names its folders as the sandbox does. `runs`: what it has run, with the
-    names of its files and who asked. `unavailable`: why it runs nothing now.
+    names of its files, those in its folder of results included, and who asked. `unavailable`: why it runs nothing now.
     """
 
     def __init__(self, limits: RunLimits = RunLimits()) -> None:  # noqa: B008 -- frozen
@@ -67,11 +69,12 @@ class CPythonEngine:
         person: str,
         begun: Callable[[], None] = lambda: None,
         functions: Functions = NO_FUNCTIONS,
+        earlier: Sequence[RunFile] = (),
     ) -> RunEnded:
         if self.unavailable:
             raise EngineUnavailable(self.unavailable)
         begun()
-        self.runs.append((code, tuple(file.name for file in files), person))
+        self.runs.append((code, tuple(file.name for file in (*files, *earlier)), person))
         with TemporaryDirectory() as name:
             root = Path(name)
             (root / OUT[1:]).mkdir()
@@ -79,6 +82,11 @@ class CPythonEngine:
                 path = root / FILES[1:] / file.name
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(file.data)
+            for file in earlier:
+                path = root / OUT[1:] / file.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(file.data)
+                os.utime(path, ns=(TIME_NS, TIME_NS))
             (root / CODE[1:]).write_text(_inside(code, root), encoding="utf-8")
             async with serving(functions, self._limits) as port:
                 if functions.offered:
@@ -89,7 +97,13 @@ class CPythonEngine:
                     ]
                     tools = TOOLS.format(port=port, functions=repr(offered))
                     (root / "host" / "tools.py").write_text(tools, encoding="utf-8")
-                return await self._run(root)
+                ended = await self._run(root)
+            found = {file.name: file for file in ended.files}
+            changed = {file.name: (root / OUT[1:] / file.name) for file in earlier if file.name in found}
+            same = {name for name, path in changed.items() if path.stat().st_mtime_ns == TIME_NS}
+        removed = sorted(file.name for file in earlier if file.name not in found)
+        files = tuple(file for name, file in found.items() if name not in same)
+        return replace(ended, files=files, removed=tuple(removed))
 
     async def _run(self, root: Path) -> RunEnded:
         starting = asyncio.create_subprocess_exec(

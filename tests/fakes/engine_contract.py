@@ -19,6 +19,7 @@ class Case:
     error: str = ""
 
 
+EARLIER: Final = (RunFile("old.txt", b"old"), RunFile("past/deep.txt", b"deep"))
 GIVEN: Final = (RunFile("a.txt", b"one"), RunFile("gr\u00f6\u00dfen.csv", b"1;2"))
 CASES: Final = (
     Case("prints", 'print("a")\nprint("\u00e4")', RunEnded(output="a\n\u00e4\n")),
@@ -40,6 +41,21 @@ CASES: Final = (
         "saves in folders below",
         'import os\nos.makedirs("/out/d")\nopen("/out/d/e.bin", "wb").write(bytes([0, 255]))\nNone',
         RunEnded(files=(RunFile("d/e.bin", b"\0\xff"),)),
+    ),
+    Case(
+        "finds the files of earlier runs where they were saved",
+        'import os\nopen("/out/old.txt").read(), open("/out/past/deep.txt").read(), sorted(os.listdir("/out"))',
+        RunEnded(output="('old', 'deep', ['old.txt', 'past'])\n"),
+    ),
+    Case(
+        "leaves a file of an earlier run that it changed",
+        'open("/out/old.txt", "a").write("er")\nNone',
+        RunEnded(files=(RunFile("old.txt", b"older"),)),
+    ),
+    Case(
+        "removes and renames files of earlier runs",
+        'import os\nos.remove("/out/past/deep.txt")\nos.rename("/out/old.txt", "/out/new.txt")\nNone',
+        RunEnded(files=(RunFile("new.txt", b"old"),), removed=("old.txt", "past/deep.txt")),
     ),
     Case(
         "keeps what was saved before an error",
@@ -105,7 +121,7 @@ FUNCTIONS: Final = Functions((Function("look", "Look it up", LOOK), Function("re
 
 
 async def check(engine: PythonEngine, case: Case) -> None:
-    ended = await engine.run(case.code, GIVEN, "ann", functions=FUNCTIONS)
+    ended = await engine.run(case.code, GIVEN, "ann", functions=FUNCTIONS, earlier=EARLIER)
     assert ended.error.endswith(case.error)
     assert case.error or not ended.error
     assert replace(ended, error="") == case.ended

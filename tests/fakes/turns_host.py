@@ -89,7 +89,7 @@ def turns_host(
     recall = RecallTool(store.memories, documents=store.documents)
     core: list[Tool] = [recall, RememberTool(store.facts), ShareFileTool(), again]
     if code is not None:
-        files = ConversationFiles(store.conversations, reader, connections.files_now)
+        files = ConversationFiles(store.conversations, reader, connections.files_now, store.saved_files)
         core.append(PythonTool(code, files, RunLimits()))
     toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)

@@ -13,9 +13,10 @@ from sqlalchemy import Connection, select
 
 from agent.errors import StoreError, StoreLocked, StoreMisnamed
 from agent.jobs import INDEXING
-from agent.memory.audience import PersonAudience, label
+from agent.memory.audience import WIDE, PersonAudience, label
 from agent.memory.documents import DocumentPage, DocumentQuery, NewDocument, passages_of
 from agent.memory.forgetting_plans import Deleted, Everything
+from agent.ports.saved_files import FileChanges, FileSource
 from store.backup import MADE, backup, copy, digest, look_into, restore
 from store.engine import Store, open_store
 from store.schema import meta, metadata
@@ -41,11 +42,16 @@ async def opened(url: str) -> AsyncGenerator[Store]:
 
 
 async def fill(url: str) -> int:
-    """What two people said, a document, and a last turn that was forgotten: its id, which must never come again."""
+    """What two people said, a document and a file of code, and a last turn that was forgotten: its id, which must never
+    come again.
+    """
     async with opened(url) as store:
         for number in range(1, 6):
             await answered(store, said(f"my boat number {number} is blue", number=number), f"Noted, {number}.")
-        await answered(store, said("bob likes tea", person="bob", conversation="other", number=6), "Fine.")
+        tea = await answered(store, said("bob likes tea", person="bob", conversation="other", number=6), "Fine.")
+        made_from = (FileSource(tea.message, asked=True),)
+        tea_png = FileChanges("other", "bob", "person:bob", WIDE, [("tea.png", bytes(range(256)))], sources=made_from)
+        assert await store.saved_files.save(tea_png, START)
         passages = passages_of([DocumentPage("Everybody has twenty-eight days of leave a year, says the handbook.", 7)])
         await store.documents.keep(NewDocument("handbook", HERS, "test", "channel", "ann", START, passages))
         last = await answered(store, said("a secret of carol", person="carol", conversation="third", number=7), "Hush.")

@@ -92,7 +92,7 @@ class CodeWorld(World):
 
     def runner(self) -> TurnRunner:
         store = self.store
-        files = ConversationFiles(store.conversations, AttachmentReader({}), {})
+        files = ConversationFiles(store.conversations, AttachmentReader({}), {}, store.saved_files)
         python = PythonTool(CPythonEngine(), files, RunLimits())
         table = PolicyTable(store.preferences, store.audit, self.clock, self.rows)
         policy = ApprovalPolicy(store.consents, self.clock, table)

@@ -26,7 +26,7 @@ import json, os, sys, time
 request = json.loads(sys.stdin.buffer.readline())
 def answer(output=b"", files=(), **more):
     head = {"exit": 0, "trapped": None, "cut": False, "output": len(output), "error": 0}
-    head |= {"files": [[name, len(data)] for name, data in files], **more}
+    head |= {"files": [[name, len(data)] for name, data in files], "removed": [], **more}
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\\n" + output + b"".join(data for _, data in files))
     sys.stdout.buffer.flush()
 if not request["limits"]:

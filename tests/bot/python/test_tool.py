@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -24,6 +24,7 @@ from bot.python.result_files import ResultFiles
 from bot.python.tool import MAX_OUTPUT_CHARS, PythonTool, result_text, unfenced
 from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
+from tests.fakes.saved_files import SavedFilesInMemory
 from tests.patience import until
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -46,17 +47,19 @@ class Conversation:
 
     messages: list[AttachedMessage]
     contents: dict[int, dict[str, bytes] | None]
+    saved: SavedFilesInMemory = field(default_factory=SavedFilesInMemory)
+    asker: Person = ANN
 
     async def attached_messages(
         self, asker: str, here: str, audiences: frozenset[str], *, limit: int
     ) -> list[AttachedMessage]:
-        assert asker == ANN.id
+        assert asker == self.asker.id
         assert here == HERE
         usable = [message for message in self.messages if message.audience in audiences]
         return sorted(usable, key=lambda message: -message.id)[:limit]
 
     async def files_now(self, message: AttachedMessage, person: str) -> Sequence[Attachment] | None:
-        assert person == ANN.id
+        assert person == self.asker.id
         contents = self.contents[message.id]
         if contents is None:
             return None
@@ -68,7 +71,8 @@ class Conversation:
 
     def tool(self, engine: CPythonEngine, limits: RunLimits = RunLimits()) -> PythonTool:  # noqa: B008 -- frozen
         reader = AttachmentReader({"slack": self.fetch})
-        return PythonTool(engine, ConversationFiles(self, reader, {"slack": self.files_now}), limits)
+        files = ConversationFiles(self, reader, {"slack": self.files_now}, self.saved)
+        return PythonTool(engine, files, limits)
 
 
 def conversation(*files: tuple[int, str, bytes], audience: Audience = GROUP) -> Conversation:
@@ -247,9 +251,10 @@ async def test_the_seconds_of_a_run_are_reported_once_it_has_begun() -> None:
             person: str,
             begun: Callable[[], None] = lambda: None,
             functions: Functions = NO_FUNCTIONS,
+            earlier: Sequence[RunFile] = (),
         ) -> RunEnded:
             assert code == "1"
-            assert (files, person, functions) == ((), ANN.id, NO_FUNCTIONS)
+            assert (files, person, functions, earlier) == ((), ANN.id, NO_FUNCTIONS, [])
             await waits.wait()
             assert heard == []
             begun()
