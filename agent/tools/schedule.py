@@ -126,7 +126,7 @@ REFUSED: Final = {
         "(/schedules)"
     ),
 }
-FORBIDDEN: Final = "whoever manages this channel has forbidden what is posted here at a time: offer `direct`"
+FORBIDDEN: Final = "the managers of this channel do not allow scheduled posts here: offer `direct`"
 ASKS_AGAIN: Final = "what a schedule asks makes, changes and ends no schedules"
 WORKS_ALREADY: Final = "what is done at a time or in the background begins no such work: do it now, or say what is left"
 NO_ZONE: Final = (
