@@ -409,18 +409,8 @@ def stored_page() -> str:
     indexes = " and ".join(f"`{name}`" for name in INDEXES)
     lines += [
         f"The full-text indexes {indexes} contain the words of messages and documents, and are erased with them.",
-        "",
+        "SQLite's `.schema` and PostgreSQL's `\\d` show the columns; [some queries](operating.md#inspect-a-turn-sql).",
     ]
-    lines += [
-        "## Columns",
-        "",
-        "All columns, for your own queries.",
-        "",
-        "| Table | Columns |",
-        "|---|---|",
-    ]
-    for table in words:
-        lines.append(f"| `{table}` | {', '.join(f'`{column.name}`' for column in metadata.tables[table].columns)} |")
     return "\n".join([*lines, ""])
 
 
