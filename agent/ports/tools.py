@@ -148,7 +148,7 @@ class ToolOutput:
 
     `sources`: the ids of the stored messages that it quotes, `documents`: those of the stored documents. `audience`:
     who may read it; None: only the asker.
-    `read`: see `agent.addresses`.
+    `read`: see `agent.addresses`. `failed`: what the tool ran for the model failed, and the text says why.
     """
 
     text: str = ""
@@ -160,6 +160,7 @@ class ToolOutput:
     words: Provenance = Provenance.FOREIGN  # OWN: it holds only what the asker said and what the bot said on its own
     read: tuple[str, ...] | None = None  # the texts in it that others than the bot wrote; None: all of it
     documents: tuple[int, ...] = ()
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,8 @@ class Registry:
     def result(self, name: str, output: ToolOutput, asker: Person) -> ToolResult:
         """Return the result of a call for the model, within the limits, with its audience."""
         audience = output.audience or PersonAudience(asker.id)
-        return result_of(name, ResultStatus.SUCCESS, output, label(audience), self._limits)
+        status = ResultStatus.FAILURE if output.failed else ResultStatus.SUCCESS
+        return result_of(name, status, output, label(audience), self._limits)
 
     def failure(self, name: str, reason: str, asker: Person | None = None, *, keep: Keep = Keep.STORED) -> ToolResult:
         """Return the result of a failed call. `asker`: the only reader, if `reason` is the tool's own text."""

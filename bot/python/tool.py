@@ -16,13 +16,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from cachetools import LRUCache
-
 from agent.errors import ToolError
 from agent.inner_calls import labelled
 from agent.messages import Json, JsonObject, Provenance
 from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise
+from bot.chat.attachments.kinds import shown_note
 from bot.python import texts
 from bot.python.code_tools import CodeTools
 from bot.python.conversation_files import ConversationFiles, GivenFiles
@@ -34,7 +33,6 @@ NAME: Final = "python"
 REPORT_S: Final = 5.0  # Between two reports of how long it has run: each edits the reply
 MAX_OUTPUT_CHARS: Final = 16_000  # For the model: less than a result may hold, so that the lines below it stay
 MAX_LISTED: Final = 20  # Names of files in a result
-TURNS_KNOWN: Final = 1_000  # Questions whose runs are counted
 
 _PROPERTIES: Final[dict[str, Json]] = {
     "code": {"type": "string", "minLength": 1, "description": "a whole script; it starts anew each time"},
@@ -61,16 +59,13 @@ class PythonTool:
     runs_code: bool = True
     report_s: float = REPORT_S
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
-    runs: LRUCache[int, int] = field(default_factory=lambda: LRUCache(TURNS_KNOWN), compare=False)
-    """How often code has run, by the id of the question."""
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         code = unfenced(str(args["code"]))
         if len(code) > self.limits.code_chars:
             raise ToolError(texts.CODE_TOO_LONG.format(limit=self.limits.code_chars), ours=True)
-        if self.runs.get(context.message, 0) >= self.limits.per_turn:
+        if context.calls_before >= self.limits.per_turn:
             raise ToolError(texts.TOO_OFTEN.format(limit=self.limits.per_turn), ours=True)
-        self.runs[context.message] = self.runs.get(context.message, 0) + 1
         given = await self.files.of(context, self.limits.given_bytes)
         code_tools = CodeTools(context.inner)
         functions = code_tools.functions_for(code)
@@ -84,9 +79,10 @@ class PythonTool:
         plain = ToolOutput("", given.messages, (), given.audience, words=words, read=(), documents=given.documents)
         labels = labelled(plain, code_tools.results, context.place)
         is_kept = await self.files.save(context, given, ended, labels)
-        results = await asyncio.to_thread(result_files, ended.files)  # megabytes of tables take long to look through
+        # Megabytes of tables take long to look through. What code left that failed is hardly what was asked for.
+        results = ResultFiles() if ended.failed else await asyncio.to_thread(result_files, ended.files)
         text = neutralise(result_text(ended, given, results, self.limits, is_kept=is_kept))
-        return replace(labels, text=text, parts=(*results.files, *results.seen))
+        return replace(labels, text=text, parts=(*results.files, *results.seen), failed=ended.failed)
 
 
 def unfenced(code: str) -> str:
@@ -119,10 +115,11 @@ def result_text(
     if not (lines or results.files or results.left_out):
         lines.append(texts.NOTHING_PRINTED)
     lines += _listed(texts.NOT_HANDED_OVER, results.left_out)
+    lines += _listed(texts.LEFT_BY_FAILED, [shown_note(file.name) for file in ended.files]) if ended.failed else []
     lines += [] if is_kept else [texts.NOT_KEPT]
     if ended.failed and given.files:
         lines += _listed(texts.GIVEN, [file.name for file in given.files])
-    lines += _listed(texts.EARLIER, [name for name in given.earlier if name not in ended.removed])
+    lines += _listed(texts.EARLIER, [shown_note(name) for name in given.earlier if name not in ended.removed])
     lines += _listed(texts.NOT_GIVEN, given.left_out)
     return "\n".join(lines)
 

@@ -33,6 +33,7 @@ from agent.progress import (
     Progress,
     RoundStep,
     action_records,
+    calls_before,
     decode,
     encode,
     tool_documents,
@@ -306,3 +307,10 @@ def test_an_address_in_a_result_of_code_is_read_unless_a_call_was_given_it_befor
     read = addresses_read(Progress((code_step(plain, look(given), echoed),)), ())
     assert read(found)
     assert not read(given)
+
+
+def test_calls_of_a_tool_are_counted_over_the_whole_turn_also_after_a_crash() -> None:
+    run, other = ToolCall("python", {}), ToolCall("recall", {})
+    steps = RoundStep(calls=(run, other), results=(None, None)), RoundStep(calls=(run, run), results=(None, None))
+    progress = decode(encode(Progress(steps)))
+    assert [calls_before(progress, id_) for id_ in ("1.1", "1.2", "2.1", "2.2")] == [0, 0, 1, 2]

@@ -106,3 +106,15 @@ async def test_an_answer_that_was_computed_from_a_file_is_forgotten_with_its_mes
                 return [message.text for _, message in store.messages] == ["draw it"]
 
             await until(is_erased, look_s=LOOK_S)
+
+
+async def test_a_run_that_failed_is_a_failed_step_and_hands_nothing_over(open_world: AnyWorld) -> None:
+    broken = f'open("/out/chart.png", "wb").write({PICTURE!r})\n1 / 0'
+    async with talking(open_world, [call(broken), call("1"), "One."], code=CPythonEngine()) as talk:
+        question = await talk.world.ask("what is one?")
+        await talk.ended(1)
+        failed, worked = (request[-1].text for request in talk.model.requests[1:])
+        assert '"status":"failure"' in failed.replace(" ", "")
+        assert '"status":"success"' in worked.replace(" ", "")
+        assert talk.texts() == ["One."]
+        assert not talk.world.handed_over(question)

@@ -11,7 +11,7 @@ from agent.errors import ToolError
 from agent.incoming import Attachment, Person
 from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
-from agent.messages import Image, Provenance, SharedFile, ToolCall
+from agent.messages import Image, Provenance, ResultStatus, SharedFile, ToolCall
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.stored_messages import AttachedMessage
 from agent.toolbox.registry import Registry
@@ -213,13 +213,22 @@ async def test_output_can_neither_close_a_block_nor_open_one() -> None:
 async def test_a_question_runs_code_a_bounded_number_of_times() -> None:
     engine = CPythonEngine()
     tool = conversation().tool(engine, RunLimits(per_turn=2))
-    for _ in range(2):
-        await tool.run({"code": "1"}, CONTEXT)
+    await tool.run({"code": "1"}, replace(CONTEXT, calls_before=1))
     with pytest.raises(ToolError, match="2 times") as refused:
-        await tool.run({"code": "1"}, CONTEXT)
+        await tool.run({"code": "1"}, replace(CONTEXT, calls_before=2))
     assert refused.value.ours
-    await tool.run({"code": "1"}, replace(CONTEXT, message=8))
-    assert len(engine.runs) == 3
+    assert len(engine.runs) == 1
+
+
+async def test_the_result_of_code_that_failed_says_so_and_hands_nothing_over() -> None:
+    code = f'open("chart.png", "wb").write({png(8, 8)!r})\n1 / 0'
+    output = await conversation().tool(CPythonEngine()).run({"code": code}, CONTEXT)
+    assert output.failed
+    assert output.parts == ()
+    assert f"{texts.LEFT_BY_FAILED} chart.png" in output.text
+    assert not (await conversation().tool(CPythonEngine()).run({"code": "1"}, CONTEXT)).failed
+    registry = Registry([conversation().tool(CPythonEngine())])
+    assert registry.result("python", output, ANN).status is ResultStatus.FAILURE
 
 
 async def test_code_that_is_too_long_does_not_run() -> None:
