@@ -35,6 +35,7 @@ from agent.spending import NANO
 from agent.stored_messages import Author
 from store import tool_calls
 from store.backup import is_connected_to
+from store.code_time import code_time
 from store.databases.database import Database, SqlStore, reads, writes
 from store.databases.sqlite import is_locked
 from store.engine import SqlDocuments, Store, beside, erased_key
@@ -282,7 +283,9 @@ def _sections(subject: Subject) -> "Mapping[str, Callable[[Any], Rows]]":
 
 
 def _counted(subject: Subject) -> "Mapping[str, Callable[[Any], Rows]]":
-    return {name: each for name, each in _sections(subject).items() if name not in {"spending", "operators"}}
+    return {
+        name: each for name, each in _sections(subject).items() if name not in {"spending", "code_time", "operators"}
+    }
 
 
 def _each(export_rows: Callable[[sa.RowMapping], ExportedRow]) -> Exporter:
@@ -553,6 +556,13 @@ def _spent(row: sa.RowMapping) -> ExportedRow:
     return {"day": str(row[PAGED_BY])} | sums | {"cost_usd": None if row["cost"] is None else int(row["cost"]) / NANO}
 
 
+def _code_time(subject: PersonSubject) -> Rows:
+    of_person = sa.select(code_time.c.day.label(PAGED_BY), code_time.c.ms).where(code_time.c.person == subject.id)
+    return Rows(
+        of_person, code_time.c.day, _each(lambda row: {"day": str(row[PAGED_BY]), "seconds": row["ms"] / 1_000})
+    )
+
+
 def _time(moment: datetime) -> str:
     return moment.isoformat()
 
@@ -578,6 +588,7 @@ _OF_PERSON: Final[Mapping[str, Callable[[Any], Rows]]] = {
     "verdicts": _verdicts,
     "accounts": _accounts,
     "spending": _spending,
+    "code_time": _code_time,
 }
 _OF_PLACE: Final[Mapping[str, Callable[[Any], Rows]]] = {"people": _people, **_BOTH}
 

@@ -33,11 +33,12 @@ from agent.ports.replies import Replies
 from agent.ports.saved_files import SavedFiles
 from agent.ports.shard_leases import ShardLeases
 from agent.ports.shared_rates import SharedRates
-from agent.ports.spending import Spending
+from agent.ports.spending import CodeTime, Spending
 from agent.ports.tool_accounts import ToolAccounts
 from agent.ports.tool_audit import ToolAudit
 from agent.recall_query import Hit, RecallQuery
 from agent.schedules.port import Schedules
+from store.code_time import SqlCodeTime
 from store.conversations import SqlConversations
 from store.databases.database import (
     LOCK_SPACE,
@@ -367,6 +368,7 @@ class Store:
     forgetting: Forgetting
     preferences: Preferences
     spending: Spending
+    code_time: CodeTime
     jobs: Jobs
     schedules: Schedules
     replies: Replies
@@ -595,6 +597,7 @@ def store_on(database: Database, prepared: Prepared, version: str) -> Store:
         SqlForgetting(database, erased_ids),
         SqlPreferences(database),
         SqlSpending(database),
+        SqlCodeTime(database),
         SqlJobs(database),
         SqlSchedules(database, erased_ids, notifier),
         SqlReplies(database),

@@ -1,7 +1,7 @@
-"""The usage of models, as the store counts it."""
+"""The usage of models, and the time of code, as the store counts them. Every call may raise StoreError."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from typing import Protocol
 
 from agent.messages import ModelCall
@@ -17,4 +17,16 @@ class Spending(Protocol):
 
     async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = "") -> None:
         """Store the usage of calls outside of turns; `kind` is their purpose, `where` their channel."""
+        ...
+
+
+class CodeTime(Protocol):
+    """The seconds of Python code that ran for people, by days of UTC."""
+
+    async def charge_seconds(self, person: str, seconds: float, now: datetime) -> None:
+        """Count seconds that code ran for this person, on the day of `now`."""
+        ...
+
+    async def seconds_by_day(self, person: str, period: SpendingPeriod) -> Mapping[date, float]:
+        """Return the seconds of the days in this period on which code ran for the person."""
         ...

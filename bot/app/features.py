@@ -111,7 +111,9 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         revoke=partial(opened.servers.revoke, store.tool_accounts),
         platforms=services.forgetting,
     )
-    code = python.feature(core, settings.python, store.conversations, opened.reader, store.saved_files)
+    code = python.feature(
+        core, settings.python, store.conversations, opened.reader, store.saved_files, parts.code_budget(settings, store)
+    )
     listed = (
         conversations.feature(services.models, core.turns, who),
         forgetting.feature,

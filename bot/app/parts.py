@@ -22,6 +22,7 @@ from bot.app import texts as app_texts
 from bot.app.from_settings import access_rules, budgets, open_models, policy_file
 from bot.app.settings import Settings
 from bot.budgets.budgets import BudgetAllowances
+from bot.budgets.code_time import CodeBudget
 from bot.budgets.service import BudgetService
 from bot.channels.ambient import AmbientService, ClaimOnce
 from bot.channels.service import PlaceService
@@ -188,7 +189,13 @@ def budget_allowances(settings: Settings, store: Store) -> BudgetAllowances:
 
 
 def budget_service(settings: Settings, store: Store) -> BudgetService:
-    return BudgetService(access_rules(settings.access), budget_allowances(settings, store), CLOCK)
+    code = code_budget(settings, store) if settings.python.runs_code else None
+    return BudgetService(access_rules(settings.access), budget_allowances(settings, store), CLOCK, code)
+
+
+def code_budget(settings: Settings, store: Store) -> CodeBudget:
+    operates = access_rules(settings.access).is_operator
+    return CodeBudget(store.code_time, store.preferences, CLOCK, operates, settings.budgets.person_code_seconds)
 
 
 def tool_servers(

@@ -93,7 +93,8 @@ COMMAND = declaration.Command(
 
 
 async def usage(budgets: BudgetService, call: CommandCall) -> Panel:
-    return Panel(account_text(await budgets.usage(call.caller.person.id)))
+    person = call.caller.person.id
+    return Panel(account_text(await budgets.usage(person), await budgets.code_line(person)))
 
 
 async def _usage_home(visit: HomeVisit) -> HomeContent:

@@ -30,14 +30,15 @@ class FooterStyle(StrEnum):
 _HEADINGS = ("calls", "input", "cached", "written", "output", "reasoning", "cost")
 
 
-def account_text(account: SpendingAccount) -> str:
-    """Return what one person's questions used, today and this month, as Markdown."""
+def account_text(account: SpendingAccount, code_line: str = "") -> str:
+    """Return what one person's questions used, today and this month, as Markdown. `code_line`: of Python code."""
     if not account.month.calls:
         return budgets_texts.NOTHING_SPENT
     parts = [
         budgets_texts.SPENT,
         *_block(budgets_texts.TODAY, account.today),
         *_block(budgets_texts.THIS_MONTH, account.month),
+        *([code_line] if code_line else []),
     ]
     if account.month.usage.estimated:
         parts.append(f"{budgets_texts.ESTIMATED}.")

@@ -10,6 +10,7 @@ from agent.ports.clock import Clock
 from agent.spending import NANO, By, Money, SpendingAccount, SpendingPeriod, account, workspace_of
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAccount, BudgetAllowances, tokens_spent
+from bot.budgets.code_time import CodeBudget
 from bot.chat.access.acl import AccessRules
 from bot.chat.panels import Panel
 from bot.chat.texts.formatting import counted, money
@@ -120,6 +121,12 @@ class BudgetService:
     access: AccessRules
     allowances: BudgetAllowances
     clock: Clock
+    code: CodeBudget | None = None
+    """None where no code runs."""
+
+    async def code_line(self, person: str) -> str:
+        """Return what the person used of their budget of code; "" where no code runs. Raises StoreError."""
+        return "" if self.code is None else await self.code.line(person)
 
     async def usage(self, person: str) -> SpendingAccount:
         now = self.clock.now()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.spending import NANO, Money
+from bot.budgets.code_time import DEFAULT_SECONDS
 from bot.budgets.report import FooterStyle
 from bot.settings import parsers
 from bot.settings.declaration import Section, setting
@@ -56,6 +57,14 @@ class BudgetSettings:
         write=in_dollars,
     )
     """What those cost with a vendor's middle model, most of the input read from its cache."""
+    person_code_seconds: int | None = setting(
+        "COGENCY_PERSON_CODE_SECONDS_PER_DAY",
+        parsers.limit(86_400),
+        DEFAULT_SECONDS,
+        section=Section.ACCESS,
+        description="Maximum number of seconds that Python code runs for one person per day (UTC).",
+    )
+    """Twenty runs of the longest kind, or a few hundred charts."""
     channel_tokens: int | None = setting(
         "COGENCY_CHANNEL_TOKENS_PER_DAY",
         parsers.limit(10**12),

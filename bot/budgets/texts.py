@@ -10,6 +10,10 @@ WHO_USED = {
     Whose.WORKSPACE: "This workspace has",
     Whose.EVERYONE: "Everyone together has",
 }
+CODE_USED = (
+    "The person who asked has used today's budget of {limit} of Python code. It resets at midnight UTC; see `/usage`."
+)
+CODE_TIME = "**Python code**: {today} today ({limit}), {month} this month"
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
 OPERATOR = "Operators have no spending limit."
 BUDGET_USAGE = (

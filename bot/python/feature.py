@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent.ports.saved_files import SavedFiles
     from bot.chat.attachments.read_again import AttachedMessages
     from bot.chat.attachments.reading import AttachmentReader
+    from bot.python.metered import RunBudget
     from bot.python.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
@@ -29,18 +30,24 @@ def feature(
     messages: "AttachedMessages",
     reader: "AttachmentReader",
     saved: "SavedFiles",
+    budget: "RunBudget",
 ) -> Feature | None:
     """Return None where it is switched off. Raises SettingsError if its library is missing."""
     if not settings.runs_code:
         return None
     from bot.python.conversation_files import ConversationFiles  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.engine import RunLimits  # noqa: PLC0415 -- only who runs code loads it
+    from bot.python.metered import MeteredEngine  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.tool import PythonTool  # noqa: PLC0415 -- only who runs code loads it
 
     sandbox, limits = open_sandbox(), RunLimits()
     files = ConversationFiles(messages, reader, core.platforms.files_now, saved)
     log.info("python: code runs in a sandbox")
-    return Feature(name="python", tools=[PythonTool(sandbox, files, limits)], serving=sandbox.serving)
+    return Feature(
+        name="python",
+        tools=[PythonTool(MeteredEngine(sandbox, budget, core.clock.monotonic), files, limits)],
+        serving=sandbox.serving,
+    )
 
 
 def open_sandbox(find: Callable[[str], object] = find_spec) -> "Sandbox":

@@ -368,6 +368,12 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             Fate.STAYS,
             "without its question, and after its day without its place; it still counts toward budgets",
         ),
+        "code_time": Stored(
+            "how many seconds of Python code ran for a person on a day",
+            "always",
+            Fate.STAYS,
+            "it counts toward budgets",
+        ),
         "tool_call": Stored(
             "the audit: each call of a tool, with arguments, effect, decision, time and outcome; exports and erasures by "
             "operators",

@@ -1,17 +1,20 @@
 """Python code on each platform: a file comes in, the code computes, a chart comes back below the reply."""
 
 import json
+from itertools import count
 
 import pytest
 
 from agent.messages import Image
+from bot.budgets.code_time import CodeBudget
 from bot.chat.jobs import JobWorker
 from bot.forgetting.retention import SWEEP_AFTER, Retention
 from bot.python import texts
+from bot.python.metered import MeteredEngine
 from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
 from tests.flows.forgetting_bot import OFTEN
-from tests.flows.talks import talking
+from tests.flows.talks import talk_in, talking
 from tests.flows.worlds import WORLDS, AnyWorld
 from tests.patience import LOOK_S, until
 
@@ -118,3 +121,17 @@ async def test_a_run_that_failed_is_a_failed_step_and_hands_nothing_over(open_wo
         assert '"status":"success"' in worked.replace(" ", "")
         assert talk.texts() == ["One."]
         assert not talk.world.handed_over(question)
+
+
+async def test_who_has_used_up_their_seconds_is_told_so_and_still_gets_an_answer(open_world: AnyWorld) -> None:
+    engine = CPythonEngine()
+    async with talk_in(open_world, [call("1"), call("2"), "Not today."]) as talk:
+        clock, store = talk.world.clock, talk.store
+        budget = CodeBudget(store.code_time, store.preferences, clock, lambda _: False, 1)
+        talk.code = MeteredEngine(engine, budget, count(step=5).__next__)
+        async with talk.running():
+            await talk.world.ask("what is one, and two?")
+            await talk.ended(1)
+            assert "budget of 1 second of Python code" in talk.model.requests[-1][-1].text
+            assert talk.texts() == ["Not today."]
+    assert [code for code, *_ in engine.runs] == ["1"]

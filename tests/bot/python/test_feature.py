@@ -23,7 +23,7 @@ import sys
 from bot.app import features, platforms
 from bot.python.feature import feature
 from bot.python.settings import PythonSettings
-assert feature(None, PythonSettings(), None, None, None) is None
+assert feature(None, PythonSettings(), None, None, None, None) is None
 print(sorted(name for name in sys.modules if name.startswith(("wasi", "wasmtime", "bot.python"))))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 -- our own interpreter
