@@ -105,6 +105,11 @@ class Persona:
     """Texts of others about the place, for each question there: data, and no instructions."""
 
 
+ANSWER_TOKENS = 1_500  # Left free for the answer in a small context; in one of less than 6,000, a quarter of it
+PREFIX_TOKENS = 2_500  # The instructions with many tools
+NOTES_TOKENS = 200  # Who asks, when and where, and the beginnings of messages that fell out of the history
+
+
 @dataclass(frozen=True, slots=True)
 class ContextBudget:
     """In estimated tokens. The question itself is never cut."""
@@ -117,6 +122,32 @@ class ContextBudget:
     """About sixty short entries (seed 000)."""
     quoted: int = 8_000
     """Threads and linked messages that came with the question: "summarise this thread" needs the space."""
+    total: int = 0
+    """Of the whole prompt; 0 if the model has room for all of the above."""
+
+    def within(self, context_tokens: int) -> "ContextBudget":
+        """Return the budget for a model with a context of this size, which also holds the answer. 0: not known."""
+        total = context_tokens - min(ANSWER_TOKENS, context_tokens // 4)
+        if not context_tokens or total >= self.history + self.memory + self.profile + self.quoted + PREFIX_TOKENS:
+            return self
+        return replace(self, history=min(self.history, total // 2), total=total)
+
+    def beside(self, used: int) -> "ContextBudget":
+        """Return what is left for the parts beside the prefix and the question, which take `used` of the total."""
+        if not self.total:
+            return self
+        room = max(self.total - used - NOTES_TOKENS, 0)
+        return replace(
+            self,
+            history=min(self.history, room),
+            memory=min(self.memory, room // 4),
+            profile=min(self.profile, room // 8),
+            quoted=min(self.quoted, room // 2),
+        )
+
+    def for_history(self, used: int) -> int:
+        """Return what is left for the history, if the prefix, the question and the section take `used`."""
+        return min(self.history, max(self.total - used - NOTES_TOKENS, 0)) if self.total else self.history
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +247,19 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     )
     shown_names: Mapping[str, str] = {} if _is_alone(parts) else names
     asker = names[parts.person.id]
+    system = _system_prompt(parts)
+    fixed = estimate_tokens(system) + estimate_tokens(parts.question)
+    budget = budget.beside(fixed)
     memory = _memory_context(parts, asker, budget.memory)
     rendered = (
         (message, _history_message(message, memory.superseded, shown_names)) for message in reversed(parts.history)
     )
-    fitting = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), budget.history)
     quoted = _fit_quotes(parts.quoted, budget.quoted)
     quoted += map(_render_quoted, parts.files)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
+    section = sum(map(estimate_tokens, (memory.text, profile.text, *quoted)))
+    history = budget.for_history(fixed + section)
+    fitting = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), history)
     hidden = parts.history[: len(parts.history) - len(fitting)]
     fell_out = parts.is_cut or bool(hidden)
     beginnings = summary_digest([message for message in hidden if message.id > parts.covered], names)
@@ -240,7 +276,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         sections.append(SUMMARY_LESSON)
     question = (parts.question,) if parts.own else ()
     messages = (
-        Message(Role.SYSTEM, _system_prompt(parts)),
+        Message(Role.SYSTEM, system),
         *(line for _, line in fitting),
         Message(Role.USER, render.section(parts.word, sections)),
         Message(Role.USER, _render_speech(parts.person.id, parts.question, shown_names), parts.images),
@@ -282,11 +318,12 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
 
 
 def shortened(messages: Sequence[Message], omitted: int) -> tuple[Message, ...]:
-    """Return the messages of a context that did not fit without the older half of the history (`omitted` is 1), without
-    the history (2), or with the persona, the place and the question alone (3).
+    """Return the messages of a context that did not fit without the older half of the history, by length (`omitted` is
+    1), without the history (2), or with the persona, the place and the question alone (3).
     """
     system, *history, section, question = messages
-    kept = history[(len(history) + 1) // 2 :] if omitted == 1 else []
+    sizes = [(message, estimate_tokens(message.text)) for message in reversed(history)]
+    kept = fit_newest(sizes, sum(size for _, size in sizes) // 2) if omitted == 1 else []
     if omitted <= ALL_HISTORY:
         return (system, *kept, section, question)
     persona, *_ = system.text.split(f"\n\n{LEGEND}", 1)

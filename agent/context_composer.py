@@ -95,7 +95,8 @@ class ContextComposer:
         )
         # A place that has become more public keeps for itself what was said before.
         history = [message for message in known.said if message.audience in audiences]
-        window = self.config.budget.history
+        budget = self.config.budget.within(capabilities.context_tokens)
+        window = budget.history
         is_cut = len(known.said) == limit
         hidden = visible_from(history, window, is_cut=is_cut)
         until = summary_due(history, known.covered, window, limit)
@@ -142,8 +143,8 @@ class ContextComposer:
         )
         if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
             async with self.composing or nullcontext():
-                return await asyncio.to_thread(build_context, parts, self.config.budget), until
-        return build_context(parts, self.config.budget), until
+                return await asyncio.to_thread(build_context, parts, budget), until
+        return build_context(parts, budget), until
 
 
 async def _earlier(

@@ -101,8 +101,8 @@ NO_STREAM = "The server at {address} does not stream model answers. Check {setti
 CONTEXT_TOO_SMALL = (
     "The prompt does not fit into the context window of the model “{model}”: {remedy}, or choose another model."
 )
-CONVERSATION_TOO_LONG = (
-    "This conversation is too long for the model “{model}”. Start a new one, or choose a larger model."
+QUESTION_TOO_LONG = (
+    "This question and its files are too long for the model “{model}”. Send less, or choose a larger model."
 )
 RATE_LIMITED = "{label} limits our requests ({status}). Please ask again{later}."
 FREE_TIER = "It counts them toward a free plan, whose terms may let it train on people's messages."

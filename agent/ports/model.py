@@ -29,6 +29,8 @@ class Capabilities:
     """Tools are called in the vendor's form, which has no field for a workspace."""
     reasons: bool = False
     """The model reasons by itself before it writes: the prompt does not ask it to think aloud."""
+    context_tokens: int = 0
+    """The size of the model's context window; 0 if it is not known, or so large that it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,13 @@ class WarningProvider(Protocol):
     def warning(self) -> str:
         """A sentence for the person who chose it; "" if there is none."""
         ...
+
+
+@runtime_checkable
+class SizedProvider(Protocol):
+    """A provider whose capabilities name the size of the model's context, once its server has said it."""
+
+    context_tokens: int
 
 
 @runtime_checkable

@@ -22,11 +22,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from html import unescape
 from typing import Final
 
 import regex
 
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation, ViolationFound
+from agent.messages import UNSEEN, confusable_skeleton
 from agent.protocol.render import TITLES
 
 MIN_RUN: Final = 7  # Words. Shorter runs also occur in answers about anything
@@ -35,13 +37,20 @@ MIN_SENTENCE: Final = 4  # Words of a sentence that counts as a whole
 # nearly all of them are no echo, and a stream that pauses here must not hide the end of what was said.
 SHOWN_WORDS: Final = 2
 
-_WORD: Final = re.compile(r"\w+")
+# A word, with invisible characters in it; or an HTML entity, which may stand for a mark between words.
+_BREAK: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_WORD: Final = re.compile(rf"(?P<entity>&#?\w{{1,8}}(?:;|\Z)|&\Z)|[^\W_](?:[^\W_]|{UNSEEN.pattern})*")
 _SENTENCE_BEGINS: Final = re.compile(r"(?:[.!?:…\n]|\A)[ \t>\-*#`\"'“„•)\]]*\Z")
 _BEFORE_CHARS: Final = 40  # Kept of what was shown, to see whether a sentence begins
 _SENTENCE_END: Final = re.compile(r"(?<![.!?:])[.!?:]++(?:[\"')\]]*+\s|\Z)|\n\s*\n")
 _MARKUP: Final = " \t>-*#`\"'“„•|_"  # May stand before a line that is copied
 _AFTER_RUN: Final = re.compile(r"[ \t]*[.,;:!?…)\]\"'”*`>}]*[ \t]*\n?")
-_INNER_MARKUP: Final = re.compile(r"[*_`|:]+")  # Models put titles into bold, or the section into a table
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>\n]{0,60}>|<!--|-->")
+_CUT_TAG: Final = re.compile(r"<[a-zA-Z/!][^<>\n]{0,60}\Z|&#?\w{0,8}\Z")
+# What models put before the lines that they copy: markup, numbers of a list, boxes to tick, the cells of a table.
+_PREFIX: Final = re.compile(
+    r"(?:[^\w\n\[<(【]|</?[a-zA-Z][^<>\n]{0,60}>|<!--|\[[ xX]?\]|\(?\d{1,3}[.):\]|]?(?=[ \t|]|\Z))*"
+)
 _TITLE: Final = "|".join(TITLES)
 _ANY_TITLE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:")
 _TITLE_ALONE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:\s*\Z")
@@ -49,11 +58,14 @@ _TITLE_ALONE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:\s*\Z")
 _ROUND: Final = regex.compile(
     r"EXECUTION[\s:*_`|]{1,8}(?:round \d{1,4} of \d{1,4}\.?|This is the last round\b)", regex.IGNORECASE
 )
+_PLAIN_ROUND: Final = re.compile(r"execution (?:round \d{1,4} of \d{1,4}$|this is the last round\b)")
 _SYSTEM: Final = r"(?:s[iy]st[eèé]ma?e?n?|система|系统|系統|システム|시스템)"
-_GAP: Final = r"\s{0,3}"
-_MARK_BEGINS: Final = re.compile(r"[\[<(【]")
+_GAP: Final = rf"[\s*_`~{UNSEEN.pattern[1:]}{{0,3}}"
+_OPENS: Final = r"(?:\\?[\[<(【［{]|&#0?91;|&(?:lbrack|lsqb|lt);)"
+_CLOSES: Final = r"(?:\\?[\])>】］}]|&#0?93;|&(?:rbrack|rsqb|gt);)"
+_MARK_BEGINS: Final = re.compile(r"[\\\[<(【［{&]")
 _FENCE: Final = regex.compile(r"[ \t>]{0,9}(?:`{3,9}|~{3,9})\w{0,16}[ \t]{0,9}\n")
-_BARE_MARK: Final = "[system]"  # Without the word: what follows decides, as below a title
+_BARE_MARK: Final = "system"  # In brackets, without the word: what follows decides, as below a title
 _MIN_CUT_MARK: Final = 2  # Characters of a mark with which an answer ends that was cut off
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\d [^\n:]{1,100}: ")
 _NUMBERED: Final = re.compile(r"(?:! )?#[\w-]{4,}")
@@ -89,6 +101,7 @@ class EchoFilter:
         lines = [_Lines(instructions.word, section) for _ in range(2)] if instructions.word else []
         self._stages: list[_Lines | _Runs] = [*lines[:1], *runs, *lines[1:]]
         self._is_counted = False
+        self._ends_in_return = False
 
     def filter(self, events: Iterable[ProtocolEvent]) -> list[ProtocolEvent]:
         if not self._stages:
@@ -96,7 +109,7 @@ class EchoFilter:
         filtered: list[ProtocolEvent] = []
         for event in events:
             if isinstance(event, TextArrived):
-                text = event.text
+                text = self._with_line_breaks(event.text)
                 for stage in self._stages:
                     text = stage.feed(text)
                 filtered += self._text(text)
@@ -113,6 +126,11 @@ class EchoFilter:
             text = stage.feed(text) + stage.close()
         return self._text(text)
 
+    def _with_line_breaks(self, text: str) -> str:
+        """Return the text with all line breaks in one form. CR LF may be cut in two."""
+        after_return, self._ends_in_return = self._ends_in_return, text.endswith("\r")
+        return _BREAK.sub("\n", text.removeprefix("\n") if after_return else text)
+
     def _text(self, text: str) -> list[ProtocolEvent]:
         events: list[ProtocolEvent] = []
         dropped = any(stage.dropped for stage in self._stages)
@@ -123,8 +141,10 @@ class EchoFilter:
 
 
 def _plain(line: str) -> str:
-    """Return the line as it is compared: without markup around it, in small letters."""
-    return " ".join(_INNER_MARKUP.sub(" ", line.strip(_MARKUP + "\n")).casefold().split())
+    """Return the line as it is compared: its words in small letters, without markup, tags and the number of a list."""
+    text = _CUT_TAG.sub("", _TAG.sub(" ", unescape(line) if "&" in line else line).strip())
+    text = confusable_skeleton(text[_prefix_length(text) :])
+    return " ".join(word[0] for word in _WORD.finditer(text) if not word["entity"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +159,44 @@ class _SectionLines:
 
     @classmethod
     def of(cls, section: str) -> "_SectionLines":
-        lines = {line: _plain(line) for line in section.splitlines() if line.strip()}
+        lines = {line: plain for line in section.splitlines() if (plain := _plain(line))}
         return cls(
             certain={plain for line, plain in lines.items() if _is_only_ours(line)},
             titles={_BARE_MARK, *(plain for line, plain in lines.items() if _TITLE_ALONE.match(line))},
             ordered=sorted({_BARE_MARK, *lines.values()}),
         )
 
+    def goes_on(self, plain: str) -> bool:
+        """Return whether the line begins with a line of the section, and another one stands behind that: the section
+        was copied into one line, perhaps as a text of JSON.
+        """
+        return any(rest.startswith(begin) for rest in self._behind(plain) for begin in self._following)
+
+    def may_go_on(self, plain: str) -> bool:
+        return any(begin.startswith(rest) for rest in self._behind(plain) for begin in self._following)
+
+    @property
+    def _following(self) -> Iterator[str]:
+        """A line break that is written as a backslash and an n is a letter before the next word."""
+        return (f" {breaks}{line}" for line in self.ordered for breaks in ("", "n", "n n"))
+
+    def _behind(self, plain: str) -> list[str]:
+        return [plain[len(line) :] for line in self.ordered if line != _BARE_MARK and plain.startswith(line)]
+
     def next_to(self, plain: str) -> str:
         """Return the first line that is not before this one in order; "" if there is none."""
         at = bisect_left(self.ordered, plain)
         return self.ordered[at] if at < len(self.ordered) else ""
+
+
+def _prefix_length(line: str) -> int:
+    match = _PREFIX.match(line)
+    return match.end() if match else 0
+
+
+def _in_any_width(char: str) -> str:
+    """Return a pattern for an ASCII character, and for its full-width form."""
+    return f"[{regex.escape(char)}{chr(ord(char) + 0xFEE0)}]"
 
 
 class _Lines:
@@ -159,10 +206,15 @@ class _Lines:
         self.dropped = False
         self._section = section
         # Closing is also without the word, but an opening mark without it begins a part of many configuration files.
+        spelled = rf"{UNSEEN.pattern}{{0,2}}".join(map(_in_any_width, word))
         self._mark = regex.compile(
-            rf"[\[<(【]{_GAP}(?P<slash>/?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}{regex.escape(word)}{_GAP}[\])>】]"
+            rf"{_OPENS}{_GAP}(?P<slash>[/／]?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}{spelled}{_GAP}{_CLOSES}"
             rf"|\[{_GAP}(?P<slash>/){_GAP}{_SYSTEM}{_GAP}\]",
             regex.IGNORECASE,
+        )
+        # The word is random, so anything in brackets before it is a translation or a misspelling of the mark.
+        self._any_mark = regex.compile(
+            rf"{_OPENS}{_GAP}(?P<slash>[/／]?)[^\n\[\]()<>]{{0,24}}?{spelled}{_GAP}{_CLOSES}", regex.IGNORECASE
         )
         self._held = ""  # The beginning of a line, or of a mark in one, that may be an echo
         self._title = ""  # A title and blank lines: the next line decides whether they are an echo
@@ -210,7 +262,8 @@ class _Lines:
         self.dropped = True
         end = text.find("\n", position)
         line = text[position : end if end >= 0 else len(text)]
-        close = next((mark for mark in self._mark.finditer(line) if mark["slash"]), None)
+        marks = (mark for pattern in (self._mark, self._any_mark) for mark in pattern.finditer(line))
+        close = next((mark for mark in marks if mark["slash"]), None)
         if close is not None:
             self._leave_block()
             return position + close.end()
@@ -242,6 +295,9 @@ class _Lines:
         answer ends has some letters: it was cut off.
         """
         mark = self._mark.match(text, position, partial=True)
+        if mark is None or mark.partial:
+            other = self._any_mark.match(text, position, partial=not is_whole)
+            mark = other if other is not None and not (mark and other.partial) else mark
         return mark if mark and not (mark.partial and is_whole and len(text) - position < _MIN_CUT_MARK) else None
 
     def _begin_block(self, mark: "regex.Match[str]") -> int:
@@ -261,12 +317,13 @@ class _Lines:
         plain = _plain(line)
         # A fence may be around the section: the next line decides, as below a title.
         fence = _FENCE.fullmatch(line, partial=not is_complete)
-        if fence is not None and (plain or not self._in_run):
+        is_blank = not line.strip(f"{_MARKUP}\n")
+        if fence is not None and not (is_blank and self._in_run):
             if fence.partial:
                 return None
             self._title, self._in_run = self._title + line, False
             return stop
-        if not plain:
+        if is_blank:
             # A blank line may still get words.
             if not is_complete:
                 return None
@@ -278,7 +335,7 @@ class _Lines:
                 shown.append(line)
             return stop
         # Models put our marks into bold or a list: markup before them does not hide them.
-        begin = position + len(line) - len(line.lstrip(_MARKUP))
+        begin = position + _prefix_length(line)
         if (mark := self._read_mark(text, begin, is_whole=is_whole)) is not None:
             return None if mark.partial and not is_whole else self._begin_block(mark)
         if (number := _ROUND.match(text, begin, partial=not is_whole)) is not None:
@@ -290,13 +347,16 @@ class _Lines:
         if self._in_run and (title := _ANY_TITLE.match(text, begin, stop)) is not None:
             self._in_title = True
             return title.end()
+        if self._section.goes_on(plain):
+            self.dropped, self._in_run, self._in_title, self._title = True, True, True, ""
+            return begin
         if not is_complete:
             # Held back only as long as it may become one of our lines; anything else is shown piece by piece.
             return None if self._may_be_ours(plain, line) else self._show_line(position, shown)
         if plain == _BARE_MARK and not self._in_run:
             self._title += line
             return stop
-        if self._is_echo(plain):
+        if self._is_echo(plain) or _PLAIN_ROUND.match(plain):
             self.dropped, self._in_run, self._title = True, True, ""
             return stop
         # A title alone may be the model's own heading: it is dropped only if what stood below it follows too.
@@ -311,9 +371,9 @@ class _Lines:
         return (self._in_run or bool(self._title)) and self._section.next_to(plain) == plain
 
     def _may_be_ours(self, plain: str, line: str) -> bool:
-        if self._section.next_to(plain).startswith(plain):
+        if self._section.next_to(plain).startswith(plain) or self._section.may_go_on(plain):
             return True
-        begun = line.lstrip(_MARKUP)
+        begun = line[_prefix_length(line) :]
         # A title, and up to 80 characters to its colon.
         return self._in_run and any(
             title.startswith(begun) or (begun.startswith(title) and len(begun) <= len(title) + 80) for title in TITLES
@@ -387,7 +447,7 @@ def _sentences(text: str) -> Iterator[list[str]]:
     """Yield the words of each sentence that has any."""
     begin = 0
     for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
-        if words := [word.casefold() for word in _WORD.findall(text[begin:end])]:
+        if words := [confusable_skeleton(word[0]) for word in _WORD.finditer(text, begin, end) if not word["entity"]]:
             yield words
         begin = end
 
@@ -426,7 +486,12 @@ class _Runs:
         while (word := _WORD.search(self._text, self._read)) is not None:
             is_cut = word.end() == len(self._text) and not is_whole
             # The rest of a word whose beginning was shown matches nothing.
-            plain = "" if self._is_cut and word.start() == self._read else word[0].casefold()
+            plain = "" if self._is_cut and word.start() == self._read else confusable_skeleton(word[0])
+            if word["entity"]:
+                if is_cut:
+                    break
+                self._read = word.end()
+                continue
             if is_cut and plain and (plain in self.prompt.beginnings or plain in self.prompt.places):
                 break
             self._is_cut = is_cut
@@ -445,7 +510,7 @@ class _Runs:
         if self._is_one_held(self._matches.items()):
             return False
         return unread is None or not (
-            unread[0].casefold() in self.prompt.first_beginnings and self._begins_sentence(unread.start())
+            confusable_skeleton(unread[0]) in self.prompt.first_beginnings and self._begins_sentence(unread.start())
         )
 
     def _is_one_held(self, runs: Iterable[tuple[int, int]]) -> bool:

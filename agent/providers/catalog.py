@@ -55,6 +55,10 @@ def is_small(model: str) -> bool:
     return _SMALL.search(model.lower()) is not None
 
 
+# For a server on this machine of which only the address is known.
+WIDEN_ANY = "start its server with a larger context (llama-server: -c, Ollama: num_ctx, vLLM: --max-model-len)"
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One service. `base_url` ends before "/chat/completions", "/messages" or "/models".
@@ -111,7 +115,10 @@ class Endpoint:
             trimmed = trimmed.removesuffix(GEMINI_PATH)
         complete = trimmed.endswith(self.path) or (self.own_path and urlsplit(trimmed).path)
         base_url = trimmed if complete else trimmed + self.path
-        return self if base_url == self.base_url else replace(self, base_url=base_url, key_required=False)
+        if base_url == self.base_url:
+            return self
+        moved = replace(self, base_url=base_url, key_required=False)
+        return moved if moved.widen or not moved.is_local else replace(moved, widen=WIDEN_ANY)
 
     def speaks_responses(self, model: str) -> bool:
         """Return whether this is one of OpenAI's own models, at OpenAI or behind a gateway.

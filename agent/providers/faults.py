@@ -123,7 +123,6 @@ SEARCHED_CHARS = 4_000  # A message is short; a server that repeats the whole pr
 
 # What vendors and servers say of a prompt that is too long. They agree on no code and no status, but all of them name
 # the thing that is measured, and near it that it is too large. A limit on the answer (`max_tokens`) has other words.
-_MEASURED = r"(?:context|prompt|inputs?|messages|sequence|tokens?|conversation)"
 _TOO_LARGE = (
     r"(?:too (?:long|large|many)|exceed\w*|longer than|greater than|overflow\w*|larger than|surpass\w*"
     r"|reduce the (?:length|size|number)|cannot fit|does(?: not|n't) fit)"
@@ -134,6 +133,8 @@ _TOO_LONG = re.compile(
     rf"|maximum (?:prompt|input|model|context) length|model token limit|request (?:body )?too large"
     rf"|\b(?:prompt|input|context|messages|conversation)\b[^.;\n]{{0,80}}?\b{_TOO_LARGE}"
     rf"|\b{_TOO_LARGE}\b[^.;\n]{{0,40}}?\b(?:prompt|input|context|messages|conversation)\b"
+    r"|(?<!completion )(?<!output )\btokens?\b[^.;\n]{0,40}?\bexceed(?:s|ed)?\b"
+    r"|sequence length|\bcontext (?:is full|shift)|\bkv[ -]cache\b"
     rf"|`?inputs`?[^.;\n]{{0,60}}must (?:be <=|have less than)|range of input length|超长|过长|超出|超过",
     re.IGNORECASE,
 )
@@ -300,7 +301,7 @@ def _service_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
     if (misconfiguration := _configuration_error(fault, endpoint, model, key)) is not None:
         return ProviderRefused(misconfiguration, person=texts.ASK_OPERATOR)
     if fault.too_long:
-        too_long = texts.CONVERSATION_TOO_LONG.format(model=model)
+        too_long = texts.QUESTION_TOO_LONG.format(model=model)
         too_small = texts.CONTEXT_TOO_SMALL.format(model=model, remedy=endpoint.widen)
         return ContextTooLong(too_small if endpoint.widen else too_long, person=too_long)
     if status == 429:

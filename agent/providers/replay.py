@@ -229,10 +229,11 @@ class ReplayProvider(ServedProvider):
         super().__init__(served)
         self._dialect = dialect
         self._http = http or Http(proxies=not served.endpoint.is_local)
+        self.context_tokens = 0
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._dialect.capabilities
+        return replace(self._dialect.capabilities, context_tokens=self.context_tokens)
 
     async def aclose(self) -> None:
         await self._http.aclose()

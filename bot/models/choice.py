@@ -151,10 +151,12 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
     return None if body is None else read_models(body)
 
 
-async def context_size(endpoint: Endpoint, model: str, key: Secret | None) -> int | None:
+async def context_size(
+    endpoint: Endpoint, model: str, key: Secret | None, limit_s: float = LIST_TIMEOUT_S
+) -> int | None:
     """Return how many tokens the context of a model holds; None if its server does not say or does not answer."""
     try:
-        body = await _listing(endpoint, key, LIST_TIMEOUT_S)
+        body = await _listing(endpoint, key, limit_s)
     except ProviderUnavailable:
         return None
     return None if body is None else read_context_size(body, model)

@@ -32,7 +32,7 @@ class ModelService:
         who, requested = Requester.wrote(incoming), incoming.model
         chosen, place = await asyncio.gather(self._chosen(who), self._place_models(who))
         selected = requested if requested in self._available(who, place) else chosen
-        return self.switch.provider_for(who.person, who.channel, selected, place)
+        return await self.switch.sized_provider_for(who.person, who.channel, selected, place)
 
     async def menu(self, who: Requester) -> ModelMenu:
         place = await self._place_models(who)

@@ -2,15 +2,24 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Self
 
 from agent.errors import SettingsError
 from agent.ports.clock import Clock
-from agent.ports.model import KeepingProvider, Provider, WarningProvider
+from agent.ports.model import KeepingProvider, Provider, SizedProvider, WarningProvider
 from bot.chat.learning_model import LearningModel
 from bot.chat.texts import replies as reply_texts
 from bot.models import texts as models_texts
-from bot.models.choice import NO_FORMS, ClosableProvider, ModelChoice, choose_model, named_choice, open_model
+from bot.models.choice import (
+    NO_FORMS,
+    ClosableProvider,
+    ModelChoice,
+    choose_model,
+    context_size,
+    named_choice,
+    open_model,
+)
 from bot.models.forms import CheckedForms
 from bot.models.settings import ModelSettings
 
@@ -22,6 +31,10 @@ from bot.models.settings import ModelSettings
 
 
 COMMAND = "/model"  # Named in errors instead of a setting, where a person gave the name
+
+# How often a server on this machine is asked for the size of a model's context: it may be started again with another.
+SIZE_HOLDS_S = 300.0
+SIZE_TIMEOUT_S = 1.0  # It answers at once, or the question does not wait for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,7 @@ class ModelSwitch:
         self._chance = chance
         self._choice = choice
         self._checked = NO_FORMS
+        self._sized: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[str, Provider] = {}
         self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
@@ -103,6 +117,19 @@ class ModelSwitch:
     def provider_for(self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None) -> Provider:
         """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not."""
         return self._provider_of(self.choice_for(person, channel, chosen, place))
+
+    async def sized_provider_for(
+        self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
+    ) -> Provider:
+        """The same; a model on this machine knows how large its context is, if its server says so."""
+        choice = self.choice_for(person, channel, chosen, place)
+        provider, now = self._open(choice), self._clock.monotonic()
+        is_due = now - self._sized.get(choice.name, -inf) >= SIZE_HOLDS_S
+        if is_due and isinstance(provider, SizedProvider) and choice.endpoint is not None and choice.endpoint.is_local:
+            self._sized[choice.name] = now
+            size = await context_size(choice.endpoint, choice.model, choice.key, SIZE_TIMEOUT_S)
+            provider.context_tokens = size or provider.context_tokens
+        return self._provider_of(choice)
 
     def choice_for(
         self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from agent.context import ANSWER_TOKENS, PREFIX_TOKENS
 from agent.errors import CogencyError, ProviderError, ProviderUnavailable, SettingsError, StoreError, StoreLocked
 from agent.machine import CLOCK, new_secret
 from agent.messages import Message, ModelCall, Role, estimate_usage
@@ -608,8 +609,7 @@ async def _clock(settings: Settings, name: str) -> list[Finding]:
     return await vendors_clock(endpoint, CLOCK) if endpoint is not None and not endpoint.is_local else []
 
 
-PREFIX_TOKENS: Final = 2_500  # The instructions with many tools
-ANSWER_TOKENS: Final = 1_500
+TINY_CONTEXT: Final = 2_000  # About 900 tokens of instructions with the built-in tools, the question, and an answer
 
 
 async def context_findings(settings: Settings, name: str) -> list[Finding]:
@@ -634,6 +634,9 @@ async def context_findings(settings: Settings, name: str) -> list[Finding]:
     if size >= needed:
         return [Finding(Level.GOOD, "Model", setup_texts.CONTEXT_HOLDS.format(size=size))]
     remedy = setup_texts.WIDEN_CONTEXT.format(widen=endpoint.widen) if endpoint.widen else setup_texts.FIT_CONTEXT
+    if size < TINY_CONTEXT:
+        problem = setup_texts.CONTEXT_TINY.format(size=size)
+        return [Finding(Level.PROBLEM, "Model", problem, remedy)]
     return [Finding(Level.WARNING, "Model", setup_texts.CONTEXT_SMALL.format(size=size, needed=needed), remedy)]
 
 

@@ -9,9 +9,13 @@ NATIVE_REFUSED = "The server did not accept tools in that form, so the check use
 FORM_NOT_MEASURED = "nothing measured yet which form of tool calls suits it"
 FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."
 CONTEXT_HOLDS = "its context window is {size:,} tokens"
-CONTEXT_SMALL = "its context window is {size:,} tokens, and a question may need {needed:,}"
-WIDEN_CONTEXT = "To enlarge it, {widen}. Or lower COGENCY_HISTORY_TOKENS and COGENCY_MEMORY_TOKENS."
-FIT_CONTEXT = "Lower COGENCY_HISTORY_TOKENS and COGENCY_MEMORY_TOKENS, or choose a model with a larger context window."
+CONTEXT_SMALL = (
+    "its context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories that do "
+    "not fit are left out"
+)
+CONTEXT_TINY = "its context window of {size:,} tokens hardly holds the instructions, a question and an answer"
+WIDEN_CONTEXT = "To enlarge it, {widen}."
+FIT_CONTEXT = "Choose a model with a larger context window."
 NO_MODEL_TO_CHECK = (
     "There is no model to check, because the rehearsal only follows rules. Set COGENCY_MODEL or an API key."
 )

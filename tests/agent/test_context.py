@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.context import (
     ACTION_CHARS,
@@ -501,3 +503,27 @@ def test_a_summary_is_taught_only_where_messages_leave_the_history() -> None:
     assert SUMMARY_LESSON not in "".join(message.text for message in build_context(short).messages)
     assert build_context(long).messages[-2].text.count(SUMMARY_LESSON) == 1
     assert SUMMARY_LESSON not in build_context(replace(long, in_functions=True)).messages[-2].text
+
+
+@given(st.integers(min_value=1_200, max_value=30_000), st.integers(min_value=0, max_value=40))
+def test_a_context_of_a_known_size_holds_the_prompt_and_leaves_room_for_the_answer(size: int, count: int) -> None:
+    history = [stored(number, f"message {number} " * 30) for number in range(1, count + 1)]
+    facts = [fact(str(n), ANNA.id, f"The boat {n} is turquoise. " * 5, HERE, NOON) for n in range(1, 30)]
+    quoted = [Quoted("a thread", "Ben", "words of others " * 400)]
+    parts = replace(PARTS, history=history, facts=facts, quoted=quoted)
+    context = build_context(parts, ContextBudget().within(size))
+    tokens = sum(estimate_tokens(message.text) for message in context.messages)
+    smallest = sum(estimate_tokens(message.text) for message in build_context(PARTS).messages)
+    assert tokens <= max(size - size // 8, smallest + 250)
+
+
+def test_a_small_context_keeps_the_newest_messages_beside_a_long_one() -> None:
+    history = [stored(1, "short"), stored(2, "x" * 40_000), stored(3, "Oslo?"), stored(4, "Yes.")]
+    context = build_context(replace(PARTS, history=history), ContextBudget().within(2_048))
+    assert context.message_ids == (3, 4)
+
+
+def test_a_large_or_unknown_context_changes_no_budget() -> None:
+    budget = ContextBudget()
+    assert budget.within(0) is budget
+    assert budget.within(128_000) is budget

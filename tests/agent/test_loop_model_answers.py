@@ -289,6 +289,13 @@ async def test_a_context_that_is_too_long_is_tried_with_less_and_the_answer_says
     assert (LEGEND in sent[0].text) is (refusals < 3)
 
 
+async def test_the_older_half_of_the_history_is_meant_by_length() -> None:
+    pasted = Message(Role.USER, "earlier messages " * 900)
+    history = (*HISTORY[:2], pasted, Message(Role.ASSISTANT, "It is long."), *HISTORY[2:4])
+    done = await answered([TOO_LONG], "It is turquoise.", history=history)
+    assert [message.text for message in done.requests[-1][1:-2]] == [message.text for message in history[3:]]
+
+
 async def test_a_context_that_never_fits_ends_in_the_sentence_of_the_service() -> None:
     done = await answered(*[[TOO_LONG]] * 4, history=HISTORY)
     assert done.ended.text == str(TOO_LONG)

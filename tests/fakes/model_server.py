@@ -87,6 +87,8 @@ class ModelServer:
     """
 
     script: Sequence[Reply] | Callable[[Request], Reply]
+    lists_models: bool = False
+    """A list of replies holds those to GET /models, too. Else such a request is refused, and is not in `requests`."""
     requests: list[Request] = field(default_factory=list[Request])
     left: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
@@ -119,14 +121,18 @@ class ModelServer:
             async with asyncio.timeout(PATIENCE_S):
                 keep = True
                 while keep and (request := await _read_request(reader)):
-                    self.requests.append(request)
-                    script = self.script
-                    steps = script(request) if callable(script) else script[len(self.requests) - 1]
-                    keep = await self._reply(steps, reader, writer)
+                    keep = await self._reply(self._steps_for(request), reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             self.left.set()
         finally:
             writer.close()
+
+    def _steps_for(self, request: Request) -> Reply:
+        script = self.script
+        if not (callable(script) or self.lists_models) and (request.method, request.path) == ("GET", "/v1/models"):
+            return whole(404, {})
+        self.requests.append(request)
+        return script(request) if callable(script) else script[len(self.requests) - 1]
 
     async def _reply(self, steps: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Perform the steps; return whether the connection is kept for another request."""

@@ -1,7 +1,9 @@
 """What the model repeats of its instructions is not shown, however the stream is cut; what people may be told is."""
 
+import json
 import re
 from collections.abc import Sequence
+from html import unescape
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
 from agent.events import ProtocolEvent, TextArrived, Violation, ViolationFound
+from agent.messages import confusable_skeleton
 from agent.protocol.echoes import MIN_RUN, EchoFilter, Instructions
 from agent.protocol.grammar import teach, teach_native
 from agent.protocol.parser import Parser
@@ -78,6 +81,13 @@ def test_an_echo_is_not_shown_and_the_answer_is(stream: str, rest: str, sizes: t
     assert shown(stream, sizes).strip() == rest
 
 
+def numbered(form: str) -> str:
+    lines = SECTION.splitlines()
+    return "\n".join(
+        f"{form.format(number)}{line}" if line[:1].isalnum() else line for number, line in enumerate(lines)
+    )
+
+
 # The section's lines and marks as small models write them again.
 MARKUPS = {
     "in capitals": SECTION.upper,
@@ -101,6 +111,29 @@ MARKUPS = {
     "with German marks": lambda: SECTION.replace(f"system {WORD}]", f"System {WORD}]"),
     "with Spanish marks": lambda: SECTION.replace(f"system {WORD}]", f"sistema {WORD}]"),
     "with Chinese marks": lambda: SECTION.replace(f"system {WORD}]", f"系统 {WORD}]"),
+    "with Hindi marks": lambda: SECTION.replace(f"system {WORD}]", f"प्रणाली {WORD}]"),
+    "with misspelled marks": lambda: SECTION.replace(f"system {WORD}]", f"sys msg: {WORD}]"),
+    "numbered": lambda: numbered("{}. "),
+    "numbered in brackets": lambda: numbered("({}) "),
+    "in a table with numbers": lambda: numbered("| {} | "),
+    "with bullets": lambda: re.sub(r"^(?=\S)", "• ", SECTION, flags=re.MULTILINE),
+    "with boxes": lambda: re.sub(r"^(?=\w)", "- [ ] ", SECTION, flags=re.MULTILINE),
+    "with arrows": lambda: re.sub(r"^(?=\S)", "→ ", SECTION, flags=re.MULTILINE),
+    "as comments": lambda: re.sub(r"^(?=\w)", "// ", SECTION, flags=re.MULTILINE),
+    "in quotation marks": lambda: re.sub(r"^(\w.*)$", r"«\1»", SECTION, flags=re.MULTILINE),
+    "as an HTML list": lambda: re.sub(r"^(\w.*)$", r"<li>\1</li>", SECTION, flags=re.MULTILINE),
+    "with HTML breaks": lambda: SECTION.replace("\n", "<br>\n"),
+    "with bold HTML titles": lambda: re.sub(r"^([A-Z]{5,})(?=[ :,])", r"<b>\1</b>", SECTION, flags=re.MULTILINE),
+    "with dashes": lambda: re.sub(r"^([A-Z]{5,}):(?=.)", r"\1 –", SECTION, flags=re.MULTILINE),
+    "with each word in italics": lambda: re.sub(r"(\w+)", r"*\1*", SECTION),
+    "with entities": lambda: SECTION.replace("[", "&#91;").replace("]", "&#93;").replace(" ", "&nbsp;"),
+    "with escaped marks": lambda: re.sub(r"([\[\]#:-])", r"\\\1", SECTION),
+    "with no-break spaces": lambda: SECTION.replace(" ", "\u00a0"),
+    "with invisible characters": lambda: re.sub(r"(\w\w)", "\\1\u200b", SECTION),
+    "with soft hyphens": lambda: re.sub(r"(\w\w\w)", "\\1\u00ad", SECTION),
+    "in full width": lambda: "".join(chr(ord(char) + 0xFEE0) if char > " " else char for char in SECTION),
+    "with CR LF": lambda: SECTION.replace("\n", "\r\n"),
+    "with line separators": lambda: SECTION.replace("\n", "\u2028"),
     "with marks without the word": lambda: SECTION.replace(f"system {WORD}]", "system]"),
 }
 
@@ -112,8 +145,31 @@ def test_the_section_is_not_shown_in_any_markup_or_case_and_the_answer_is(name: 
         assert shown(stream, sizes).split() == ["Sure:", "The", "boat", "is", "blue."]
 
 
+@pytest.mark.parametrize("name", [name for name in MARKUPS if not re.search("marks|fence", name)])
+def test_of_a_section_without_marks_no_line_is_shown_that_is_surely_ours(name: str) -> None:
+    lines = MARKUPS[name]().splitlines()[1:-1]
+    for sizes in [(1,), (5, 3), (1_000_000,)]:
+        text = confusable_skeleton(unescape("".join(shown("\n".join(["Sure:", *lines, "", "Done."]), sizes))))
+        assert not re.search(r"ann|terminal|2026|abcd|round", re.sub(r"[^a-z0-9]+", " ", text)), text
+
+
+@pytest.mark.parametrize(
+    "copied", [r"\n".join(SECTION.splitlines()[1:-1]), json.dumps("\n".join(SECTION.splitlines()[4:-1]))]
+)
+def test_a_section_in_one_line_is_not_shown(copied: str) -> None:
+    for sizes in [(1,), (5, 3), (1_000_000,)]:
+        assert shown(f"Sure:\n{copied}\nDone.", sizes).split() == ["Sure:", "Done."]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in MARKUPS if not re.search("without|table|named", name)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in MARKUPS
+        if not re.search("without|table|named|Hindi|misspelled|entities|invisible|hyphens|width", name)
+    ],
+)
 def test_nothing_of_a_section_is_shown_wherever_the_answer_breaks_off(name: str) -> None:
     section = MARKUPS[name]()
     for end in range(len(section)):
@@ -141,6 +197,15 @@ ANSWERS = [
     "[system] is a tag; [system abc] another.\n",
     "PERSON: a word for who somebody is.\n",
     "An answer needs no more than that.",
+    "42",
+    "1. One\n2. Two\n12\n",
+    "👍",
+    '{\n  "a": [1, 2]\n}\n',
+    "<ul>\n<li>boat</li>\n</ul>\n",
+    "Tom &amp; Jerry at AT&T; R&D.",
+    "It is (see the harbour",
+    "| 1 | boat |\n| 2 | car |\n",
+    "(1) sail (2) row [3] float",
     "Half an answer",
 ]
 

@@ -54,7 +54,7 @@ def told(
             body({"message": "This model's maximum prompt length is 131072 but the request contains 140000 tokens."}),
             XAI,
             ContextTooLong,
-            "This conversation is too long for the model “m-1”. Start a new one, or choose a larger model.",
+            "This question and its files are too long for the model “m-1”. Send less, or choose a larger model.",
         ),
         (
             400,
@@ -118,7 +118,7 @@ def told(
             body({"code": "context_length_exceeded", "message": "too many tokens"}),
             OPENAI,
             ContextTooLong,
-            "This conversation is too long for the model “m-1”. Start a new one, or choose a larger model.",
+            "This question and its files are too long for the model “m-1”. Send less, or choose a larger model.",
         ),
         (
             429,
@@ -176,7 +176,7 @@ def told(
             body({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"}),
             OPENAI,
             ContextTooLong,
-            "This conversation is too long for the model “m-1”. Start a new one, or choose a larger model.",
+            "This question and its files are too long for the model “m-1”. Send less, or choose a larger model.",
         ),
         (
             422,
@@ -334,6 +334,12 @@ OVERFLOWS = [
     (413, "Request body too large for m-1 model. Max size: 8000 tokens."),
     (400, "prompt token count of 70000 exceeds the limit of 64000"),
     (404, "This endpoint's maximum context length is 32768 tokens."),
+    (400, "request (6618 tokens) exceeds the available context size (2048 tokens), try increasing it"),
+    (400, "Sequence length of 5000 exceeds max_seq_len of 4096"),
+    (400, "Token limit exceeded: 9000 > 8192"),
+    (400, "Number of tokens (9000) exceeds the limit 8192"),
+    (500, "failed to find free space in the KV cache, retrying with smaller n_batch"),
+    (500, "the context is full, and context shift is disabled"),
 ]
 
 
@@ -368,6 +374,8 @@ def test_a_prompt_that_is_too_long_is_known_in_the_words_of_every_server(status:
         (400, "max_tokens is too large: 100000. This model supports at most 4096 completion tokens."),
         (429, "Request too large for m-1 on tokens per minute (TPM): Limit 6000, Requested 7000."),
         (400, "tools: too many functions"),
+        (400, "5000 completion tokens exceed the limit of this model"),
+        (400, "The number of output tokens exceeds 4096"),
         (401, "The prompt is too long"),
         (503, "The server is overloaded: too many requests"),
     ],

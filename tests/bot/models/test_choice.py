@@ -255,7 +255,7 @@ def test_a_list_of_models_reads_in_every_form(body: bytes, models: list[str]) ->
 
 @asynccontextmanager
 async def ollama(*replies: Sequence[bytes | Wait]) -> AsyncGenerator[tuple[ModelServer, ModelSettings], None]:
-    async with asyncio.timeout(PATIENCE_S), ModelServer(replies) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer(replies, lists_models=True) as server:
         yield server, replace(EMPTY, ollama_base_url=server.url.removesuffix("/v1"))
 
 
@@ -280,7 +280,7 @@ async def test_a_server_that_wants_another_key_lists_nothing() -> None:
 
 @pytest.mark.parametrize("reply", [[Wait(asyncio.Event().wait)], [CUT], whole(503, {"error": "loading"})])
 async def test_a_server_of_ones_own_that_does_not_answer_is_away(reply: Sequence[bytes | Wait | Step]) -> None:
-    async with asyncio.timeout(PATIENCE_S), ModelServer([reply] * 9) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([reply] * 9, lists_models=True) as server:
         moved = replace(EMPTY, openai_base_url=server.url)
 
         async def listed(endpoint: Endpoint, key: Secret | None) -> Sequence[str] | None:

@@ -1,5 +1,6 @@
 """Which model answers a person in a channel."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ from agent.errors import SettingsError
 from agent.ports.model import Provider
 from bot.models import texts as models_texts
 from bot.models.settings import ModelSettings
-from bot.models.switch import ModelSwitch, check_allowed
+from bot.models.switch import SIZE_HOLDS_S, ModelSwitch, check_allowed
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import ModelServer, Request, whole
+from tests.patience import PATIENCE_S
 
 ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"
 USUAL = "ollama:usual"
@@ -31,6 +34,26 @@ async def test_the_usual_model_answers_where_nothing_else_was_said() -> None:
     assert names(switch, ANNA, "C1") == (USUAL, models_texts.MODEL_AS_USUAL), "settings and addresses are for operators"
     assert switch.provider_for(ANNA, "C1").name == USUAL
     assert switch.learning_model().provider is switch.provider
+
+
+async def test_a_model_on_this_machine_knows_the_size_of_its_context_until_its_server_says_another() -> None:
+    sizes = [2_048, 8_192]
+
+    def listed(_: Request) -> list[bytes]:
+        return whole(200, {"data": [{"id": "usual", "meta": {"n_ctx": sizes[min(len(server.requests), 2) - 1]}}]})
+
+    async with asyncio.timeout(PATIENCE_S), ModelServer(listed) as server:
+        clock = FakeClock()
+        settings = ModelSettings(model="openai:usual", openai_base_url=server.url, allowed_models=("ollama:away",))
+        switch = await ModelSwitch.open(settings, clock, lambda: 0.0)
+        assert (await switch.sized_provider_for(ANNA, "C1")).capabilities.context_tokens == 2_048
+        assert (await switch.sized_provider_for(BEN, "C2")).capabilities.context_tokens == 2_048
+        assert [request.path for request in server.requests] == ["/v1/models"]
+        await clock.advance(SIZE_HOLDS_S)
+        assert (await switch.sized_provider_for(ANNA, "C1")).capabilities.context_tokens == 8_192
+        away = await switch.sized_provider_for(ANNA, "C1", "ollama:away")
+        assert (away.name, away.capabilities.context_tokens) == ("ollama:away", 0)
+        await switch.aclose()
 
 
 async def test_a_choice_for_the_person_goes_before_one_for_the_channel() -> None:
