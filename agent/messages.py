@@ -102,6 +102,8 @@ class SharedFile:
     name: str
     media_type: str
     data: bytes = field(repr=False)
+    alt: str = ""
+    """A picture in words, for people who cannot see it."""
 
 
 @dataclass(frozen=True, slots=True)

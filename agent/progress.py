@@ -395,7 +395,9 @@ def _decode_result(data: Json) -> ToolResult | None:
         tuple(int(str(source)) for source in sources),
         tuple(Image(str(image["media_type"]), b64decode(str(image["data"]))) for image in _objects(result, "images")),
         tuple(
-            SharedFile(str(file["name"]), str(file["media_type"]), b64decode(str(file["data"])))
+            SharedFile(
+                str(file["name"]), str(file["media_type"]), b64decode(str(file["data"])), str(file.get("alt", ""))
+            )
             for file in _objects(result, "files")
         ),
         str(result.get("audience", "")),

@@ -17,6 +17,7 @@ from bot.memory.commands import COMMAND as MEMORY_COMMAND
 from bot.memory.policy_commands import POLICY_COMMAND
 from bot.models.commands import MODEL_COMMAND
 from bot.operators.commands import OPERATOR_COMMAND
+from bot.python.commands import COMMAND as CODE_COMMAND
 from bot.schedules.commands import COMMAND as SCHEDULES_COMMAND
 from bot.schedules.commands import REMIND_COMMAND
 from bot.tools.commands import COMMAND as TOOLS_COMMAND
@@ -25,6 +26,7 @@ COMMANDS: Final[tuple[AnyCommand, ...]] = (
     ASK_COMMAND,
     BUDGET_COMMAND,
     CHANNEL_COMMAND,
+    CODE_COMMAND,
     FORGET_COMMAND,
     HELP_COMMAND,
     KNOWLEDGE_COMMAND,

@@ -4,6 +4,7 @@ Rule: a reply is known as long as its question and its own text exist; its pages
 """
 
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -11,13 +12,16 @@ import sqlalchemy as sa
 from sqlalchemy import Index
 from sqlmodel import Field
 
+from agent.messages import ToolCall
 from agent.shown_replies import Answered, ReplyVerdict
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
+from store import row_mapping
 from store.databases.database import SqlStore, StorableText, UtcDateTime, in_order, reads
+from store.json_columns import json_text
 from store.message_tables import message
 from store.schema import NEVER_REUSED, TableRow, metadata
-from store.turn_tables import RUNNING, WAITING, turn
+from store.turn_tables import RUNNING, WAITING, action_record, turn
 
 
 class PageRow(TableRow, table=True):
@@ -97,6 +101,24 @@ def _answered(connection: sa.Connection, number: int, pages: tuple[str, ...]) ->
     return Answered(*question, pages=pages, kind=TurnKind(kind), schedule=schedule)
 
 
+def calls(connection: sa.Connection, number: int, tools: Collection[str]) -> list[ToolCall]:
+    records = sa.select(action_record).where(action_record.c.turn == number)
+    found = connection.execute(records.order_by(action_record.c.iteration, action_record.c.id)).mappings()
+    return [call for row in found for call in row_mapping.action_record(row).calls if call.name in tools]
+
+
+def newest_with(connection: sa.Connection, tools: Collection[str], person: str, channel: str) -> Answered | None:
+    named = sa.or_(
+        *(action_record.c.calls.contains(json_text({"name": tool})[1:-1], autoescape=True) for tool in tools)
+    )
+    query = sa.select(turn.c.id).join_from(action_record, turn, turn.c.id == action_record.c.turn)
+    query = query.where(turn.c.person == person, named, turn.c.id.in_(sa.select(page.c.turn)))
+    if channel:
+        query = query.where(turn.c.channel == channel)
+    found = connection.execute(query.order_by(turn.c.id.desc()).limit(1)).scalar_one_or_none()
+    return None if found is None else by_turn(connection, found)
+
+
 def judge(connection: sa.Connection, number: int, person: str, opinion: ReplyVerdict | None, now: datetime) -> bool:
     in_order(connection, f"verdict {number} {person}")
     if by_turn(connection, number) is None:
@@ -118,6 +140,8 @@ class SqlReplies(SqlStore):
     by_page = reads(by_page)
     running_by_page = reads(running_by_page)
     verdicts = reads(verdicts)
+    calls = reads(calls)
+    newest_with = reads(newest_with)
 
     async def by_turn(self, turn: int) -> Answered | None:
         return await self.database.read(by_turn, turn)

@@ -4,10 +4,11 @@ Ids have the forms of `agent.incoming`. Every call of the store may raise StoreE
 may work later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from agent.messages import ToolCall
 from agent.shown_replies import Answered, ReplyVerdict
 
 
@@ -27,6 +28,16 @@ class Replies(Protocol):
 
     async def by_turn(self, turn: int) -> Answered | None:
         """Return the finished reply of a turn; None if none is shown (any more)."""
+        ...
+
+    async def calls(self, turn: int, tools: Collection[str]) -> Sequence[ToolCall]:
+        """Return the calls of these tools that a turn has made, in order, as far as they are kept."""
+        ...
+
+    async def newest_with(self, tools: Collection[str], person: str, channel: str) -> Answered | None:
+        """Return the newest finished reply to this person in this channel ("": in any) whose turn called one of these
+        tools.
+        """
         ...
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:

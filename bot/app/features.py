@@ -126,7 +126,7 @@ def features(settings: Settings, core: Core, opened: Opened, services: Services)
         *(() if services.ambient is None else (services.ambient.feature,)),
         knowledge.feature(core, services.knowledge, page_reader(settings.web, core.clock)),
         web.feature(core, settings.web),
-        *(() if code is None else (code,)),
+        code,
         models.feature(services.models),
         operators.feature(services.operators),
     )

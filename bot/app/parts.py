@@ -297,7 +297,7 @@ def own_tools(settings: Settings) -> tuple[Tool, ...]:
     taken = {
         *([FETCH] if settings.web.reads_pages else []),
         *(["web_search"] if settings.web.search else []),
-        *(["python"] if settings.python.runs_code else []),
+        *(["python", "chart"] if settings.python.runs_code else []),
     }
     tools = load_tools(tool_modules(settings.tools), BUILT_IN | taken, TOOLS)
     if tools:

@@ -12,6 +12,7 @@ from agent.ports.jobs import Jobs
 from agent.ports.ledger import Ledger
 from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.preferences import Preferences
+from agent.ports.replies import Replies
 from agent.ports.spending import Spending
 from agent.schedules.port import SchedulePlatform, Schedules
 from bot.chat.access.readers import Readers
@@ -43,6 +44,8 @@ class Repositories(Protocol):
     def preferences(self) -> Preferences: ...
     @property
     def profiles(self) -> Profiles: ...
+    @property
+    def replies(self) -> Replies: ...
     @property
     def schedules(self) -> Schedules: ...
     @property

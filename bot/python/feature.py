@@ -1,4 +1,4 @@
-"""Running Python code, as a feature of the chat bot: the tool `python` and its sandbox."""
+"""Running Python code, as a feature of the chat bot: the tools `python` and `chart`, their sandbox, and `/code`."""
 
 import logging
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from agent.errors import SettingsError
 from bot.chat.core import Core
 from bot.chat.feature import Feature
 from bot.python import texts
+from bot.python.commands import COMMAND, CodeService
 from bot.python.settings import PythonSettings
 from bot.settings.installation import command_for
 
@@ -31,23 +32,24 @@ def feature(
     reader: "AttachmentReader",
     saved: "SavedFiles",
     budget: "RunBudget",
-) -> Feature | None:
-    """Return None where it is switched off. Raises SettingsError if its library is missing."""
+) -> Feature:
+    """Switched off, it only shows the code of earlier answers. Raises SettingsError if its library is missing."""
+    commands = [COMMAND.bound(CodeService(core.store.replies))]
     if not settings.runs_code:
-        return None
+        return Feature(name="python", commands=commands)
+    from bot.python.chart_tool import ChartTool  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.conversation_files import ConversationFiles  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.engine import RunLimits  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.metered import MeteredEngine  # noqa: PLC0415 -- only who runs code loads it
+    from bot.python.notes import CodeNote  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.tool import PythonTool  # noqa: PLC0415 -- only who runs code loads it
 
     sandbox, limits = open_sandbox(), RunLimits()
     files = ConversationFiles(messages, reader, core.platforms.files_now, saved)
     log.info("python: code runs in a sandbox")
-    return Feature(
-        name="python",
-        tools=[PythonTool(MeteredEngine(sandbox, budget, core.clock.monotonic), files, limits)],
-        serving=sandbox.serving,
-    )
+    engine = MeteredEngine(sandbox, budget, core.clock.monotonic)
+    tools = [PythonTool(engine, files, limits), ChartTool(engine)]
+    return Feature(name="python", commands=commands, tools=tools, notes=[CodeNote()], serving=sandbox.serving)
 
 
 def open_sandbox(find: Callable[[str], object] = find_spec) -> "Sandbox":

@@ -18,6 +18,26 @@ DESCRIPTION = (
 )
 SECONDS = "seconds at most"
 
+# Below replies, and in `/code`
+
+COMPUTED = "Computed with Python: `/code` shows the code."
+CHARTED = "Chart: `/code numbers` shows its numbers."
+RUN_OF = "Run {number} of {runs}"
+NO_CODE = "There is no code for that answer, or it is not kept any more."
+NO_CODE_HERE = "None of your answers here was computed with code, or its code is not kept any more."
+WHICH_REPLY = "Write `/code` for your newest answer here that was computed, or press *Show code* below an answer."
+CODE_IN_FILE = "The code is long, so it is in the file."
+NO_NUMBERS = "There are no numbers for that answer, or they are not kept any more."
+NUMBERS_IN_FILE = "The tables are long, so they are in the file."
+
+# The tool `chart`
+
+CHART_DESCRIPTION = (
+    "Draw a chart of numbers that you have; it stands below your answer with its numbers. No code needed"
+)
+CHART_DRAWN = "[the chart {title!r} stands below your answer; its readers can see its numbers]"
+CHART_FAILED = "the chart could not be drawn; give the numbers as a table instead"
+
 # Results for the model
 
 NOT_IN_CODE = "Not for code: it does more than read. Call it outside of the code."

@@ -62,6 +62,8 @@ from bot.models.switch import ModelSwitch
 from bot.operators import feature as operator_feature
 from bot.operators.report import Health
 from bot.operators.service import OperatorLinks, OperatorService
+from bot.python.commands import COMMAND as CODE_COMMAND
+from bot.python.commands import CodeService
 from bot.schedules import feature as schedule_feature
 from bot.schedules.service import ScheduleService
 from bot.tools import feature as tool_feature
@@ -225,6 +227,7 @@ def host_on(
         ),
         *budgets.bound_commands(BudgetService(rules.access, allowances, clock)),
         *channels.bound_commands(places),
+        CODE_COMMAND.bound(CodeService(store.replies)),
         *forgetting_feature.bound_commands(forgetting),
         *knowledge_feature.bound_commands(knowledge),
         *memory.bound_commands(memories, PolicyService(store.facts, clock, audiences, operates)),

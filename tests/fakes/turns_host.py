@@ -31,8 +31,10 @@ from bot.chat.turns.turn_features import TurnFeatures
 from bot.chat.turns.worker import TurnWorker, TurnWorkerLimits
 from bot.forgetting.notices import EditedNotice
 from bot.memory.notices import WithheldNotice
+from bot.python.chart_tool import ChartTool
 from bot.python.conversation_files import ConversationFiles
 from bot.python.engine import PythonEngine, RunLimits
+from bot.python.notes import CodeNote
 from bot.python.tool import PythonTool
 from bot.schedules.reports import ScheduleReporter
 from bot.schedules.scheduler import schedule_kinds
@@ -90,7 +92,7 @@ def turns_host(
     core: list[Tool] = [recall, RememberTool(store.facts), ShareFileTool(), again]
     if code is not None:
         files = ConversationFiles(store.conversations, reader, connections.files_now, store.saved_files)
-        core.append(PythonTool(code, files, RunLimits()))
+        core += [PythonTool(code, files, RunLimits()), ChartTool(code)]
     toolbox = Toolbox(core, [FixedTools(tuple(tools)), connections], policy)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     ambient = ambient_on(store, judge or model, clock, AdmissionRules(access))
@@ -116,6 +118,7 @@ def turns_host(
                     kinds=schedule_kinds(ScheduleReporter(store.schedules), longer),
                     notes=[LapseNote(ScheduleService(store.schedules, store.preferences, clock))],
                 ),
+                Feature(name="python", notes=[] if code is None else [CodeNote()]),
                 ambient.feature,
             ]
         ),

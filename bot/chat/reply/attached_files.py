@@ -89,22 +89,25 @@ def attached_files(text: str, *, pages: int, limits: Limits, shared: Sequence[Sh
     parts = [part for part in taken if part.is_long(limits.page_chars) or part.is_inexact]
     if pages > MAX_PAGES and limits.attaches_text:
         parts = [_Part("answer", "md", text, 0, file_name="answer.md"), *parts]
-    own = ((part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace")) for part in parts)
-    return name_files([*((file.name, file.data) for file in shared), *own])
+    own = (
+        OutFile(part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace"))
+        for part in parts
+    )
+    return name_files([*(OutFile(file.name, file.data, file.alt) for file in shared), *own])
 
 
-def name_files(files: Sequence[tuple[str, bytes]]) -> tuple[OutFile, ...]:
-    """Return files with these names and contents: as many and as large as every platform accepts, with unique names."""
+def name_files(files: Sequence[OutFile]) -> tuple[OutFile, ...]:
+    """Return these files, of any names: as many and as large as every platform accepts, with unique plain names."""
     taken: set[str] = set()
     named: list[OutFile] = []
-    for name, data in files:
-        if not data or len(data) > MAX_BYTES or len(named) == MAX_FILES:
+    for file in files:
+        if not file.content or len(file.content) > MAX_BYTES or len(named) == MAX_FILES:
             continue
-        stem, _, extension = plain_name(name).rpartition(".")
+        stem, _, extension = plain_name(file.name).rpartition(".")
         candidates = (_numbered(stem, number, extension) for number in range(1, MAX_FILES + 2))
         free = next(candidate for candidate in candidates if candidate not in taken)
         taken.add(free)
-        named.append(OutFile(free, data))
+        named.append(replace(file, name=free))
     return tuple(named)
 
 

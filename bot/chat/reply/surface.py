@@ -37,6 +37,10 @@ class ReplyAction(StrEnum):
     """Let the schedule that the reply is about go on."""
     END = "end"
     """End the schedule that the reply is about."""
+    CODE = "code"
+    """Show the code that ran for the reply."""
+    NUMBERS = "numbers"
+    """Show the numbers of the reply's charts as tables."""
 
 
 # Below an answer that has scheduled something.
@@ -194,10 +198,13 @@ FILES: Final = -1  # In place of a page's number: the message with a reply's fil
 
 @dataclass(frozen=True, slots=True)
 class OutFile:
-    """A file that is uploaded with a reply. `name`: one plain word in ASCII, with an extension."""
+    """A file that is uploaded with a reply. `name`: one plain word in ASCII, with an extension. `alt`: a picture in
+    words.
+    """
 
     name: str
     content: bytes
+    alt: str = ""
 
 
 class SurfaceError(CogencyError):

@@ -32,6 +32,8 @@ LAPSES = "*Keep it for another half year"
 # Below a reply that has scheduled something, and below a tool's question; panels have the same buttons.
 CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
+CODE_BUTTON = "Show code"
+NUMBERS_BUTTON = "Show numbers"
 KEEP_BUTTON = "Keep it"
 END_BUTTON = "End it"
 CANCEL_CONSEQUENCE = "It will not run again."
@@ -54,6 +56,7 @@ ASKING_STATUS = "Waiting for an answer to {tool}…"
 STATUS_LINES = {
     "background": "Starting the task…",
     "recall": "Searching past threads…",
+    "chart": "Drawing a chart…",
     "python": "Running Python…",
     "remember": "Saving a note…",
     "share_file": "Preparing a file…",
@@ -75,6 +78,7 @@ UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
     "background": "started the task",
     "recall": "searched past threads",
+    "chart": "drew a chart",
     "python": "ran Python",
     "remember": "saved a note",
     "share_file": "prepared a file",

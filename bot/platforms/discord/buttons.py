@@ -39,6 +39,8 @@ _FACES: Final[dict[ReplyAction, dict[str, Any]]] = {
     ReplyAction.CANCEL: {"label": reply_texts.CANCEL_BUTTON},
     ReplyAction.KEEP: {"label": reply_texts.KEEP_BUTTON},
     ReplyAction.END: {"label": reply_texts.END_BUTTON},
+    ReplyAction.CODE: {"label": reply_texts.CODE_BUTTON},
+    ReplyAction.NUMBERS: {"label": reply_texts.NUMBERS_BUTTON},
 }
 
 _OF_CONVERSATION: Final = frozenset({ReplyAction.STOP, ReplyAction.CONTINUE})

@@ -329,7 +329,10 @@ def _id(response: object) -> str:
 
 def _form(body: Payload, files: Sequence[OutFile]) -> list[Payload]:
     """Return the parts of a request with files: the message's payload, then each file."""
-    descriptions = [{"id": str(number), "filename": file.name} for number, file in enumerate(files)]
+    descriptions = [
+        {"id": str(number), "filename": file.name} | ({"description": file.alt} if file.alt else {})
+        for number, file in enumerate(files)
+    ]
     payload: Payload = {"name": "payload_json", "value": json.dumps(body | {"attachments": descriptions})}
     return [
         payload,

@@ -387,7 +387,8 @@ def _file_fields(file: OutFile) -> tuple[str, ...]:
     if media_type is None:
         with suppress(UnicodeDecodeError):
             return file.name, file.content.decode()
-    return file.name, b64encode(file.content).decode(), media_type or "application/octet-stream"
+    fields = file.name, b64encode(file.content).decode(), media_type or "application/octet-stream"
+    return (*fields, file.alt) if file.alt else fields
 
 
 def _page_fields(look: PageContent, turn: int) -> dict[str, Any]:

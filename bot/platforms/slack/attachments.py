@@ -55,7 +55,8 @@ async def share_files(api: SlackApi, files: Sequence[OutFile], channel: str, thr
     """
     uploaded: list[tuple[str, str]] = []
     for file in files:
-        place = await api.call(Method.UPLOAD_URL, filename=file.name, length=len(file.content))
+        size, alt = len(file.content), file.alt or None
+        place = await api.call(Method.UPLOAD_URL, filename=file.name, length=size, alt_txt=alt)
         await api.upload(text(place, "upload_url"), file.content)
         uploaded.append((text(place, "file_id"), file.name))
     shared_files: list[Json] = [{"id": file, "title": name} for file, name in uploaded]

@@ -31,6 +31,8 @@ _LABELS: Final = {
     ReplyAction.CANCEL: reply_texts.CANCEL_BUTTON,
     ReplyAction.KEEP: reply_texts.KEEP_BUTTON,
     ReplyAction.END: reply_texts.END_BUTTON,
+    ReplyAction.CODE: reply_texts.CODE_BUTTON,
+    ReplyAction.NUMBERS: reply_texts.NUMBERS_BUTTON,
     ReplyAction.DECIDE: platforms_texts.DECIDE_BUTTON,
     ReplyAction.ANSWER: reply_texts.ANSWER_BUTTON,
 }
@@ -46,6 +48,8 @@ _BUTTONS: Final = (
     ReplyAction.CANCEL,
     ReplyAction.KEEP,
     ReplyAction.END,
+    ReplyAction.CODE,
+    ReplyAction.NUMBERS,
 )
 
 

@@ -20,15 +20,17 @@ def test_without_the_extra_an_operator_learns_how_to_add_it() -> None:
 def test_where_it_is_switched_off_nothing_of_it_is_loaded_or_offered() -> None:
     code = """
 import sys
+from types import SimpleNamespace
 from bot.app import features, platforms
 from bot.python.feature import feature
 from bot.python.settings import PythonSettings
-assert feature(None, PythonSettings(), None, None, None, None) is None
+off = feature(SimpleNamespace(store=SimpleNamespace(replies=None)), PythonSettings(), None, None, None, None)
+assert ([command.declared.name for command in off.commands], off.tools, off.notes) == (["code"], (), ())
 print(sorted(name for name in sys.modules if name.startswith(("wasi", "wasmtime", "bot.python"))))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 -- our own interpreter
-    names = ["bot.python", "bot.python.feature", "bot.python.settings", "bot.python.texts"]
-    assert ran.stdout == f"{names}\n"
+    names = ["chart_data", "commands", "feature", "settings", "texts"]
+    assert ran.stdout == f"{['bot.python', *(f'bot.python.{name}' for name in names)]}\n"
 
 
 def test_it_is_off_unless_an_operator_switches_it_on() -> None:

@@ -139,12 +139,12 @@ function panel(message, page) {
 }
 
 function files(message) {
-  return message.files.map(([name, content, type]) => {
+  return message.files.map(([name, content, type, alt]) => {
     const bytes = type ? Uint8Array.from(atob(content), (sign) => sign.charCodeAt(0)) : content;
     const address = URL.createObjectURL(new Blob([bytes], { type: type || "text/plain;charset=utf-8" }));
     const link = made("a", { class: "file", download: name, href: address }, `⤓ ${name}`);
     if (!type?.startsWith("image/")) return link;
-    const picture = made("img", { class: "picture", src: `data:${type};base64,${content}`, alt: name });
+    const picture = made("img", { class: "picture", src: `data:${type};base64,${content}`, alt: alt || name });
     return made("figure", { class: "shared" }, picture, made("figcaption", {}, link));
   });
 }

@@ -144,9 +144,9 @@ def test_a_very_long_answer_comes_as_a_document_too() -> None:
 
 
 def test_no_more_is_handed_over_than_a_message_holds() -> None:
-    assert len(name_files([("a.txt", b"x")] * 20)) == MAX_FILES
-    assert name_files([("empty.txt", b""), ("huge.txt", b"x" * (MAX_BYTES + 1))]) == ()
-    assert name_files([("plot.png", b"\x89PNG")]) == (OutFile("plot.png", b"\x89PNG"),)
+    assert len(name_files([OutFile("a.txt", b"x")] * 20)) == MAX_FILES
+    assert name_files([OutFile("empty.txt", b""), OutFile("huge.txt", b"x" * (MAX_BYTES + 1))]) == ()
+    assert name_files([OutFile("plot.png", b"\x89PNG", "a boat")]) == (OutFile("plot.png", b"\x89PNG", "a boat"),)
 
 
 @pytest.mark.parametrize(
