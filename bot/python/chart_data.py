@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from agent.errors import CogencyError
+from agent.errors import ToolError
 from agent.messages import Json, JsonObject
 from agent.protocol.render import one_line
+from bot.python import texts
 
 NAME: Final = "chart"
 MAX_LABELS: Final = 500  # Points of a series: more need code, and a table of them is read by nobody
@@ -33,8 +34,11 @@ class ChartKind(StrEnum):
     PIE = "pie"
 
 
-class ChartError(CogencyError):
-    """The sentence says to the model what is wrong."""
+class ChartError(ToolError):
+    """The sentence says to the model what is wrong with its chart."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence, ours=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,12 @@ def chart_of(args: JsonObject) -> Chart:
         raise ChartError("a chart needs kind, title, labels and series")
     chart = Chart(
         ChartKind(str(args["kind"])),
-        _text(args.get("title")) or "Chart",
+        _text(args.get("title")) or texts.CHART,
         tuple(map(_label, labels)),
-        {_text(name) or f"Series {at}": _values(values) for at, (name, values) in enumerate(series.items(), 1)},
+        {
+            _text(name) or texts.SERIES.format(number=at): _values(values)
+            for at, (name, values) in enumerate(series.items(), 1)
+        },
         _text(args.get("x_title")),
         _text(args.get("y_title")),
     )
@@ -172,16 +179,15 @@ def _cell(text: str) -> str:
 
 def alt_text(chart: Chart) -> str:
     """Return the chart in words, for people who cannot see it: what it is, and its numbers as far as they fit."""
-    about = {"bars": "Bar chart", "lines": "Line chart", "points": "Scatter plot", "pie": "Pie chart"}[chart.kind]
-    parts = [f"{about}: {chart.title}."]
+    parts = [texts.ALT_OF_CHART.format(kind=texts.CHART_KINDS[chart.kind], title=chart.title)]
     for name, values in chart.series.items():
         known = [value for value in values if value is not None]
         pairs = zip(map(number_text, chart.labels), map(number_text, values), strict=True)
-        shown = [f"{label}: {value or 'none'}" for label, value in pairs]
+        shown = [f"{label}: {value or texts.NO_VALUE}" for label, value in pairs]
         if len(values) > _ALT_VALUES:
-            span = f"{number_text(min(known))} to {number_text(max(known))}"
-            shown = [f"{len(values)} values from {span}"]
-        parts.append(f"{name}: {'; '.join(shown)}.")
+            least, most = number_text(min(known)), number_text(max(known))
+            shown = [texts.ALT_OF_MANY.format(count=len(values), least=least, most=most)]
+        parts.append(texts.ALT_OF_SERIES.format(name=name, values="; ".join(shown)))
     text = " ".join(parts)
     return text if len(text) <= MAX_ALT else f"{text[: MAX_ALT - 1]}…"
 

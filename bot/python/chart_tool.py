@@ -16,7 +16,7 @@ from agent.errors import ToolError
 from agent.messages import JsonObject, SharedFile
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from bot.python import texts
-from bot.python.chart_data import NAME, SCHEMA, ChartError, alt_text, as_json, chart_of, file_name
+from bot.python.chart_data import NAME, SCHEMA, alt_text, as_json, chart_of, file_name
 from bot.python.engine import EngineUnavailable, PythonEngine, RunFile
 from bot.python.result_files import picture_size
 
@@ -95,10 +95,7 @@ class ChartTool:
     schema: JsonObject = field(default_factory=lambda: SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        try:
-            chart = chart_of(args)
-        except ChartError as error:
-            raise ToolError(str(error), ours=True) from None
+        chart = chart_of(args)
         data = RunFile("chart.json", json.dumps(as_json(chart)).encode())
         try:
             ended = await self.engine.run(DRAW, [data], context.person.id)

@@ -30,6 +30,16 @@ CODE_IN_FILE = "The code is long, so it is in the file."
 NO_NUMBERS = "There are no numbers for that answer, or they are not kept any more."
 NUMBERS_IN_FILE = "The tables are long, so they are in the file."
 
+# Charts in words
+
+CHART_KINDS = {"bars": "Bar chart", "lines": "Line chart", "points": "Scatter plot", "pie": "Pie chart"}
+ALT_OF_CHART = "{kind}: {title}."
+ALT_OF_SERIES = "{name}: {values}."
+ALT_OF_MANY = "{count} values from {least} to {most}"
+NO_VALUE = "none"
+SERIES = "Series {number}"
+CHART = "Chart"
+
 # The tool `chart`
 
 CHART_DESCRIPTION = (

@@ -50,7 +50,7 @@ def test_a_chart_is_described_by_its_kind_title_and_numbers() -> None:
         (changed(series={"North": [1, True]}), "must be a number"),
         (changed(series=NINE), "1 to 8 series"),
         (changed(series={"a": [1, 2], " a": [1, 2]}), "two series have one name"),
-        (changed(labels=[*range(70)], series={"North": [1] * 70}), "at most 60 bars"),
+        (changed(labels=[*range(70)], series={"North": [*range(70)]}), "at most 60 bars"),
         (changed(kind="points"), "must be numbers"),
         (changed(kind="pie"), "one series"),
         (changed(kind="pie", series={"North": [1, -1]}), "above 0"),

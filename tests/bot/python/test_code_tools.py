@@ -203,7 +203,7 @@ async def test_a_tool_that_a_row_refuses_is_not_there_and_one_that_needs_approva
     assert "it needs the person's approval, which code cannot ask for. Call asked yourself" in text
     assert (hidden.got, asked.got) == ([], [])
     assert [(call.tool, call.decision, call.outcome) for call in await world.audited()] == [
-        ("python", "unasked", "success"),
+        ("python", "unasked", "failure"),
         ("asked", "refused", "not run"),
     ]
 
