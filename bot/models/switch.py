@@ -61,7 +61,7 @@ class ModelSwitch:
         self._checked = NO_FORMS
         self._sized: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
-        self._providers: dict[str, Provider] = {}
+        self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
         self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
         self._allowed = self._choices("COGENCY_ALLOWED_MODELS", *settings.allowed_models)
         self._channels = self._choices_by_id("COGENCY_CHANNEL_MODELS", settings.channel_models.items())
@@ -116,7 +116,8 @@ class ModelSwitch:
 
     def provider_for(self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None) -> Provider:
         """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not."""
-        return self._provider_of(self.choice_for(person, channel, chosen, place))
+        choice = self.choice_for(person, channel, chosen, place)
+        return self._provider_of(choice, place.allowed if place is not None else ())
 
     async def sized_provider_for(
         self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
@@ -177,12 +178,18 @@ class ModelSwitch:
         for provider in self._opened.values():
             await provider.aclose()
 
-    def _provider_of(self, choice: ModelChoice) -> Provider:
-        if choice.name not in self._providers:
-            others = [other for other in self._fallbacks if other.name != choice.name]
+    def _provider_of(self, choice: ModelChoice, allowed: Sequence[str] = ()) -> Provider:
+        """Return the model with its fallbacks. `allowed`: see `PlaceModels`; what is said in a channel goes to no other
+        model, even while these are down.
+        """
+        others = [
+            other for other in self._fallbacks if other.name != choice.name and (not allowed or other.name in allowed)
+        ]
+        names = (choice.name, *(other.name for other in others))
+        if names not in self._providers:
             providers = [self._open(candidate) for candidate in (choice, *others)]
-            self._providers[choice.name] = self._with_fallbacks(providers) if others else providers[0]
-        return self._providers[choice.name]
+            self._providers[names] = self._with_fallbacks(providers) if others else providers[0]
+        return self._providers[names]
 
     def _with_fallbacks(self, providers: Sequence[Provider]) -> Provider:
         from agent.providers.fallback import FallbackProvider  # noqa: PLC0415 -- see the module's docstring

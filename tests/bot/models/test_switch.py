@@ -7,9 +7,10 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.ports.model import Provider
+from agent.providers.fallback import FallbackProvider
 from bot.models import texts as models_texts
 from bot.models.settings import ModelSettings
-from bot.models.switch import SIZE_HOLDS_S, ModelSwitch, check_allowed
+from bot.models.switch import SIZE_HOLDS_S, ModelSwitch, PlaceModels, check_allowed
 from bot.settings.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import ModelServer, Request, whole
@@ -114,6 +115,30 @@ async def test_the_fallback_models_stand_behind_every_choice() -> None:
     assert provider.name == USUAL
     assert provider.capabilities.resume  # with fallbacks, a session stays with the model that answered
     assert switch.learning_model().provider.name == "ollama:cheap"
+    await switch.aclose()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "named"),
+    [
+        ((), [USUAL, "ollama:small", "rehearsal"]),
+        ((USUAL,), [USUAL]),
+        (("ollama:small",), ["ollama:small"]),
+        ((USUAL, "ollama:small"), [USUAL, "ollama:small"]),
+        ((USUAL, "rehearsal"), [USUAL, "rehearsal"]),
+    ],
+)
+async def test_no_fallback_answers_in_a_channel_that_allows_only_other_models(
+    allowed: tuple[str, ...], named: list[str]
+) -> None:
+    switch = await opened(fallback_models=("ollama:small", "rehearsal"), allowed_models=("ollama:small", "rehearsal"))
+    unrestricted = switch.provider_for("slack:T1:U1", "C2")
+    for _ in range(2):  # also once a provider for all channels was made
+        provider = switch.provider_for("slack:T1:U1", "C1", place=PlaceModels(allowed))
+        names = [one.name for _, one, _ in provider.candidates()] if isinstance(provider, FallbackProvider) else []
+        assert (names or [provider.name]) == named
+    assert isinstance(unrestricted, FallbackProvider)
+    assert switch.provider_for("slack:T1:U1", "C2") is unrestricted, "it remembers which model is down"
     await switch.aclose()
 
 
