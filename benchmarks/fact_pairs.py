@@ -36,6 +36,12 @@ give 97.2 and 55.6 on both roads. Of the look-alikes 6.2 % were replaced at the 
 35.6 now, and with bare values 82 and 31 (where the model names the wrong fact) before and 97.1 and 32.7 now. So of
 unseen wordings expect a third to a half to be replaced, and most of the others to be kept and marked.
 
+`statement_pairs_small_changes.jsonl` has 64 in English, German, Spanish and French, half of which must both stand,
+written before the author saw the rules; no rule was mended for it. At the first sight it gave with a key 100 %
+precision and 78 % recall. With a model that judges what is marked and is always right, recall grew to 88 % there, and
+from 57 to 80 % on the 240 everyday pairs, since code lets a verdict decide what only one conclusion of ours speaks
+against. The price where a model calls everything outdated: 90 % precision there.
+
 A road is a way into memory, taken with the product's own parts and a store in memory:
 
     sentence            `remember` with the sentence alone
@@ -44,6 +50,9 @@ A road is a way into memory, taken with the product's own parts and a store in m
     key_wrong_named     the same, and the model names the older fact always, also where both must stand
     learned_bare        learning, whose model answers with key and bare value
     learned_wrong_named the same, and the model names the older fact always
+    judged              `key`, and then a model that is always right is asked about what is marked
+    judged_always       `key`, and then a model that calls all that is marked outdated: what remains is what code checks
+    sentence_judged, sentence_judged_always  the same after `sentence`
 
 `pairs_precision_…`: of the superseded older statements, those that had to be. `pairs_recall_…`: of those that had to
 be, the superseded ones. `pairs_marked_sentence`: of those that had to be, the share that the model is shown as possibly
@@ -64,16 +73,22 @@ from agent.admission_terms import Authority
 from agent.errors import ToolError
 from agent.events import Outcome
 from agent.incoming import Incoming, Person
+from agent.jobs import Job
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.facts import Fact
 from agent.memory.layers import MAY_BE_OUTDATED, ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.profile import Partition, learned
 from agent.memory.synthesizer import ImpressionSynthesizer
-from agent.messages import JsonObject
+from agent.messages import JsonObject, Message
 from agent.ports.tools import ToolContext
+from agent.providers.scripted import ScriptedProvider
 from agent.tools.remember import RememberTool
 from agent.turn_records import Claiming, Closing
+from bot.chat.foreground import ForegroundPriority
+from bot.chat.learning_model import LearningModel
+from bot.memory.learning import DOUBTS, Learner
 from store.engine import Store, open_store
+from tests.fakes.clock import FakeClock
 
 STATEMENT_PAIRS: Final = Path(__file__).parent / "data" / "statement_pairs.jsonl"
 EPOCH: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -185,6 +200,21 @@ class Scene:
         profile = learned(await self.store.profiles.get(partition), audience, (), len(messages), stated.time)
         await self.store.profiles.save(partition, profile, messages, facts)
 
+    async def settle(self, *, is_outdated: bool) -> None:
+        """Have the marked facts judged by a model that gives one verdict about all of them."""
+
+        def answer(prompt: Sequence[Message]) -> str:
+            numbers = [item["number"] for item in json.loads(prompt[-1].text)]
+            return json.dumps({"outdated": numbers if is_outdated else [], "both": [] if is_outdated else numbers})
+
+        store, clock = self.store, FakeClock(EPOCH + 2 * BETWEEN, auto=False)
+        model = LearningModel(ScriptedProvider(answer))
+        learner = Learner(
+            store.profiles, store.facts, store.jobs, store.spending, lambda: model, clock, ForegroundPriority()
+        )
+        partition = Partition(self.person.id, label(self.place.audience))
+        await learner.settle(Job(0, 0, "", DOUBTS, partition.key, "", clock.now(), self.person.id))
+
     async def facts(self) -> list[Fact]:
         return list(await self.store.facts.readable(self.person.id, frozenset({label(self.place.audience)})))
 
@@ -208,6 +238,16 @@ def _with_key(names: Callable[[StatementPair], bool]) -> "Road":
     return road
 
 
+def _judged(road: "Road", is_outdated: Callable[[StatementPair], bool]) -> "Road":
+    """The road, and then a model's verdicts about the marked facts, as they are asked for in the background."""
+
+    async def judged_road(scene: Scene, pair: StatementPair) -> None:
+        await road(scene, pair)
+        await scene.settle(is_outdated=is_outdated(pair))
+
+    return judged_road
+
+
 def _learned(names: Callable[[StatementPair], bool]) -> "Road":
     async def road(scene: Scene, pair: StatementPair) -> None:
         older, newer = Stated.both(pair)
@@ -218,13 +258,18 @@ def _learned(names: Callable[[StatementPair], bool]) -> "Road":
 
 
 Road = Callable[[Scene, StatementPair], Awaitable[None]]
+_KEY: Final = _with_key(lambda _: False)
 ROADS: Final[Mapping[str, Road]] = {
     "sentence": _sentence,
-    "key": _with_key(lambda _: False),
+    "key": _KEY,
     "key_named": _with_key(lambda pair: pair.must_supersede),
     "key_wrong_named": _with_key(lambda _: True),
     "learned_bare": _learned(lambda _: False),
     "learned_wrong_named": _learned(lambda _: True),
+    "judged": _judged(_KEY, lambda pair: pair.must_supersede),
+    "judged_always": _judged(_KEY, lambda _: True),
+    "sentence_judged": _judged(_sentence, lambda pair: pair.must_supersede),
+    "sentence_judged_always": _judged(_sentence, lambda _: True),
 }
 
 

@@ -48,7 +48,9 @@ class FactRow(TableRow, table=True):
     """The statements read from the value, as `store.memory.fact_index` stores them; `reader`: that reader's version."""
     reader: int = 0
     doubted_by: int | None = None
-    """The newer fact that may have replaced it."""
+    """The newer fact that may have replaced it; of a superseded one, the one that replaced it by a model's verdict."""
+    doubt_asked: int = 0
+    """How often a model was asked about this doubt."""
     announced: int | None = None
     """The turn whose answer told its person of it; 0: it is older than these announcements."""
 

@@ -79,9 +79,17 @@ def are_two_things(older: Told, newer: Told, *, is_reported: bool = False) -> bo
 
 
 def is_excluded(older: Told, newer: Told) -> bool:
-    """Return whether something speaks against it that the newer one replaces the older, whatever the keys say."""
+    """Return whether something speaks against it that the newer one replaces the older, although a model that was asked
+    about the two alone says so.
+
+    What the newer one says outright always does. That the words seem to be about two things is a conclusion of ours:
+    under keys that may name one attribute it takes two such signs, and without a key one.
+    """
     pair = compared(older, newer)
-    return _left_out(pair) > 1 or any(speaks_against(pair) for speaks_against in _EXCLUDING)
+    if any(speaks_against(pair) for speaks_against in _EXCLUDING):
+        return True
+    doubts = (_left_out(pair) > 1, _has_other_subject(pair), _differs_in_a_second_place(pair))
+    return sum(doubts) > (pair.one_key or pair.related_keys)
 
 
 def differs_in_one_place(older: Told, newer: Told) -> bool:
@@ -107,6 +115,12 @@ def gives_another_value(older: Told, newer: Told, *, named: bool = False) -> boo
         return False
     is_change = _is_about_one_thing(pair) and _is_news(pair)
     return is_change and not any(speaks_against(pair) for speaks_against in _SIGNS)
+
+
+def may_share_attribute(older: Told, newer: Told) -> bool:
+    """Return whether their keys may name one attribute."""
+    pair = compared(older, newer)
+    return pair.one_key or pair.related_keys
 
 
 def may_give_another_value(older: Told, newer: Told) -> bool:
@@ -293,6 +307,11 @@ def _parts_of_time(text: str) -> set[str]:
 
 def _is_of_another(pair: Pair) -> bool:
     """Return whether the newer one is about somebody or something else."""
+    return _names_another_owner(pair) or _has_other_subject(pair)
+
+
+def _names_another_owner(pair: Pair) -> bool:
+    """Return whether the newer one says outright that it is about somebody else's, or another one by number."""
     older, newer = pair.older, pair.newer
     known = (*older.words, *older.key)
     if not all(is_in(owner, known) for owner in owners_in(newer.text)):
@@ -312,7 +331,7 @@ def _is_of_another(pair: Pair) -> bool:
     about = older.statement.about, newer.statement.about
     if all(about) and (about[0] == "they") != (about[1] == "they"):
         return True
-    return _names_another(pair) or _has_other_subject(pair)
+    return _names_another(pair)
 
 
 def _is_told_apart(pair: Pair) -> bool:
@@ -369,6 +388,24 @@ def _has_other_subject(pair: Pair) -> bool:
     of_key = bool(newer.subject) and all_in(newer.subject, keys)
     without_subject = _is_unspaced(newer) and not newer.subject
     return older.is_of_speaker and not (newer.is_of_speaker or of_key or without_subject)
+
+
+def _differs_in_subject_and_value(pair: Pair) -> bool:
+    """Return whether each names a subject of its own, and a value of its own: "the rent of the shop is 900", "the rent
+    of the studio is 700". A subject alone may be the value: "Priya leads the team", "Tomasz leads the team".
+    """
+    older, newer = pair.older, pair.newer
+    if newer.is_about_it:
+        return False
+
+    def own(words: Sequence[Token], other: Side) -> list[Token]:
+        return [word for word in words if not (other.mentions(word) or is_among(word, (*other.words, *pair.keys)))]
+
+    def has_value(words: Sequence[Token], other: Side) -> bool:
+        return any((word.kind or word.is_name) and not other.mentions(word) for word in words)
+
+    subjects = any(map(tells, own(older.subject, newer))) and any(map(tells, own(newer.subject, older)))
+    return subjects and has_value(older.predicate, newer) and has_value(newer.predicate, older)
 
 
 def _owned_by(name: Token, text: str) -> list[Token]:
@@ -585,11 +622,11 @@ _SIGNS: Final[tuple[Callable[[Pair], bool], ...]] = (
     _is_of_another_attribute,
     _differs_in_a_second_place,
 )
-# Those that a model cannot overrule that was asked about the two alone
+# What a model cannot overrule that was asked about the two alone
 _EXCLUDING: Final = (
     _denies,
     _is_of_the_past,
     _holds_at_another_time,
-    _is_of_another,
-    _differs_in_a_second_place,
+    _names_another_owner,
+    _differs_in_subject_and_value,
 )

@@ -110,11 +110,16 @@ class Fact:
     everywhere: bool = False
     """Whether its person allows it in all replies to them, whatever its audience."""
     doubted_by: str | None = None
-    """The newer fact that may have replaced this one, as long as that is not decided."""
+    """The newer fact that may have replaced this one. Of a superseded one: it did, by the verdict of a model."""
     said: str = field(default="", compare=False, repr=False)
     """What the person wrote in its source message, where facts are compared; else ""."""
     reading: Reading | None = field(default=None, compare=False, repr=False)
     """The analysis of its value, if it was made already."""
+
+    @property
+    def is_outdated_by_verdict(self) -> bool:
+        """Whether a model that was asked about it said so, and not what its person wrote."""
+        return not self.is_valid and self.doubted_by is not None
 
     @property
     def statement(self) -> Statement:

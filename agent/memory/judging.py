@@ -27,6 +27,7 @@ from agent.memory.attributes import (
     is_excluded,
     is_news_of_it,
     may_give_another_value,
+    may_share_attribute,
 )
 from agent.memory.facts import plain_key, same_key
 from agent.memory.supersession import about_the_same, contradicts, different_subjects
@@ -49,7 +50,8 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     if not is_unsure:
         if _replaces(older, newer, named=named):
             return Verdict.REPLACES
-        if may_give_another_value(older, newer):
+        is_open = may_share_attribute(older, newer) and not is_excluded(older, newer)
+        if may_give_another_value(older, newer) or is_open:
             return Verdict.MAY_OUTDATE
     is_related = _related(older.key, newer.key)
     if are_two_things(older, newer, is_reported=is_unsure) or (older.key and newer.key and not is_related):

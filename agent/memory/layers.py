@@ -389,7 +389,9 @@ class _Doubts:
     def among(cls, facts: Sequence[Fact], environment: Environment) -> "_Doubts":
         ids = {fact.id for fact in facts}
         doubters = {
-            fact.id: fact.doubted_by for fact in facts if fact.doubted_by is not None and fact.doubted_by in ids
+            fact.id: fact.doubted_by
+            for fact in facts
+            if fact.is_valid and fact.doubted_by is not None and fact.doubted_by in ids
         }
         concerned = doubters.keys() | frozenset(doubters.values())
         days = {

@@ -39,6 +39,7 @@ from agent.memory.profile import (
     tidy,
 )
 from agent.memory.secrets import asks_to_remember, has_secret, is_sensitive, without_secrets
+from agent.memory.told import Told
 from agent.memory.writing import NewFact
 from agent.messages import Message, Role, is_too_deep
 
@@ -239,17 +240,25 @@ class DoubtsSettled:
     both: frozenset[int]
 
 
+NOTHING_SETTLED: Final = DoubtsSettled(frozenset(), frozenset())
+
+
 def doubts_prompt(pairs: Sequence[tuple[Fact, Fact]]) -> tuple[Message, ...]:
     """Build the prompt that asks which of these older facts the newer one beside each has replaced."""
     numbered = [
-        {"number": number, "older": _dated(older), "newer": _dated(newer)}
+        {"number": number, "older": _as_stated(older), "newer": _as_stated(newer)}
         for number, (older, newer) in enumerate(pairs, 1)
     ]
     return _prompt(DOUBTS, numbered)
 
 
-def _dated(fact: Fact) -> str:
-    return f"{fact.timestamp.date().isoformat()}: {without_secrets(fact.text)[:KNOWN_CHARS]}"
+def _as_stated(fact: Fact) -> str:
+    """Return the day of a fact, its key, and the sentence of its person: a bare value does not say what it is about."""
+    told = Told(fact.key, fact.value, fact.said)
+    stated = told.stated
+    text = f"{fact.key}: {stated}" if fact.key and stated else stated or fact.text
+    # One that the limit would cut is read to its end, as a secret may stand there.
+    return f"{fact.timestamp.date().isoformat()}: {without_secrets(text[: KNOWN_CHARS + SECRET_CHARS])[:KNOWN_CHARS]}"
 
 
 def read_doubts(answer: str, count: int) -> DoubtsSettled | None:

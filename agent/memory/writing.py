@@ -126,6 +126,11 @@ class Written:
     doubted: tuple[Fact, ...] = ()
     """Facts that it may have replaced. They are valid."""
 
+    @property
+    def by_verdict(self) -> tuple[Fact, ...]:
+        """The facts that it superseded because a model that was asked later said so."""
+        return tuple(fact for fact in self.superseded if fact.is_outdated_by_verdict)
+
 
 @dataclass(frozen=True, slots=True)
 class Announced:
@@ -234,15 +239,33 @@ def settle(
         known[older_id] = replace(older, doubted_by=None)
         return tuple(known.values()), (DoubtSettled(older_id),)
     told = Told(older.key, older.value, older.said), Told(newer.key, newer.value, newer.said)
-    # The rules stand above the model that was asked: it sees two sentences, not who may decide.
-    if older.authority > newer.authority or older.is_constraint or not may_replace(*told):
+    # The rules stand above the model that was asked: it sees two sentences, not who may decide. And what a person asked
+    # to be remembered is replaced by nothing but their own words.
+    is_own = bool(newer.said) or newer.source == CORRECTION
+    if not is_own or older.authority > newer.authority or older.is_constraint or not may_replace(*told):
         return tuple(facts), ()
-    known[older_id] = replace(older, is_valid=False, superseded_by=newer_id, doubted_by=None)
+    known[older_id] = replace(older, is_valid=False, superseded_by=newer_id)  # still `doubted_by`: by a verdict
     known[newer_id] = replace(newer, supersedes=newer.supersedes or older_id)
     reviews = _reviews(known, [older_id])
     for review in reviews:
         known[review.fact] = replace(known[review.fact], needs_review=True)
     return tuple(known.values()), (FactSuperseded(older_id, newer_id), *reviews)
+
+
+def reinstate(facts: Sequence[Fact], older_id: str) -> tuple[Fact, ...]:
+    """Return all facts after a verdict about this one was undone: it holds again, beside the one that had replaced it.
+
+    Nothing changes if it was not superseded by a verdict.
+    """
+    known = {fact.id: fact for fact in facts}
+    older = known.get(older_id)
+    if older is None or not older.is_outdated_by_verdict:
+        return tuple(facts)
+    newer = known.get(older.superseded_by or "")
+    if newer is not None and newer.supersedes == older_id:
+        known[newer.id] = replace(newer, supersedes=None)
+    known[older_id] = replace(older, is_valid=True, superseded_by=None, doubted_by=None)
+    return tuple(known.values())
 
 
 def retract(facts: Sequence[Fact], id_: str, new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:

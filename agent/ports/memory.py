@@ -55,18 +55,26 @@ class Facts(FactWriter, Protocol):
         """Return those of the person's facts that say only what the person wrote."""
         ...
 
-    async def kept_in(self, turn: int) -> list[Written]:
+    async def kept_in(self, turn: int) -> Announced:
         """Return the asker's facts from this turn's question and those that its answer told of, oldest first, each with
         the facts that it superseded.
         """
         ...
 
-    async def doubts(self, person: str, audience: str, limit: int) -> list[tuple[Fact, Fact]]:
-        """Return the person's valid facts that a newer one may have replaced, each with that one, the newest first."""
+    async def doubts(self, person: str, audience: str, limit: int, asked: int) -> list[tuple[Fact, Fact]]:
+        """Return the person's valid facts that a newer one may have replaced, each with that one, and with the words of
+        both: those about which a model was asked fewer than `asked` times, the rarest and then the newest first.
+        """
         ...
 
-    async def settle(self, person: str, audience: str, older: str, newer: str, *, replaced: bool) -> bool:
-        """Settle a doubt: the newer fact replaced the older one, or both hold. Return whether anything changed."""
+    async def settle(self, person: str, audience: str, older: str, newer: str, *, replaced: bool | None) -> bool:
+        """Settle a doubt: the newer fact replaced the older one, or both hold; None: the model left it open, which is
+        counted. Return whether anything changed.
+        """
+        ...
+
+    async def reinstate(self, person: str, older: str) -> None:
+        """Undo a model's verdict: the fact holds again, beside the one that had replaced it."""
         ...
 
     async def announce(self, turn: int) -> Announced:

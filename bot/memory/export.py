@@ -104,7 +104,7 @@ def _fact(fact: Fact) -> Json:
         "scope": fact.scope.value,
         "is_constraint": fact.is_constraint,
         "superseded": not fact.is_valid,
-        "possibly_outdated": fact.doubted_by is not None,
+        "possibly_outdated": fact.is_valid and fact.doubted_by is not None,
         "needs_review": fact.needs_review,
         "corrected": fact.source == CORRECTION,
         "everywhere": fact.everywhere,

@@ -15,7 +15,13 @@ from agent.jobs import Job
 from agent.loop import as_data, complete
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.statements import head_and_tail
-from agent.memory.synthesizer import ImpressionSynthesizer, doubts_prompt, read_doubts, synthesised
+from agent.memory.synthesizer import (
+    NOTHING_SETTLED,
+    ImpressionSynthesizer,
+    doubts_prompt,
+    read_doubts,
+    synthesised,
+)
 from agent.messages import Depth, Message, ModelCall
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
@@ -29,7 +35,7 @@ from bot.memory import texts as memory_texts
 
 log = logging.getLogger(__name__)
 
-DOUBTS: Final = "doubts"  # The kind of the daily jobs that settle which facts are outdated
+DOUBTS: Final = "doubts"  # The kind of the jobs that settle which facts are outdated
 OPTIONS = CallOptions(depth=Depth.FAST)
 SYNTHESIZER = ImpressionSynthesizer()
 
@@ -59,6 +65,10 @@ class LearningLimits:
     """Of the messages, their beginning and end, by whose meaning these are searched: a search reads a question."""
     doubts: int = 30
     """Pairs of facts in one call: as many as a small model still keeps apart."""
+    asked: int = 3
+    """Calls that ask about one pair: the first soon after it was marked, the others on later days. A model that leaves
+    a pair open as often will do so again.
+    """
     tries: int = 5
     """Unreadable model answers before the messages are skipped: about a quarter of an hour of retries."""
 
@@ -74,6 +84,8 @@ class Learner:
     revision that was read.
 
     Rules
+      Pairs of facts that the rules leave open are judged by the model directly after the messages were learned from,
+      in one call; those that it leaves open, on later days.
       No reply waits for learning. While the model on this machine is needed for an answer, the job stops and is
       scheduled again.
       Its calls are charged to the person, and none is made while that person's budget is used up.
@@ -115,18 +127,23 @@ class Learner:
                 await self._reschedule(job, self.limits.quiet)
         elif len(batch) < len(waiting):
             await self._reschedule(job, timedelta())
-        elif not await self._synthesise(partition, last_try=last_try):
-            await self._reschedule(job, self.limits.quiet)
+        else:
+            await self._schedule_doubts(partition)
+            if not await self._synthesise(partition, last_try=last_try):
+                await self._reschedule(job, self.limits.quiet)
 
     async def settle(self, job: Job) -> None:
-        """Run the daily job: ask which facts of a partition newer ones have replaced. Raises ProviderError, StoreError.
+        """Run the job: ask which facts of a partition newer ones have replaced. Raises ProviderError and StoreError.
 
         Code decides what may be replaced (`agent.memory.judging`): the model only settles what the rules leave open.
         """
-        if not self.model().can_learn or not await self.has_budget(job.person):
+        if not self.model().can_learn:
+            return
+        if not await self.has_budget(job.person):
+            await self._reschedule(job, self.limits.budget_pause)
             return
         partition = partition_of(job.person, job.key)
-        pairs = await self.facts.doubts(partition.person, partition.audience, self.limits.doubts)
+        pairs = await self.facts.doubts(partition.person, partition.audience, self.limits.doubts, self.limits.asked)
         if not pairs:
             return
         answer = await self._ask(partition, doubts_prompt(pairs))
@@ -136,18 +153,20 @@ class Learner:
         settled = read_doubts(answer, len(pairs))
         if settled is None:
             _handle_unreadable(last_try=job.attempts >= self.limits.tries)
-            return
-        for number in sorted(settled.outdated | settled.both):
-            older, newer = pairs[number]
-            replaced = number in settled.outdated
+            settled = NOTHING_SETTLED
+        for number, (older, newer) in enumerate(pairs):
+            replaced = True if number in settled.outdated else False if number in settled.both else None
             await self.facts.settle(partition.person, partition.audience, older.id, newer.id, replaced=replaced)
+        await self._schedule_doubts(partition)
 
     async def _schedule_doubts(self, partition: Partition) -> None:
-        """Have the open doubts settled at the start of the next day (UTC): once a day, in one call."""
-        if await self.facts.doubts(partition.person, partition.audience, 1):
-            now = self.clock.now()
-            tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-            await self.jobs.schedule(DOUBTS, partition.key, "", tomorrow, person=partition.person)
+        """Have doubts settled of which no model was asked yet; those that one left open, on the next day (UTC)."""
+        now = self.clock.now()
+        tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        for asked, run_at in ((1, now), (self.limits.asked, tomorrow)):
+            if await self.facts.doubts(partition.person, partition.audience, 1, asked):
+                await self.jobs.schedule(DOUBTS, partition.key, "", run_at, person=partition.person)
+                return
 
     async def _extract(
         self, partition: Partition, messages: Sequence[Utterance], authority: Authority, *, last_try: bool
@@ -171,9 +190,7 @@ class Learner:
         stated = [
             fact.to_new_fact(partition, authority) for fact in self.synthesizer.read_facts(answer, messages, known)
         ]
-        is_saved = await self.profiles.save(partition, profile, messages, stated)
-        await self._schedule_doubts(partition)
-        return is_saved
+        return await self.profiles.save(partition, profile, messages, stated)
 
     async def _alike(self, partition: Partition, said: str) -> list[int]:
         """Return the ids of earlier messages that mean something similar: facts from them may be outdated now, though

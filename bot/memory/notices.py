@@ -70,6 +70,7 @@ class FirstNotice:
 #   Only the asker may take them back, once. Taking back erases all that the turn's question taught, including profile
 #   entries learned from it since; superseded facts are valid again, and nothing more is learned from the question.
 #   Profile entries that also rest on other messages stay.
+#   What a model's verdict had replaced later holds again beside the newer fact, which stays: it was said, too.
 
 LINE_CHARS: Final = 200  # Per fact below an answer: two lines on a phone; `/memory` shows the whole fact
 MAX_NAMED: Final = 5  # Facts listed; any others are only counted
@@ -102,7 +103,12 @@ class KeptNotice:
         """Erase what this turn stored, and return the sentence for the person. Raises StoreError, and Refused if they
         are not the asker.
         """
-        return await self._take_back(await self.facts.kept_in(turn), person)
+        told = await self.facts.kept_in(turn)
+        # Of what was remembered before, the answer told only that a verdict had it replace something.
+        verdicts = [write for write in told.from_earlier if write.by_verdict]
+        kept = {fact.id for write in verdicts for fact in (write.fact, *write.by_verdict)}
+        writes = [*told.from_question, *(write for write in told.from_earlier if write.fact.id not in kept)]
+        return await self._undo(verdicts, writes, person)
 
     async def press_undo(self, reply: Answered, person: str) -> str:
         """What the button in its line does: take back what the reply's turn stored."""
@@ -111,15 +117,27 @@ class KeptNotice:
     async def take_back_fact(self, fact: Fact, person: str) -> str:
         """As `take_back`, for one fact of which an answer has told. Raises StoreError and Refused."""
         history = await self.facts.readable(person, frozenset({fact.audience}))
-        return await self._take_back(
-            [Written(fact, tuple(old for old in history if old.superseded_by == fact.id))], person
-        )
+        write = Written(fact, tuple(old for old in history if old.superseded_by == fact.id))
+        return await self._undo([write], [], person) if write.by_verdict else await self._undo([], [write], person)
+
+    async def _undo(self, verdicts: Sequence[Written], writes: Sequence[Written], person: str) -> str:
+        """Undo what models decided later, and erase what these writes stored; return the sentence for the person."""
+        if any(write.fact.person != person for write in (*verdicts, *writes)):
+            raise Refused(reply_texts.NOT_YOURS)
+        if not (verdicts or writes):
+            return memory_texts.NOTHING_KEPT
+        sentences = [await self._reinstate(write, person) for write in verdicts]
+        if writes:
+            sentences.append(await self._take_back(writes, person))
+        return " ".join(sentences)
+
+    async def _reinstate(self, write: Written, person: str) -> str:
+        for old in write.by_verdict:
+            await self.facts.reinstate(person, old.id)
+        restored = _listed([_shorten(old.text) for old in write.by_verdict])
+        return memory_texts.BOTH_VALID.format(before=restored, fact=_shorten(write.fact.text))
 
     async def _take_back(self, writes: Sequence[Written], person: str) -> str:
-        if any(write.fact.person != person for write in writes):
-            raise Refused(reply_texts.NOT_YOURS)
-        if not writes:
-            return memory_texts.NOTHING_KEPT
         places = frozenset(write.fact.audience for write in writes)
         taught = {write.fact.source_message for write in writes}
         learned = [

@@ -44,6 +44,7 @@ INSTEAD = "{fact} (replaced: {before})"
 MORE_FACTS = "{facts}; and {many} more"
 TAKEN_BACK = "Undone: {facts}. I will not learn it again from that message."
 HOLDS_AGAIN = "{done} This is valid again: {before}."
+BOTH_VALID = "Undone: {before} is valid again. {fact} stays valid, too."
 NOTHING_KEPT = "There is nothing left to undo."
 
 

@@ -81,7 +81,7 @@ COMPARED: Final = 150
 CHAIN: Final = 100  # Steps from one fact to the next that are followed in the rows
 ABOUT: Final = frozenset({"person", "they", "user"})  # Words with which a model refers to the speaker
 # Statements are built once: building one takes longer than running it.
-_COLUMNS: Final = tuple(column for column in fact.c if column.name not in {"used", "announced"})
+_COLUMNS: Final = tuple(column for column in fact.c if column.name not in {"used", "announced", "doubt_asked"})
 _AUTHORITIES: Final = {int(authority): authority for authority in Authority}
 _MEMORY_TYPES: Final = {str(memory_type): memory_type for memory_type in MemoryType}
 _SCOPES: Final = {str(scope): scope for scope in Scope}
@@ -169,18 +169,26 @@ def latest(
     return sorted(_by_id(connection, ids), key=lambda item: int(item.id), reverse=True)
 
 
-def doubts(connection: Connection, person: str, audience: str, limit: int) -> list[tuple[Fact, Fact]]:
+def doubts(connection: Connection, person: str, audience: str, limit: int, asked: int) -> list[tuple[Fact, Fact]]:
     newer = fact.alias("newer")
     doubted = select(fact.c.id, newer.c.id.label("by")).join(newer, newer.c.id == fact.c.doubted_by)
     open_ = and_(fact.c.person == person, fact.c.audience == audience, fact.c.is_valid, newer.c.is_valid)
-    pairs = connection.execute(doubted.where(open_).order_by(newer.c.id.desc()).limit(limit)).all()
+    order = (fact.c.doubt_asked, newer.c.id.desc(), fact.c.id.desc())
+    open_pairs = doubted.where(open_, fact.c.doubt_asked < asked)
+    pairs = connection.execute(open_pairs.order_by(*order).limit(limit)).all()
     facts = _with_words(connection, _by_id(connection, {id_ for pair in pairs for id_ in pair}))
     known = {int(item.id): item for item in facts}
     return [(known[older], known[by]) for older, by in pairs]
 
 
-def settle(connection: Connection, person: str, audience: str, older: str, newer: str, *, replaced: bool) -> bool:
+def settle(
+    connection: Connection, person: str, audience: str, older: str, newer: str, *, replaced: bool | None
+) -> bool:
     in_order(connection, f"facts {audience}")
+    asked = update(fact).where(fact.c.id == int(older), fact.c.doubted_by == int(newer), fact.c.person == person)
+    connection.execute(asked.values(doubt_asked=fact.c.doubt_asked + 1))
+    if replaced is None:
+        return False
     before = _with_words(connection, _by_id(connection, {int(older), int(newer)}))
     derived = {int(id_) for item in before for id_ in item.derived_facts}
     before += _by_id(connection, derived - {int(older), int(newer)})
@@ -191,6 +199,17 @@ def settle(connection: Connection, person: str, audience: str, older: str, newer
     if any(isinstance(change, FactSuperseded) for change in changes):  # the next answer tells of it
         connection.execute(update(fact).where(fact.c.id == int(newer)).values(announced=None))
     return bool(changes)
+
+
+def reinstate(connection: Connection, person: str, older: str) -> None:
+    found = [item for item in _by_id(connection, [int(older)]) if item.person == person and item.is_outdated_by_verdict]
+    for item in found:
+        in_order(connection, f"facts {item.audience}")
+        newer = int(item.superseded_by or 0)
+        before = _by_id(connection, {int(older), newer})
+        _store(connection, before, writing.reinstate(before, older))
+        # What told of the verdict can be undone once: a second press would take back these two.
+        connection.execute(update(fact).where(fact.c.id.in_([int(older), newer])).values(announced=0))
 
 
 _QUESTIONS: Final = (
@@ -214,10 +233,15 @@ _KEPT_IN: Final = _LINKED.where(
 )
 
 
-def kept_in(connection: Connection, turn: int) -> list[Written]:
+def kept_in(connection: Connection, turn: int) -> Announced:
+    own = {row.id for row in connection.execute(_QUESTIONS, {"answered": turn})}
     facts = _with_grounds(connection, connection.execute(_KEPT_IN, {"answered": turn}).all())
     former = _facts(connection, fact.c.superseded_by.in_([int(item.id) for item in facts])) if facts else []
-    return [Written(item, tuple(old for old in former if old.superseded_by == item.id)) for item in facts]
+    writes = [Written(item, tuple(old for old in former if old.superseded_by == item.id)) for item in facts]
+    return Announced(
+        tuple(write for write in writes if write.fact.source_message in own),
+        tuple(write for write in writes if write.fact.source_message not in own),
+    )
 
 
 def announce(connection: Connection, turn: int) -> Announced:
@@ -226,11 +250,9 @@ def announce(connection: Connection, turn: int) -> Announced:
         return Announced()
     last = questions[-1]
     connection.execute(_UNTOLD, {"whose": last.person, "where": last.audience, "answered": turn})
-    own = {row.id for row in questions}
-    writes = [write for write in kept_in(connection, turn) if write.fact.is_valid]
+    told = kept_in(connection, turn)
     return Announced(
-        tuple(write for write in writes if write.fact.source_message in own),
-        tuple(write for write in writes if write.fact.source_message not in own),
+        *(tuple(write for write in writes if write.fact.is_valid) for writes in (told.from_question, told.from_earlier))
     )
 
 
@@ -364,6 +386,7 @@ class SqlFacts(SqlStore):
     announce = writes(announce)
     doubts = reads(doubts)
     settle = writes(settle)
+    reinstate = writes(reinstate)
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self.database.read(in_own_words, person, facts)
@@ -565,7 +588,8 @@ def _store(connection: Connection, before: Sequence[Fact], after: Sequence[Fact]
     for item in after:
         old = known.get(item.id)
         if old is not None and old != item:
-            connection.execute(update(fact).where(fact.c.id == int(item.id)).values(_columns(item)))
+            other_doubt = {"doubt_asked": 0} if old.doubted_by != item.doubted_by else {}
+            connection.execute(update(fact).where(fact.c.id == int(item.id)).values(_columns(item) | other_doubt))
         if item.depends_on != (old.depends_on if old else ()):
             _store_grounds(connection, item)
 

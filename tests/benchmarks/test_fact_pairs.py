@@ -68,12 +68,33 @@ def test_each_road_of_the_product_gives_what_its_name_says() -> None:
     )
     metrics, wrong = measure_pairs([change, apart])
     assert wrong == []
-    roads = ("sentence", "key", "key_named", "key_wrong_named", "learned_bare", "learned_wrong_named")
+    judged = ("judged", "judged_always", "sentence_judged", "sentence_judged_always")
+    roads = ("sentence", "key", "key_named", "key_wrong_named", "learned_bare", "learned_wrong_named", *judged)
     assert {name for name in metrics if "marked" not in name} == {
         f"pairs_{what}_{road}" for what in ("precision", "recall") for road in roads
     }
     assert metrics["pairs_marked_sentence"] == 100
     assert metrics["pairs_marked_harmless"] == 0
+
+
+def test_a_verdict_replaces_what_the_rules_leave_open_and_nothing_that_is_plainly_about_another() -> None:
+    is_open = StatementPair(
+        "I take my coffee black.",
+        "I take my coffee with oat milk.",
+        True,
+        "en",
+        "coffee",
+        "coffee",
+        "black",
+        "oat milk",
+    )
+    apart = StatementPair(
+        "Ana uses a Lenovo laptop.", "Bea uses a Dell laptop now.", False, "en", "laptop", "laptop", "Lenovo", "Dell"
+    )
+    metrics, _ = measure_pairs([is_open, apart])
+    assert metrics["pairs_recall_key"] == 0
+    assert metrics["pairs_recall_judged"] == metrics["pairs_precision_judged"] == 100
+    assert metrics["pairs_recall_judged_always"] == metrics["pairs_precision_judged_always"] == 100
 
 
 def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:
@@ -87,7 +108,8 @@ def test_a_file_that_holds_no_pairs_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_on_every_road_of_the_product_the_bounds_hold(file: Path) -> None:
     metrics, _ = measure_pairs(read_statement_pairs(file))
-    assert all(value >= 98 for name, value in metrics.items() if "precision" in name)
-    recalls = [value for name, value in metrics.items() if "recall" in name and name != "pairs_recall_sentence"]
+    # A model that calls everything outdated is worse than any: there the checks of code are all that protects.
+    assert all(value >= 98 for name, value in metrics.items() if "precision" in name and "always" not in name)
+    recalls = [value for name, value in metrics.items() if "recall" in name and "sentence" not in name]
     assert min(recalls) >= LEAST_REPLACED.get(file, 75)
     assert metrics["pairs_marked_sentence"] >= LEAST_MARKED.get(file, 75)

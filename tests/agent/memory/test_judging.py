@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.memory.judging import Verdict, judge
+from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.told import Told
 from agent.memory.writing import NewFact, write
 from tests.agent.memory.test_writing import new, valid, written
@@ -142,3 +142,37 @@ def test_a_single_word_states_no_value_and_the_keys_decide(said: str) -> None:
 )
 def test_a_denial_in_the_same_words_needs_no_word_of_change(older: str, newer: str) -> None:
     assert judged(older, newer, key="") is Verdict.REPLACES
+
+
+def may_be_replaced(older: str, newer: str) -> bool:
+    return may_replace(Told(KEY, older, older), Told(KEY, newer, newer))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We host everything on Hetzner.", "The migration is through, hosting is all on OVH."),
+        ("I take my coffee black.", "These days I take my coffee with oat milk."),
+        ("Priya leads the team.", "Since Priya went on leave, Tomasz leads the team."),
+    ],
+)
+def test_under_one_key_a_model_that_was_asked_decides_what_the_rules_leave_open(older: str, newer: str) -> None:
+    assert may_be_replaced(older, newer)
+    assert judged(older, newer) is not Verdict.STANDS_BESIDE  # so a model is asked
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Our Dublin office closes at six.", "Our Cork office closes at eight."),
+        ("Ana uses a Lenovo laptop.", "Bea uses a Dell laptop now."),
+        ("Le loyer de l'atelier est de 780 euros.", "Le loyer de la boutique est de 990 euros."),
+        ("Ann's phone is 555-1234.", "Ben's phone is 555-9876 now."),
+        ("I play the cello.", "I play the ukulele, too."),
+        ("The offer ends in April.", "Otto says the offer ends in May."),
+        ("Sven comes at eight.", "Tomorrow Sven comes at ten."),
+        ("I live in York.", "I used to live in Leeds."),
+    ],
+)
+def test_what_is_plainly_about_another_no_verdict_replaces(older: str, newer: str) -> None:
+    assert not may_be_replaced(older, newer)

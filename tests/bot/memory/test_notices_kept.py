@@ -95,7 +95,7 @@ async def test_what_the_profile_learned_of_it_alone_goes_too(store: Store) -> No
 async def test_what_the_same_question_had_taught_before_is_not_said_to_hold_again(store: Store) -> None:
     await remembered(store, "Friday", "deadline")
     turn = await remembered(store, "Monday", "deadline", minutes=1)
-    ((first,), *_) = [await store.facts.kept_in(turn)]
+    (first,) = (await store.facts.kept_in(turn)).from_question
     again = NewFact(
         "",
         "deadline",
