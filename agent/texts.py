@@ -209,7 +209,10 @@ REPLICA_AWAY = "{where}, the replica, does not respond, so searches use the prim
 REPLICA_BEHIND = "{where}, the replica, is behind the primary, so searches use the primary until it has caught up"
 REPLICA_OTHER = "{where} is not a streaming replica of the database in COGENCY_DATABASE_URL, so it is not used"
 REPLICA_LEVEL = "{where}, the replica, is up to date, so past threads are searched there"
-REPLICA_OF_A_FILE = "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. Remove it."
+REPLICA_OF_A_FILE = (
+    "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. "
+    "Set that address, or remove the replica's."
+)
 POOLER_BY_STATEMENT = (
     "The pooler of {where} is in statement mode, which does not allow transactions. Set its pool_mode to transaction."
 )
