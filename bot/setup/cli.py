@@ -264,6 +264,7 @@ async def _check_model(settings: Settings) -> Exit:
 
     verdicts: dict[ToolsForm, list[check.ProbeVerdict]] = {}
     calls: list[ModelCall] = []
+    compared = ""
 
     async def count(call: ModelCall) -> None:
         calls.append(call)
@@ -283,10 +284,17 @@ async def _check_model(settings: Settings) -> Exit:
                     write_out(sys.stdout, f"{setup_texts.NATIVE_REFUSED}\n")
                     del verdicts[form]
                 write_out(sys.stdout, f"\n{check.conclusion(checking.name, of_form)}\n\n")
+                # At once: the check of the next form may be interrupted, or its server go away.
+                if form in verdicts:
+                    known = await checking.keep(settings, {form: check.count_passed(of_form)})
+                    compared = check.comparison(known, settings.models.tools_form)
+        except (asyncio.CancelledError, CogencyError):
+            stored = ", ".join(done.value for done, of_form in verdicts.items() if len(of_form) == len(check.PROBES))
+            sentence = setup_texts.CHECK_STOPPED.format(stored=stored) if stored else setup_texts.CHECK_NOT_STORED
+            write_out(sys.stdout, f"\n{sentence}\n")
+            raise
         finally:
             await charge(settings, f"terminal:{user_name()}", check.KIND, calls)
-        passed = {form: check.count_passed(of_form) for form, of_form in verdicts.items()}
-        compared = check.comparison(await checking.keep(settings, passed), settings.models.tools_form)
     if compared:
         write_out(sys.stdout, f"{compared}\n")
     return Exit.OK if any(map(check.is_usable, verdicts.values())) else Exit.FAILED

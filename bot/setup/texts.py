@@ -5,6 +5,8 @@
 
 PROGRAM = "A self-hosted AI agent."
 CHECK_FORM = "Tools in the form `{form}`:"
+CHECK_STOPPED = "The check did not finish. The result was stored for this form of tools: {stored}."
+CHECK_NOT_STORED = "The check did not finish, so no result was stored."
 NATIVE_REFUSED = "The server did not accept tools in that form, so the check used text."
 FORM_NOT_MEASURED = "nothing measured yet which form of tool calls suits it"
 FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."

@@ -20,12 +20,13 @@ from bot.platforms.discord.options import DiscordFeature, invite_text, required_
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.options import EVERYTHING, scopes
 from bot.setup.shared_modules import shared_modules
+from bot.setup.texts import CHECK_NOT_STORED, CHECK_STOPPED
 from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text, whole
+from tests.fakes.model_server import CUT, DONE, ModelServer, Reply, Request, head, text, whole
 from tests.fakes.ready_process import command
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
@@ -92,6 +93,28 @@ async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_whi
     assert (total["key"], total["calls"]) == ("openai:m-1", 40)
     passed = checked.passed(ENDPOINTS["openai"].at(model.url), "m-1")
     assert said.splitlines()[-1] == comparison(passed, ToolsForm.AUTO) != ""
+
+
+@pytest.mark.parametrize(("answers", "stored"), [(25, {ToolsForm.TEXT}), (5, set[ToolsForm]())])
+async def test_a_check_whose_server_goes_away_keeps_the_form_that_was_finished(
+    tmp_path: Path, answers: int, stored: set[ToolsForm]
+) -> None:
+    def mortal(request: Request) -> Reply:
+        asked = sum(earlier.method == "POST" for earlier in model.requests)
+        return always_42(request) if asked <= answers else [CUT]
+
+    store = await open_store(f"sqlite:///{tmp_path}/bot.db")
+    try:
+        async with ModelServer(mortal) as model:
+            settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url, "COGENCY_PROVIDER_RETRIES": "0"}
+            code, said, complained = await cogency(tmp_path, "check-model", **settings)
+        checked = await read_checked_forms(store.preferences)
+    finally:
+        await store.close()
+    assert code not in (Exit.OK, None)
+    assert complained.count("\n") == 1
+    assert said.splitlines()[-1] == (CHECK_STOPPED.format(stored="text") if stored else CHECK_NOT_STORED)
+    assert set(checked.passed(ENDPOINTS["openai"].at(model.url), "m-1")) == stored
 
 
 async def test_options_that_make_no_manifest_are_one_sentence(tmp_path: Path) -> None:
