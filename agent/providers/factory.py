@@ -8,7 +8,7 @@ from agent.providers.catalog import Endpoint, Mode, ToolsForm, is_small, reasons
 from agent.providers.dialect import Dialect, FallbackDialect
 from agent.providers.replay import ProviderWorld, ReplayProvider, ServedModel
 from agent.providers.socket_session import SocketLimits, SocketProvider
-from agent.providers.wire_chat import SMALL_MODELS_ANSWER, SMALL_MODELS_TEMPERATURE, SMALL_REASONERS_ANSWER, ChatDialect
+from agent.providers.wire_chat import SMALL_MODELS_SAMPLING, SMALL_REASONERS_SAMPLING, ChatDialect
 from agent.providers.wire_gemini import GeminiDialect
 from agent.providers.wire_interactions import InteractionsProvider
 from agent.providers.wire_live import LiveDialect, can_write
@@ -104,6 +104,4 @@ def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
     chat = ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
     if not (endpoint.is_local and is_small(model)):
         return chat
-    if reasons(model):  # such models repeat themselves when little is left to chance
-        return replace(chat, max_tokens=SMALL_REASONERS_ANSWER)
-    return replace(chat, temperature=SMALL_MODELS_TEMPERATURE, max_tokens=SMALL_MODELS_ANSWER)
+    return replace(chat, sampling=SMALL_REASONERS_SAMPLING if reasons(model) else SMALL_MODELS_SAMPLING)

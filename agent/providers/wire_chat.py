@@ -10,7 +10,8 @@ Rules, from the behaviour of the servers with this protocol (Ollama, llama.cpp, 
 - Chat templates are strict: the system message comes first and once, a user message follows, then roles alternate.
 - No `temperature`: current models refuse it. Only to small models on this machine it is sent: with the 0.8 that their
   servers take by default, a model of 1.5 billion parameters kept the protocol in half as many answers (docs/models.md).
-  Only to them `max_tokens` is sent, too: some never end.
+  Only they are bounded by `max_tokens`, as some never end, and by `presence_penalty`, which keeps them from repeating
+  the items of a list in a call. (`frequency_penalty` grows with an answer in some servers, and spoils long code.)
 
 A model that follows its vendor's form of tool calls better than our blocks receives its tools in that form. The lesson
 about blocks is removed from the system message. Native calls are passed on as the text of a block, so that the parser,
@@ -22,6 +23,7 @@ vendor omits ids or arguments, an id is generated, and the arguments are empty.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final, cast
 
 from agent.messages import Json, JsonObject, Message, NativeContent, Role, ToolSpec, is_too_deep
@@ -36,12 +38,13 @@ from agent.providers.wire import as_list, as_object, as_text
 
 DONE = "[DONE]"
 
-SMALL_MODELS_TEMPERATURE: Final = 0.2
-
-# The most tokens of one answer of a small model on this machine, with its reasoning: at ten tokens per second, four
-# minutes. Such models may never end by themselves. A person who wants more continues the answer.
-SMALL_MODELS_ANSWER: Final = 2_048
-SMALL_REASONERS_ANSWER: Final = 8_192
+# Sent to small models on this machine. `max_tokens`: of one answer with its reasoning; at ten tokens per second, 2,048
+# take four minutes. A person who wants more continues the answer. Models that reason repeat themselves when little is
+# left to chance, so they keep their server's temperature.
+SMALL_MODELS_SAMPLING: Final[Mapping[str, float]] = MappingProxyType(
+    {"temperature": 0.2, "presence_penalty": 0.5, "max_tokens": 2_048}
+)
+SMALL_REASONERS_SAMPLING: Final[Mapping[str, float]] = MappingProxyType({"max_tokens": 8_192})
 
 # Messages of OpenAI, xAI and Ollama for a model without this effort; Ollama uses several statuses.
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
@@ -93,10 +96,8 @@ class ChatDialect:
     """Whether the model supports `reasoning_effort`."""
     native: bool = False
     """Whether tools are offered, called and answered in the form of this protocol."""
-    temperature: float | None = None
-    """None leaves it to the server."""
-    max_tokens: int | None = None
-    """Of one answer; None leaves it to the server."""
+    sampling: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Fields of the request about how tokens are chosen; the rest is left to the server."""
 
     @property
     def name(self) -> str:
@@ -120,10 +121,7 @@ class ChatDialect:
             body["stream_options"] = {"include_usage": True}
         if self.stop and system is None:
             body["stop"] = [STOP_SEQUENCE]
-        if self.temperature is not None:
-            body["temperature"] = self.temperature
-        if self.max_tokens is not None:
-            body["max_tokens"] = self.max_tokens
+        body |= self.sampling
         if self.effort and options.depth in wire.EFFORT:
             body["reasoning_effort"] = wire.EFFORT[options.depth]
         return ModelRequest("/chat/completions", wire.encoded(body))
@@ -138,12 +136,13 @@ class ChatDialect:
             return replace(self, include_usage=False)
         if self.stop and fault.names_field("stop"):
             return replace(self, stop=False)
-        if self.temperature is not None and fault.names_field("temperature"):
-            return replace(self, temperature=None)
+        refused = {name for name in self.sampling if fault.names_field(name)}
         # vLLM refuses a prompt that fits, if the context has not as much room for the answer.
-        too_much = fault.names_field("max_tokens") or (fault.too_long and fault.mentions("completion"))
-        if self.max_tokens is not None and too_much:
-            return replace(self, max_tokens=None)
+        if fault.too_long and fault.mentions("completion"):
+            refused |= self.sampling.keys() & {"max_tokens"}
+        if refused:
+            left = {name: value for name, value in self.sampling.items() if name not in refused}
+            return replace(self, sampling=left)
         if self.effort and fault.mentions(*_NO_EFFORT):
             return replace(self, effort=False)
         return None

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
@@ -25,7 +25,7 @@ from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OLLAMA, OPENAI, VLLM, Endpoint
 from agent.providers.factory import ProviderWorld, open_chat
 from agent.providers.replay import ModelTimeouts, ReplayProvider
-from agent.providers.wire_chat import SMALL_MODELS_ANSWER, SMALL_REASONERS_ANSWER
+from agent.providers.wire_chat import SMALL_MODELS_SAMPLING, SMALL_REASONERS_SAMPLING
 from agent.texts import PICTURES_REFUSED
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import (
@@ -373,33 +373,35 @@ async def test_a_model_that_takes_no_effort_answers_without(status: int, refusal
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "model", "is_guided", "bound"),
+    ("endpoint", "model", "sampling"),
     [
-        (OLLAMA, "qwen2.5:1.5b", True, SMALL_MODELS_ANSWER),
-        (OPENAI, "SmolLM2-135M-Instruct", True, SMALL_MODELS_ANSWER),
-        (OLLAMA, "qwen3:8b", False, SMALL_REASONERS_ANSWER),
-        (OLLAMA, "llama3.3:70b", False, None),
-        (OLLAMA, "llama3.2", False, None),
+        (OLLAMA, "qwen2.5:1.5b", SMALL_MODELS_SAMPLING),
+        (OPENAI, "SmolLM2-135M-Instruct", SMALL_MODELS_SAMPLING),
+        (OLLAMA, "qwen3:8b", SMALL_REASONERS_SAMPLING),
+        (OLLAMA, "llama3.3:70b", {}),
+        (OLLAMA, "llama3.2", {}),
     ],
 )
 async def test_only_for_small_models_on_this_machine_little_is_left_to_chance_and_answers_are_bounded(
-    endpoint: Endpoint, model: str, *, is_guided: bool, bound: int | None
+    endpoint: Endpoint, model: str, sampling: Mapping[str, float]
 ) -> None:
     async with asyncio.timeout(PATIENCE_S), ModelServer([ANSWER]) as server:
         provider = open_chat(endpoint.at(server.url), model, None, ProviderWorld(FakeClock(), lambda: 0.0))
         await read(provider)
         await provider.aclose()
-        assert ("temperature" in server.requests[0].json) is is_guided
-        assert server.requests[0].json.get("max_tokens") == bound
+        sent = server.requests[0].json
+        assert {name: sent[name] for name in SMALL_MODELS_SAMPLING if name in sent} == sampling
 
 
-async def test_a_server_that_refuses_a_temperature_is_asked_without() -> None:
-    refusal = {"error": {"message": "Unsupported parameter: 'temperature'", "type": "invalid_request_error"}}
+@pytest.mark.parametrize("name", SMALL_MODELS_SAMPLING)
+async def test_a_server_that_refuses_a_field_about_sampling_is_asked_without(name: str) -> None:
+    refusal = {"error": {"message": f"Unsupported parameter: '{name}'", "type": "invalid_request_error"}}
     async with asyncio.timeout(PATIENCE_S), ModelServer([whole(400, refusal), ANSWER]) as server:
         provider = open_chat(OLLAMA.at(server.url), "qwen2.5:1.5b", None, ProviderWorld(FakeClock(), lambda: 0.0))
         assert texts(await read(provider)) == "Hi there"
         await provider.aclose()
-        assert ["temperature" in request.json for request in server.requests] == [True, False]
+        assert [name in request.json for request in server.requests] == [True, False]
+        assert len(SMALL_MODELS_SAMPLING.keys() - server.requests[1].json.keys()) == 1
 
 
 @pytest.mark.parametrize(
