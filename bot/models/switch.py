@@ -116,8 +116,7 @@ class ModelSwitch:
 
     def provider_for(self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None) -> Provider:
         """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not."""
-        choice = self.choice_for(person, channel, chosen, place)
-        return self._provider_of(choice, place.allowed if place is not None else ())
+        return self._provider_of(self.choice_for(person, channel, chosen, place), place)
 
     async def sized_provider_for(
         self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
@@ -130,7 +129,7 @@ class ModelSwitch:
             self._sized[choice.name] = now
             size = await context_size(choice.endpoint, choice.model, choice.key, SIZE_TIMEOUT_S)
             provider.context_tokens = size or provider.context_tokens
-        return self._provider_of(choice)
+        return self._provider_of(choice, place)
 
     def choice_for(
         self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
@@ -178,10 +177,11 @@ class ModelSwitch:
         for provider in self._opened.values():
             await provider.aclose()
 
-    def _provider_of(self, choice: ModelChoice, allowed: Sequence[str] = ()) -> Provider:
-        """Return the model with its fallbacks. `allowed`: see `PlaceModels`; what is said in a channel goes to no other
-        model, even while these are down.
+    def _provider_of(self, choice: ModelChoice, place: PlaceModels | None = None) -> Provider:
+        """Return the model with its fallbacks. What is said in a channel goes to no model that is not allowed there,
+        even while the others are down.
         """
+        allowed = () if place is None else place.allowed
         others = [
             other for other in self._fallbacks if other.name != choice.name and (not allowed or other.name in allowed)
         ]

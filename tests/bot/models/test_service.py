@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.errors import SettingsError
+from agent.providers.fallback import FallbackProvider
 from bot.chat.access.acl import AccessRules, parse_model_access
 from bot.chat.access.place_rules import PLACE, place_owner
 from bot.chat.askers import Requester
@@ -65,6 +66,19 @@ async def test_a_question_may_name_its_own_model_for_itself_alone_as_far_as_it_i
     assert (await at.provider(anna)).name == "ollama:usual"
     assert (await at.provider(replace(anna, model="ollama:small", roles=frozenset()))).name == "ollama:usual"
     assert (await at.provider(replace(anna, model="ollama:other"))).name == "ollama:usual"
+
+
+async def test_a_channel_narrows_the_fallbacks_too() -> None:
+    settings = ModelSettings(
+        model="ollama:usual", allowed_models=("ollama:small",), fallback_models=("ollama:small", "rehearsal")
+    )
+    switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+    at, asked = ModelService(switch, store_in_memory().preferences, AccessRules()), said("Hello?")
+    for models, fallbacks in (("", 2), ("ollama:usual", 0), ("ollama:usual ollama:small", 1)):
+        await at.preferences.set(place_owner(asked.channel), PLACE, f'{{"models": "{models}"}}')
+        provider = await at.provider(asked)
+        candidates = provider.candidates() if isinstance(provider, FallbackProvider) else [None]
+        assert len(candidates) == 1 + fallbacks
 
 
 async def test_a_channel_narrows_the_models_and_names_the_one_for_who_chose_none() -> None:
