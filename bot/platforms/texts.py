@@ -627,6 +627,10 @@ HTTPS_ADDRESS = "Slack needs an address that starts with https:// and has no ? o
 SOCKET_UNREACHABLE = "Slack's socket could not be reached."
 SOCKETS_CLOSED = "Its sockets are closed, and the next one is not open yet."
 SCOPES_LACKING = "{setting} lacks scopes ({names}). Apply manifests/slack.yaml to the app and install it again."
+SLACK_WHOLE_ORGANIZATION = (
+    "{setting} belongs to an app that is installed in a whole organization, and opens all of its workspaces. Install "
+    "the app in each workspace separately, and use the token that you get there."
+)
 SLACK_APP_NOT_SERVED = (
     "a request for the app %s was not accepted. Name it as app_id in the file of COGENCY_SLACK_APPS, or have Slack "
     "send its requests to an address that ends in %s/NAME"

@@ -227,7 +227,9 @@ class Workspace:
         if method == "auth.test":
             called = self.who.workspace
             names = {"url": f"https://{called}.slack.com/", "team": called.capitalize(), "user": "cogency"}
-            names |= {"enterprise_id": self.who.enterprise} if self.who.enterprise else {}
+            if self.who.enterprise:
+                whole = self.who.is_of_whole_organization
+                names |= {"enterprise_id": self.who.enterprise, "is_enterprise_install": whole}
             return {**names, "team_id": self.who.team, "user_id": self.who.user, "bot_id": self.who.bot}
         return self._methods[method](args) if method in self._methods else {}
 

@@ -25,6 +25,7 @@ class FakeApp:
     path: str = "/slack/events"
     workspace: str = "fake"
     enterprise: str = ""  # The organisation of the workspace
+    is_of_whole_organization: bool = False  # It was installed in the organisation, and its token opens all workspaces
 
 
 def other_app(name: str, path: str = "") -> FakeApp:

@@ -76,6 +76,9 @@ def findings(facts: SlackFacts) -> list[Finding]:
 
 def signed_in(facts: SlackFacts) -> list[Finding]:
     identity: JsonObject = {} if isinstance(facts.signed_in, SlackError) else facts.signed_in
+    if api.flag(identity, "is_enterprise_install"):
+        setting = facts.app.setting("SLACK_BOT_TOKEN")
+        return [problem(platforms_texts.SLACK_WHOLE_ORGANIZATION.format(setting=setting), "")]
     return [
         good(f"signed in as {api.text(identity, 'user')} in {api.text(identity, 'team')} ({api.text(identity, 'url')})")
     ]

@@ -51,6 +51,7 @@ from bot.platforms.slack.api import (
     SlackApi,
     SlackError,
     SlackRefused,
+    flag,
     text,
     web_client,
 )
@@ -298,6 +299,8 @@ async def _sign_in(host: Host, api: SlackApi, app: SlackApp, settings: SlackOpti
         ):
             raise AppRevoked(platforms_texts.SLACK_APP_REVOKED) from error
         _raise_startup_error(error, settings, app.setting(SIGN_IN_SETTING))
+    if flag(identity, "is_enterprise_install"):  # all workspaces would be one, and share what was said in each
+        raise SettingsError(platforms_texts.SLACK_WHOLE_ORGANIZATION.format(setting=app.setting(SIGN_IN_SETTING)))
     features = required_features(settings)
     if api.granted and (missing := scopes(features) - optional_scopes(features) - api.granted):
         names = ", ".join(sorted(missing))

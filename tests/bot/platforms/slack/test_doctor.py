@@ -44,6 +44,13 @@ def wrong(found: list[Finding]) -> list[str]:
     return [f"{finding.level}: {finding.what}" for finding in found if finding.level is not Level.GOOD]
 
 
+async def test_the_token_of_a_whole_organization_is_no_token_of_a_workspace(slack: FakeSlack) -> None:
+    slack.state.who = replace(slack.state.who, enterprise="E0ORG", is_of_whole_organization=True)
+    found = await examined(slack)
+    assert not healthy(found)
+    assert found[0].what.startswith("SLACK_BOT_TOKEN belongs to an app that is installed in a whole organization")
+
+
 async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack: FakeSlack) -> None:
     found = await examined(slack)
     assert [finding.what for finding in found] == [
