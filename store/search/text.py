@@ -340,6 +340,7 @@ def _is_short(word: str) -> bool:
 # Letters. Measured on ten languages: with four, unrelated English words match; with six, one Turkish form in seven is
 # missed.
 BEGINNING: Final = 5
+_KATAKANA: Final = 0x60  # From a Hiragana letter to the Katakana letter of the same sound
 FOLLOWS: Final = 4  # A part of a compound begins after at least this many letters, and has at least BEGINNING letters
 COMPOUND: Final = FOLLOWS + BEGINNING
 LONGEST_COMPOUND: Final = 32  # Longer strings are no compounds; they are found by their first letters
@@ -360,6 +361,37 @@ _CYRILLIC_ENDINGS: Final = compile_later(
 )
 # Only for short words; in longer ones endings lie behind the BEGINNING.
 _LATIN_ENDINGS: Final = compile_later("(?<=....)(?:e[mnrs]?|[ao]s?|i|l[ae]r)$")
+# The endings that other forms of a word have in place of its own, where these share too few letters with it: plurals
+# that change their last letter, diminutives and feminine forms. Without accents: "ao" is "ão". Left out is what makes
+# another word of a short English one ("data" has no form "date", "kit" none in "kitchen"). "-" is no ending.
+_OTHER_ENDINGS: Final = tuple(
+    (compile_later(rf"{ending}$"), tuple(others.split()))
+    for ending, others in (
+        ("(?<=..)z", "ces"),  # luz, lápiz
+        ("(?<=.)ao", "oes aes aos"),  # avião, cão, irmão
+        ("(?<=[aeio])m", "ns"),  # homem, trem
+        ("(?<=..[aeou])l", "is"),  # papel, animal
+        ("(?<=..)al", "aux"),  # canal
+        ("(?<=[aeo]u)", "x"),  # eau, jeu, genou
+        ("(?<=...)[oa]", "ito ita itos itas inho inha inhos inhas"),  # perrito, gatinho
+        ("(?<=....)[oa]", "ino ina ini ine"),  # gattino
+        ("(?<=..)c[oa]", "quito quita quitos quitas che chi"),
+        ("(?<=..)g[oa]", "guito guita guitos guitas ghe ghi"),
+        ("(?<=....)e", "ette ettes"),  # fillette
+        ("(?<=....)e?", "chen lein"),  # Kätzchen
+        ("(?<=....)", "ern"),  # Büchern
+        ("(?<=...er)", "in innen"),  # Lehrerin
+        ("(?<=..(?:ch|nd|zt))", "in innen"),  # Ärztin
+        ("(?<=.[ct])(?:or|eur|ore)", "riz rices rice rici"),  # actriz, actrice, attrice
+        ("(?<=...er)in(?:nen)?", "- s n"),
+        ("(?<=....)(?:chen|lein)s?", "- e"),
+        ("(?<=..)(?:it|inh)[oa]s?", "o a"),
+    )
+)
+_KANA: Final = str.maketrans(
+    {chr(code): chr(code + _KATAKANA) for code in range(0x3041, 0x3097)}
+    | {chr(code + _KATAKANA): chr(code) for code in range(0x3041, 0x3097)}
+)
 _LONG_VOWELS: Final = compile_later("(?<=.)[اوي]")  # Plurals differ in them: شارع has شوارع
 
 
@@ -399,7 +431,23 @@ def indexed_words(text: str, words: Sequence[str], *, stemmed: bool) -> IndexedT
 
 def wanted_terms(forms: Iterable[str]) -> tuple[str, ...]:
     """The terms by which entries with one of these words, or another form of it, are found."""
-    return tuple(dict.fromkeys(term for form in forms for term in (form, *_wanted(form[:LONGEST]))))
+    return tuple(
+        dict.fromkeys(term for form in forms for term in (form, *_wanted(form[:LONGEST]), *_other_forms(form)))
+    )
+
+
+@lru_cache(4096)
+def _other_forms(word: str) -> tuple[str, ...]:
+    """The forms of a word that its first letters do not find, as far as they follow from its ending; most do not exist.
+    Of Japanese in one script of syllables the same in the other one.
+    """
+    if _CJK.match(word):
+        return tuple(form for form in (word.translate(_KANA),) if form != word)
+    if not word.isalpha() or word in STOP_WORDS or len(word) > LONGEST_COMPOUND:
+        return ()
+    found = ((pattern.search(word), endings) for pattern, endings in _OTHER_ENDINGS)
+    forms = (word[: match.start()] + ending.strip("-") for match, endings in found if match for ending in endings)
+    return tuple(dict.fromkeys(form for form in forms if form != word))
 
 
 @lru_cache(4096)
