@@ -3,7 +3,9 @@
 Rules
   A file goes to people if it is a text, a picture, a PDF or an office document without macros, by its first bytes. What
   programs run or unpack when they open it stays: pickles, archives, programs and shortcuts.
-  A picture or a document that unpacks to far more than its bytes stays, too.
+  A picture or a document that unpacks to far more than its bytes stays, too; so does what would call an address or run
+  something when it is opened (`bot.python.outside_references`).
+  A text whose ending is not known gets the ending of a text, so that no program takes it for something else.
   In a table as CSV, a cell that a spreadsheet would run as a formula is marked as text.
   The reason for each file that stays is a line for the model.
 """
@@ -20,7 +22,9 @@ from typing import Final
 from agent.messages import MAX_FILES, Image, SharedFile
 from bot.chat.attachments.kinds import is_pdf, picture_type, shown_note
 from bot.chat.reply.attached_files import mark_formula
+from bot.python.conversation_files import file_names
 from bot.python.engine import RunFile
+from bot.python.outside_references import in_markdown, in_office, in_page, in_pdf, in_picture, in_xml, with_policy
 
 MAX_PIXELS: Final = 40_000_000  # Of a picture for people: more takes hundreds of megabytes to show
 SEEN_PIXELS: Final = 6_000_000  # Of one for the model: vendors scale larger ones down
@@ -43,6 +47,12 @@ _TEXT_TYPES: Final = {
     "svg": "image/svg+xml",
     "tsv": "text/tab-separated-values",
 }
+# Further endings that programs show as text, or read as data.
+_PLAIN: Final = """
+txt log jsonl ndjson geojson gpx markdown rst yaml yml toml ini cfg conf xml htm sql py r jl c h cpp java go rs ts css
+tex bib
+"""
+_PLAIN_ENDINGS: Final = frozenset(_PLAIN.split())
 # Endings of texts that some program runs, or unpacks into objects, when a person opens them.
 _RUN_WHEN_OPENED: Final = frozenset(
     {
@@ -69,6 +79,7 @@ _RUN_WHEN_OPENED: Final = frozenset(
 
 EMPTY: Final = "it is empty"
 TOO_LARGE: Final = f"it is larger than {MAX_BYTES // 1_000_000} MB"
+OUTSIDE: Final = "it would call an address or run something when it is opened; save it again without {what}"
 TOO_MANY: Final = f"only {MAX_FILES} files go with an answer"
 RUNS: Final = "files of this kind are not handed over, as they are run or unpacked when they are opened"
 UNKNOWN_KIND: Final = (
@@ -91,8 +102,8 @@ class ResultFiles:
 
 def result_files(written: Sequence[RunFile]) -> ResultFiles:
     files, seen, left_out, bytes_left = list[SharedFile](), list[Image](), list[str](), MAX_BYTES
-    for file in written:
-        found = _checked(file)
+    for file, name in zip(written, file_names([file.name for file in written]), strict=True):
+        found = _checked(file.data, name)
         if isinstance(found, SharedFile) and len(files) == MAX_FILES:
             found = TOO_MANY
         if isinstance(found, SharedFile) and len(found.data) > bytes_left:
@@ -113,9 +124,8 @@ _NOT_TEXT: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")  # Control characters
 _SEEN: Final = frozenset({"image/png", "image/jpeg", "image/gif"})
 
 
-def _checked(file: RunFile) -> SharedFile | str:
+def _checked(data: bytes, name: str) -> SharedFile | str:
     """Return the file for people, or why it stays."""
-    data, name = file.data, file.name.rpartition("/")[2]
     ending = name.lower().rpartition(".")[2] if "." in name else ""
     if not data:
         return EMPTY
@@ -126,6 +136,8 @@ def _checked(file: RunFile) -> SharedFile | str:
     if (media_type := picture_type(data)) is not None:
         return _picture(name, media_type, data)
     if is_pdf(data):
+        if what := in_pdf(data):
+            return OUTSIDE.format(what=what)
         return SharedFile(_named(name, ending, "pdf"), "application/pdf", data)
     if ending in _DOCUMENTS:
         problem = _document_problem(data)
@@ -136,9 +148,29 @@ def _checked(file: RunFile) -> SharedFile | str:
         return UNKNOWN_KIND
     if _NOT_TEXT.search(text) is not None:
         return UNKNOWN_KIND
-    if ending in {"csv", "tsv"}:
-        data = without_formulas(text, "\t" if ending == "tsv" else ",").encode()
-    return SharedFile(name, _TEXT_TYPES.get(ending, "text/plain"), data)
+    return _text(name, ending, text)
+
+
+def _text(name: str, ending: str, text: str) -> SharedFile | str:
+    what = ""
+    match ending:
+        case "csv" | "tsv":
+            text = without_formulas(text, "\t" if ending == "tsv" else ",")
+        case "html" | "htm":
+            what, text = in_page(text), with_policy(text)
+        case "svg":
+            what = in_picture(text)
+        case "xml" | "gpx":
+            what = in_xml(text)
+        case "md" | "markdown":
+            what = in_markdown(text)
+        case _ if ending and ending not in _PLAIN_ENDINGS and ending not in _TEXT_TYPES:
+            name = f"{name}.txt"
+        case _:
+            pass
+    if what:
+        return OUTSIDE.format(what=what)
+    return SharedFile(name, _TEXT_TYPES.get(ending, "text/plain"), text.encode())
 
 
 def _picture(name: str, media_type: str, data: bytes) -> SharedFile | str:
@@ -184,7 +216,7 @@ def _jpeg_sizes(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _document_problem(data: bytes) -> str | None:
-    """Return why an office document is not handed over. Its list of parts is read, and no part unpacked."""
+    """Return why an office document is not handed over. Parts are unpacked only if all together are small enough."""
     end = data.rfind(b"PK\x05\x06", max(0, len(data) - 65_557))
     if not data.startswith(b"PK\x03\x04") or end < 0 or len(data) < end + 22:
         return BROKEN
@@ -193,14 +225,19 @@ def _document_problem(data: bytes) -> str | None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             parts = package.infolist()
+            names = {part.filename.lower() for part in parts}
+            if "[content_types].xml" not in names:
+                return BROKEN
+            if any(name.endswith(("vbaproject.bin", ".exe", ".dll")) for name in names):
+                return MACROS
+            if sum(part.file_size for part in parts) > MAX_UNPACKED:
+                return BOMB
+            what = in_office(package)
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error):
         return BROKEN
-    names = {part.filename.lower() for part in parts}
-    if "[content_types].xml" not in names:
+    if what is None:
         return BROKEN
-    if any(name.endswith(("vbaproject.bin", ".exe", ".dll")) for name in names):
-        return MACROS
-    return BOMB if sum(part.file_size for part in parts) > MAX_UNPACKED else None
+    return OUTSIDE.format(what=what) if what else None
 
 
 def without_formulas(text: str, delimiter: str) -> str:

@@ -89,10 +89,23 @@ def test_a_file_is_named_after_what_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("name", "media_type"),
-    [("a.csv", "text/csv"), ("a.md", "text/markdown"), ("a.txt", "text/plain"), ("plot.svg", "image/svg+xml")],
+    [("a.csv", "text/csv"), ("a.md", "text/markdown"), ("a.txt", "text/plain"), ("README", "text/plain")],
 )
 def test_texts_go_to_the_person(name: str, media_type: str) -> None:
     assert shared((name, b"boat")) == (SharedFile(name, media_type, b"boat"),)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.rtf", "list.m3u", "a.xhtml", "page.mhtml", "x.command", "book.fods", "c.ics", "a.svgz"]
+)
+def test_a_text_that_some_program_may_act_on_is_handed_over_as_a_text(name: str) -> None:
+    assert shared((name, b"boat")) == (SharedFile(f"{name}.txt", "text/plain", b"boat"),)
+
+
+def test_names_are_those_of_files_without_folders_and_each_once() -> None:
+    names = [file.name for file in shared(("july/a.txt", b"1"), ("june/a.txt", b"2"), ("x\u202etxt.html. ", b"3"))]
+    assert names == ["a.txt", "a (2).txt", "x txt.html"]
+    assert len(shared(("x" * 400 + ".txt", b"1"))[0].name.encode()) <= 210
 
 
 @pytest.mark.parametrize("name", ["model.pkl", "model.PICKLE", "run.bat", "open.lnk", "page.hta", "x.vbs", "n.joblib"])
