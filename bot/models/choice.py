@@ -147,23 +147,28 @@ async def models_of(endpoint: Endpoint, key: Secret | None, limit_s: float = LIS
 
     Raises ProviderUnavailable if the server does not answer in time, or answers with a server error.
     """
-    body = await _listing(endpoint, key, limit_s)
+    body = await _listing(endpoint, f"{endpoint.base_url}/models", key, limit_s)
     return None if body is None else read_models(body)
 
 
 async def context_size(
     endpoint: Endpoint, model: str, key: Secret | None, limit_s: float = LIST_TIMEOUT_S
 ) -> int | None:
-    """Return how many tokens the context of a model holds; None if its server does not say or does not answer."""
+    """Return how many tokens the context of a model holds; None if its server does not say or does not answer.
+
+    Ollama says it only of models that are loaded (https://docs.ollama.com/api/ps), and drops what does not fit.
+    """
+    is_ollama = endpoint.name == "ollama"
+    url = f"{endpoint.base_url.removesuffix('/v1')}/api/ps" if is_ollama else f"{endpoint.base_url}/models"
     try:
-        body = await _listing(endpoint, key, limit_s)
+        body = await _listing(endpoint, url, key, limit_s)
     except ProviderUnavailable:
         return None
-    return None if body is None else read_context_size(body, model)
+    return None if body is None else read_context_size(body, model, is_by_name=is_ollama)
 
 
-async def _listing(endpoint: Endpoint, key: Secret | None, limit_s: float) -> bytes | None:
-    """Return the answer to GET /models, None if the server refuses it. Raises ProviderUnavailable as `models_of`."""
+async def _listing(endpoint: Endpoint, url: str, key: Secret | None, limit_s: float) -> bytes | None:
+    """Return the answer to GET `url`, None if the server refuses it. Raises ProviderUnavailable as `models_of`."""
     away = ProviderUnavailable(models_texts.MODELS_AWAY.format(address=endpoint.address, setting=endpoint.url_setting))
     if endpoint.is_local and not await _listens(endpoint):
         raise away
@@ -173,7 +178,7 @@ async def _listing(endpoint: Endpoint, key: Secret | None, limit_s: float) -> by
     http = Http(proxies=not endpoint.is_local)
     try:
         async with asyncio.timeout(limit_s):
-            async with http.request("GET", f"{endpoint.base_url}/models", headers) as reply:
+            async with http.request("GET", url, headers) as reply:
                 if reply.status >= 500:
                     raise away
                 return await reply.read() if reply.status == 200 else None
@@ -194,19 +199,23 @@ def read_models(body: bytes) -> list[str]:
     return [id_ for id_ in ids if id_ and "embed" not in id_]
 
 
-# Where a server says how large a model's context is: vLLM and SGLang, LM Studio, OpenRouter, Groq.
+# Where a server says how large a model's context is: vLLM and SGLang, LM Studio, OpenRouter and Ollama, Groq.
 _CONTEXT_FIELDS: Final = (
     *("max_model_len", "loaded_context_length", "max_context_length", "context_length", "context_window"),
 )
 
 
-def read_context_size(body: bytes, model: str) -> int | None:
-    """Return the size of a model's context in an answer to GET /models, in tokens; None if it does not say. Pure."""
+def read_context_size(body: bytes, model: str, *, is_by_name: bool = False) -> int | None:
+    """Return the size of a model's context in a list of models, in tokens; None if it does not say. Pure.
+
+    `is_by_name`: the only entry of the list may be another model. Ollama's "llama3.2" is "llama3.2:latest".
+    """
     listed = as_object(parse_json(body))
     entries = list(map(as_object, as_list(listed.get("data")) or as_list(listed.get("models"))))
-    named = [entry for entry in entries if model in (entry.get("id"), entry.get("name"))] or entries[
-        : len(entries) == 1
-    ]
+    names = {model, f"{model}:latest"}
+    named = [entry for entry in entries if {as_text(entry.get("id")), as_text(entry.get("name"))} & names]
+    if not named and len(entries) == 1 and not is_by_name:
+        named = entries
     for entry in named[:1]:
         # llama.cpp puts it under "meta".
         sizes = (as_object(entry.get("meta")).get("n_ctx"), *(entry.get(name) for name in _CONTEXT_FIELDS))

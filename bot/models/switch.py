@@ -34,6 +34,7 @@ COMMAND = "/model"  # Named in errors instead of a setting, where a person gave 
 
 # How often a server on this machine is asked for the size of a model's context: it may be started again with another.
 SIZE_HOLDS_S = 300.0
+NO_SIZE_HOLDS_S = 30.0  # Ollama says it once the model is loaded
 SIZE_TIMEOUT_S = 1.0  # It answers at once, or the question does not wait for it
 
 
@@ -59,7 +60,7 @@ class ModelSwitch:
         self._chance = chance
         self._choice = choice
         self._checked = NO_FORMS
-        self._sized: dict[str, float] = {}
+        self._sized_until: dict[str, float] = {}
         self._opened: dict[str, ClosableProvider] = {}
         self._providers: dict[tuple[str, ...], Provider] = {}  # By the names of the model and its fallbacks
         self._fallbacks = self._choices("COGENCY_FALLBACK_MODELS", *settings.fallback_models)
@@ -124,10 +125,12 @@ class ModelSwitch:
         """The same; a model on this machine knows how large its context is, if its server says so."""
         choice = self.choice_for(person, channel, chosen, place)
         provider, now = self._open(choice), self._clock.monotonic()
-        is_due = now - self._sized.get(choice.name, -inf) >= SIZE_HOLDS_S
+        is_due = now >= self._sized_until.get(choice.name, -inf)
         if is_due and isinstance(provider, SizedProvider) and choice.endpoint is not None and choice.endpoint.is_local:
-            self._sized[choice.name] = now
+            self._sized_until[choice.name] = now + SIZE_HOLDS_S
             size = await context_size(choice.endpoint, choice.model, choice.key, SIZE_TIMEOUT_S)
+            if size is None:
+                self._sized_until[choice.name] = now + NO_SIZE_HOLDS_S
             provider.context_tokens = size or provider.context_tokens
         return self._provider_of(choice, place)
 

@@ -88,7 +88,7 @@ class ModelServer:
 
     script: Sequence[Reply] | Callable[[Request], Reply]
     lists_models: bool = False
-    """A list of replies holds those to GET /models, too. Else such a request is refused, and is not in `requests`."""
+    """A list of replies holds those to a request for the models, too. Else that is refused, and not in `requests`."""
     requests: list[Request] = field(default_factory=list[Request])
     left: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
@@ -129,7 +129,8 @@ class ModelServer:
 
     def _steps_for(self, request: Request) -> Reply:
         script = self.script
-        if not (callable(script) or self.lists_models) and (request.method, request.path) == ("GET", "/v1/models"):
+        is_list = request.method == "GET" and request.path in {"/v1/models", "/api/ps"}
+        if is_list and not (callable(script) or self.lists_models):
             return whole(404, {})
         self.requests.append(request)
         return script(request) if callable(script) else script[len(self.requests) - 1]

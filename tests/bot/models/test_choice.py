@@ -19,6 +19,7 @@ from bot.models.choice import (
     AskServer,
     ModelChoice,
     choose_model,
+    context_size,
     first_choice,
     models_of,
     open_model,
@@ -271,6 +272,14 @@ async def test_a_real_server_is_asked_and_then_answers() -> None:
         assert events[0] == TokensArrived("Hi")
         assert [request.path for request in server.requests] == ["/v1/models", "/v1/chat/completions"]
         assert "authorization" not in server.requests[1].headers
+
+
+@pytest.mark.parametrize(("name", "size"), [("small:latest", 4_096), ("small:1b", None)])
+async def test_ollama_is_asked_for_the_context_of_the_loaded_model(name: str, size: int | None) -> None:
+    loaded = {"models": [{"name": name, "model": name, "context_length": 4_096}]}
+    async with ollama(whole(200, loaded)) as (server, settings):
+        assert await context_size(settings.endpoint("ollama"), "small", None) == size
+        assert [request.path for request in server.requests] == ["/api/ps"]
 
 
 async def test_a_server_that_wants_another_key_lists_nothing() -> None:
