@@ -55,6 +55,7 @@ from agent.schedules.times import next_occurrence, renewed, with_end
 from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted
+from store.channels import in_channel
 from store.databases.database import Database, LocalNotifier, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import json_text, read_json
@@ -89,15 +90,16 @@ _OF_WORK: Final = schedule.c.made.contains(f'"kind":"{ScheduleKind.WORK}"')
 
 def add(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
     in_order(connection, f"schedules of {new.person}")
-    in_order(connection, f"schedules in {new.channel}")
+    in_order(connection, f"schedules in {new.source} {new.channel}")
     if new.kind is ScheduleKind.WORK and (existing := _existing_or_refused(connection, new)) is not None:
         return existing
-    same_person, in_channel = schedule.c.person == new.person, schedule.c.channel == new.channel
+    same_person = schedule.c.person == new.person
     if new.message and amendments.is_deleted(connection, new.channel, new.message):
         return ScheduleRefused.QUESTION_DELETED
     limits = [(same_person, MAX_OF_PERSON, ScheduleRefused.MANY_OF_PERSON)]
     if not new.direct:
-        limits.append((in_channel, MAX_IN_CHANNEL, ScheduleRefused.MANY_IN_CHANNEL))
+        posts_there = in_channel(schedule, lasting_source(new.source, new.person), new.channel)
+        limits.append((posts_there, MAX_IN_CHANNEL, ScheduleRefused.MANY_IN_CHANNEL))
     for condition, limit, refusal in limits:
         counted = select(func.count()).select_from(schedule).where(condition, _LIVES)
         if connection.execute(counted).scalar_one() >= limit:

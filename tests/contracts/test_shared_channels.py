@@ -19,11 +19,12 @@ from agent.incoming import Incoming, Person
 from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.documents import NewDocument, Passage
 from agent.memory.forgetting_plans import AMBIENT_STATE, PLACE_RULES, Deleted, Gone
-from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
+from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, ScheduleRefused, Timing
 from agent.turn_records import Closing
 from bot.chat.access.place_rules import name_at
 from store.data_subjects import place_named
 from store.engine import Store
+from store.schedule_store import MAX_IN_CHANNEL
 from store.schema import metadata
 from tests.contracts.steps import claimed
 from tests.fakes.facts import remember
@@ -161,6 +162,37 @@ async def test_what_one_workspace_does_about_a_shared_channel_leaves_what_the_ot
     assert {"message", "turn", "fact", "document", "schedule", "preference", "page"} <= before.keys()
     await done(store)
     assert await rows_of(store, ONE) == before
+
+
+async def test_the_schedules_of_one_workspace_use_up_no_room_of_the_other_in_a_shared_channel(store: Store) -> None:
+    def reminder(source: str, number: int) -> NewSchedule:
+        timing = Timing("UTC", at=START + 9 * HOUR)
+        place, who = Place(TeamAudience(source)), f"{source}:U{number // 10}"
+        return NewSchedule(who, source, CHANNEL, place, ScheduleKind.REMINDER, f"Paint {number}.", timing, START)
+
+    for number in range(MAX_IN_CHANNEL):
+        assert isinstance(await store.schedules.add(reminder(TWO, number)), Schedule)
+    assert await store.schedules.add(reminder(TWO, 999)) is ScheduleRefused.MANY_IN_CHANNEL
+    assert isinstance(await store.schedules.add(reminder(ONE, 1)), Schedule)
+
+
+# What a row of each table with a platform's id of a channel or a message belongs to: its own source, or that of its
+# turn, or a person, whose id holds the workspace. A new table is added here with its own.
+OWNERS: Final = {
+    "turn": "source",
+    "message": "turn",
+    "document": "source",
+    "schedule": "source",
+    "tool_call": "person",
+    "model_call": "person",
+}
+
+
+def test_each_row_with_a_platforms_id_says_of_which_workspace_it_is() -> None:
+    ids = {"channel", "message_id"}
+    with_ids = {table.name: table for table in metadata.sorted_tables if ids & {column.name for column in table.c}}
+    assert with_ids.keys() == OWNERS.keys()
+    assert [name for name, table in with_ids.items() if OWNERS[name] not in table.c] == []
 
 
 async def test_the_questions_of_one_workspace_use_up_no_rate_of_the_other_in_a_shared_channel(store: Store) -> None:

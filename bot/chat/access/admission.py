@@ -10,7 +10,7 @@ from cachetools import LRUCache, TTLCache
 
 from agent.admission_terms import Authority, BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, Whose
 from agent.errors import Refused
-from agent.incoming import Incoming
+from agent.incoming import Incoming, person_source
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
 from bot.chat.access import acl
@@ -76,7 +76,9 @@ class RateLimits:
 
 @dataclass(slots=True)
 class RateCounter:
-    """Counts actions in memory, against the rates of questions; with other processes, under the name `what`."""
+    """Counts actions in memory, against the rates of questions; with other processes, under the name `what`. A channel
+    counts for each workspace that shares it by itself.
+    """
 
     rates: tuple[Rate, ...] = ()
     what: str = ""
@@ -87,7 +89,7 @@ class RateCounter:
         """Count one more action and return None; or return the rate that it would exceed, and do not count it."""
         reached = self.reached(person, channel, now)
         if reached is None and self.rates and self.replicas is not None:
-            reached = await self.replicas.count(self.what, self.rates, person, channel)
+            reached = await self.replicas.count(self.what, self.rates, person, _channel_of(person, channel))
         if reached is None:
             self.count(person, channel, now)
         return reached
@@ -116,8 +118,13 @@ class RateCounter:
 
     def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
         """The times of the actions that count, up to the rate's limit."""
-        key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
+        key = (rate, {Whose.PERSON: person, Whose.CHANNEL: _channel_of(person, channel)}.get(rate.whose, ""))
         return self._counted.setdefault(key, deque(maxlen=rate.limit))
+
+
+def _channel_of(person: str, channel: str) -> str:
+    """Return the channel as the person's workspace knows it, "slack:T0123:C0123"."""
+    return f"{person_source(person)}:{channel}"
 
 
 def limit_sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:

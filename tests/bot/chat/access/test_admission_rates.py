@@ -93,3 +93,11 @@ async def test_a_crowd_uses_bounded_memory() -> None:
         assert await tally.obstacle(f"p{number}", "c", NOON) is None
     for _ in range(5):
         assert await tally.obstacle("p0", "c", NOON) is None  # forgotten, so that it starts again at zero
+
+
+async def test_the_talk_of_one_workspace_uses_up_no_rate_of_the_other_in_a_channel_that_both_share() -> None:
+    tally = RateCounter((Rate(Whose.CHANNEL, 2, MINUTE),))
+    for person in ("slack:T1:U1", "slack:T1:U2"):
+        assert await tally.obstacle(person, "C1", NOON) is None
+    assert await tally.obstacle("slack:T1:U3", "C1", NOON) is not None
+    assert await tally.obstacle("slack:T2:U1", "C1", NOON) is None
