@@ -2,7 +2,18 @@
 
 from pathlib import Path
 
-from benchmarks.languages import DATA, LANGUAGES, measure, read_language, table, talk_of_lines
+import pytest
+
+from benchmarks.languages import (
+    DATA,
+    LANGUAGES,
+    UNSEEN,
+    UNSEEN_DATA,
+    measure,
+    read_language,
+    table,
+    talk_of_lines,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,3 +40,16 @@ async def test_the_documentation_holds_the_table_and_what_other_forms_need_is_fo
     assert table(LANGUAGES, metrics, baseline) in (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
     for language in LANGUAGES:
         assert metrics[f"recall_at_5_{language}"] >= max(90, baseline[f"recall_at_5_{language}"])
+
+
+def test_every_language_to_which_nothing_was_tuned_has_forty_messages_with_a_question_each() -> None:
+    assert {path.stem for path in UNSEEN_DATA.glob("*.txt")} == set(UNSEEN)
+    for language in UNSEEN:
+        talk = read_language(language, UNSEEN_DATA)
+        assert len(talk.questions) == len({line.text for line in talk.lines}) == len(talk.lines) == 40
+
+
+@pytest.mark.slow
+async def test_the_documentation_holds_the_table_of_those_too() -> None:
+    metrics, baseline = await measure(UNSEEN, UNSEEN_DATA)
+    assert table(UNSEEN, metrics, baseline) in (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
