@@ -48,7 +48,16 @@ from store.message_tables import message, participant, person, place
 from store.search import word_matching
 from store.search.index import PLACES
 from store.search.query import EVER, OF_SHARED, SHARED, Range, SearchQuery
-from store.search.text import entry_terms, index_words, keywords, normalised, stem, telling_words, wanted_terms
+from store.search.text import (
+    entry_terms,
+    in_both_kana,
+    index_words,
+    keywords,
+    normalised,
+    stem,
+    telling_words,
+    wanted_terms,
+)
 from store.search.vectors import nearness_of
 from store.search.word_matching import MATCH_LIMIT, Match
 
@@ -368,7 +377,8 @@ Topic: TypeAlias = tuple[tuple[str, ...], ...]  # For each word the terms of the
 
 def topic_of(words: str) -> Topic:
     """Return the topic that these words name; empty if they name none."""
-    return tuple(wanted_terms(word_forms(word)) for word in telling_words(words))
+    telling = telling_words(words)
+    return tuple(wanted_terms([kana for form in word_forms(word) for kana in in_both_kana(form)]) for word in telling)
 
 
 def speaks_of(text: str, topic: Topic) -> bool:

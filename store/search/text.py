@@ -436,13 +436,14 @@ def wanted_terms(forms: Iterable[str]) -> tuple[str, ...]:
     )
 
 
+def in_both_kana(word: str) -> tuple[str, ...]:
+    """A word, and the same in the other script of syllables. Not for sentences: "です" is no form of "デスク"."""
+    return tuple(dict.fromkeys((word, word.translate(_KANA))))
+
+
 @lru_cache(4096)
 def _other_forms(word: str) -> tuple[str, ...]:
-    """The forms of a word that its first letters do not find, as far as they follow from its ending; most do not exist.
-    Of Japanese in one script of syllables the same in the other one.
-    """
-    if _CJK.match(word):
-        return tuple(form for form in (word.translate(_KANA),) if form != word)
+    """The forms of a word that its first letters do not find, as far as its ending tells them; most do not exist."""
     if not word.isalpha() or word in STOP_WORDS or len(word) > LONGEST_COMPOUND:
         return ()
     found = ((pattern.search(word), endings) for pattern, endings in _OTHER_ENDINGS)
