@@ -176,3 +176,16 @@ def _inside(code: str, root: Path) -> str:
     for folder in (FILES, OUT):
         code = code.replace(folder, str(root / folder[1:]))
     return code
+
+
+class HangingEngine(CPythonEngine):
+    """An engine whose runs end only with their process. `hung`: how many do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hung = 0
+
+    async def run(self, *_: object, **__: object) -> RunEnded:
+        self.hung += 1
+        await asyncio.Event().wait()
+        raise AssertionError

@@ -14,8 +14,8 @@ from bot.python.metered import MeteredEngine
 from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
 from tests.flows.forgetting_bot import OFTEN
-from tests.flows.talks import talk_in, talking
-from tests.flows.worlds import WORLDS, AnyWorld
+from tests.flows.talks import Talk, talk_in, talking
+from tests.flows.worlds import WORLDS, AnyWorld, W
 from tests.patience import LOOK_S, until
 
 pytestmark = [pytest.mark.parametrize("open_world", WORLDS), pytest.mark.slow]
@@ -36,13 +36,18 @@ def call(code: str) -> str:
     return f"<execute>{json.dumps([{'name': 'python', 'args': {'code': code}}])}\n</execute>"
 
 
+def said(talk: Talk[W]) -> list[str]:
+    """The bot's answers, without the note on where their code is shown."""
+    return [text.removesuffix(texts.COMPUTED).rstrip() for text in talk.texts()]
+
+
 async def test_a_table_becomes_a_chart_below_the_reply(open_world: AnyWorld) -> None:
     engine = CPythonEngine()
     async with talking(open_world, [call(CHART), HERE], code=engine) as talk:
         upload = talk.world.upload("sales.csv", SALES, "text/csv")
         question = await talk.world.ask("draw this, please", files=[upload])
         await talk.ended(1)
-        assert talk.texts() == [HERE]
+        assert said(talk) == [HERE]
         assert talk.world.handed_over(question) == [("chart.png", PICTURE), ("sums.csv", b"month,sum\n'=july,3\n")]
         results = talk.model.requests[-1][-1]
         assert "total 7" in results.text
@@ -77,7 +82,7 @@ async def test_while_the_sandbox_warms_up_the_answer_goes_on_without_it(open_wor
     async with talking(open_world, [call("1"), "In a moment."], code=engine) as talk:
         await talk.world.ask("what is one?")
         await talk.ended(1)
-        assert talk.texts() == ["In a moment."]
+        assert said(talk) == ["In a moment."]
         assert "still warming up" in talk.model.requests[-1][-1].text
 
 
@@ -119,7 +124,7 @@ async def test_a_run_that_failed_is_a_failed_step_and_hands_nothing_over(open_wo
         failed, worked = (request[-1].text for request in talk.model.requests[1:])
         assert '"status":"failure"' in failed.replace(" ", "")
         assert '"status":"success"' in worked.replace(" ", "")
-        assert talk.texts() == ["One."]
+        assert said(talk) == ["One."]
         assert not talk.world.handed_over(question)
 
 
@@ -133,5 +138,5 @@ async def test_who_has_used_up_their_seconds_is_told_so_and_still_gets_an_answer
             await talk.world.ask("what is one, and two?")
             await talk.ended(1)
             assert "budget of 1 second of Python code" in talk.model.requests[-1][-1].text
-            assert talk.texts() == ["Not today."]
+            assert said(talk) == ["Not today."]
     assert [code for code, *_ in engine.runs] == ["1"]
