@@ -52,8 +52,8 @@ from tests.fakes.surface import FakeSurface
 
 BOUND_S = 120.0
 CONVERSATIONS = 200
-PIECES = 100  # Tokens of each answer: five seconds at twenty a second
-PIECE = "some words of it "
+# The tokens of each answer: five seconds at twenty a second. They differ, as a model that repeats itself is stopped.
+PIECES = [f"some words of {number} " for number in range(100)]
 RATE = 20.0
 TICK_S = 0.005
 AT_ONCE = Limits(page_chars=4_000, edit_interval_s=0.0, announce_final=False)
@@ -181,11 +181,17 @@ async def waiting_ms(store: Store, waiting: int) -> float:
     return 1000 * (bench.asked_at[done - 1] - bench.asked_at[0]) / max(1, done - 1)
 
 
-async def streaming(store: Store) -> tuple[float, float, float]:
-    """Return the loop's lag (p99, ms) while idle and while all stream, and the memory of each conversation (KB)."""
+async def _nothing() -> None:
+    pass
+
+
+async def streaming(store: Store, beside: Callable[[], Awaitable[object]] = _nothing) -> tuple[float, float, float]:
+    """Return the loop's lag (p99, ms) while idle and while all stream, and the memory of each conversation (KB).
+    `beside`: what else runs meanwhile.
+    """
     pieces: list[str | ScriptPause] = []
-    for _ in range(PIECES):
-        pieces += [PIECE, ScriptPause(1 / RATE)]
+    for piece in PIECES:
+        pieces += [piece, ScriptPause(1 / RATE)]
     bench = Bench(store, lambda: pieces, pace=AS_PLATFORMS_DO)
     lags: list[float] = []
     async with bench.serving() as turns:
@@ -195,14 +201,16 @@ async def streaming(store: Store) -> tuple[float, float, float]:
 
         async def all_of_them() -> None:
             nonlocal most
+            other = asyncio.ensure_future(beside())
             asking = [asyncio.ensure_future(turns.ask(bench.said(f"s{n}"))) for n in range(CONVERSATIONS)]
-            await asyncio.sleep(PIECES / RATE * 0.8)
+            await asyncio.sleep(len(PIECES) / RATE * 0.8)
             most = _resident()
             await asyncio.gather(*asking)
+            await other
 
         await _ticking(lags, all_of_them)
     shown = [surface.shown for surface in bench.surfaces.values()]
-    if [[page.strip() for page in pages] for pages in shown] != [[(PIECE * PIECES).strip()]] * CONVERSATIONS:
+    if [[page.strip() for page in pages] for pages in shown] != [["".join(PIECES).strip()]] * CONVERSATIONS:
         raise AssertionError("a reply is missing or not complete")
     return idle_ms, _p99(lags), (most - idle_bytes) / CONVERSATIONS / 1000
 
