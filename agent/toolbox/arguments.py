@@ -20,7 +20,7 @@ from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariabl
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from agent.messages import Json, ToolCall
+from agent.messages import Json, JsonObject, ToolCall
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.json_text import JsonReader, Unreadable
 
@@ -128,6 +128,25 @@ def as_chosen(value: Json, schema: Mapping[str, Json]) -> Json:
     words = set(value.casefold().replace("_", " ").split())
     near = [choice for choice in choices if isinstance(choice, str) and words <= set(choice.casefold().split())]
     return near[0] if words and len(near) == 1 else value
+
+
+def as_named(args: JsonObject, schema: Mapping[str, Json]) -> JsonObject:
+    """Return the arguments with the name that the only unknown one means, if it is near the only required one that is
+    missing: "q" or "search_query" for "query".
+    """
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, Mapping) or not isinstance(required, list):
+        return args
+    unknown = [name for name in args if name not in properties]
+    missing = [name for name in required if isinstance(name, str) and name not in args]
+    if len(unknown) != 1 or len(missing) != 1 or not _is_near(unknown[0].lower(), missing[0].lower()):
+        return args
+    return {missing[0] if name == unknown[0] else name: value for name, value in args.items()}
+
+
+def _is_near(given: str, name: str) -> bool:
+    is_part = bool(given) and (name.startswith(given) or given.startswith(name))
+    return is_part or name in given.replace("-", "_").split("_")
 
 
 def schema_errors(validator: Draft202012Validator, call: ToolCall) -> list[ValidationError]:

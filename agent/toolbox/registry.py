@@ -36,6 +36,7 @@ from agent.toolbox.arguments import (
     UncheckableSchema,
     as_chosen,
     as_meant,
+    as_named,
     parse_arguments,
     problem_of,
     schema_errors,
@@ -164,11 +165,13 @@ class Registry:
 
     def adapt_arguments(self, call: ToolCall) -> ToolCall:
         """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text, and
-        for a tool that only reads, the beginning or a word of one choice becomes this choice.
+        for a tool that only reads, the beginning or a word of one choice becomes this choice, and a name that is near
+        the missing one becomes that.
         """
         tool = self._tools[call.name]
         fields = objects_of(tool.schema.get("properties"))
-        args = {name: as_meant(value, fields.get(name, {})) for name, value in call.args.items()}
+        named = as_named(call.args, tool.schema) if tool.effect is ToolEffect.READS else call.args
+        args = {name: as_meant(value, fields.get(name, {})) for name, value in named.items()}
         if tool.effect is ToolEffect.READS:
             args = {name: as_chosen(value, fields.get(name, {})) for name, value in args.items()}
         return replace(call, args=args)

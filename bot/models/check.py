@@ -104,7 +104,7 @@ def messages_of(
     probe: Probe, tools: Registry, now: datetime, *, reasons: bool = False, in_functions: bool = False
 ) -> tuple[Message, ...]:
     """Return the messages that the model reads: a whole turn's context and the probe's finished steps."""
-    steps = [replace(step, in_functions=in_functions) for step in probe.steps]
+    steps = [_as_told(replace(step, in_functions=in_functions), tools) for step in probe.steps]
     parts = ContextParts(
         persona=PERSONA,
         tool_schemas=tools.schemas,
@@ -118,6 +118,13 @@ def messages_of(
         in_functions=in_functions,
     )
     return (*build_context(parts).messages, *appended_messages(steps, probe.hint, probe.question))
+
+
+def _as_told(step: RoundStep, tools: Registry) -> RoundStep:
+    """Return the step with the text that a turn gives for a wrong call."""
+    problems = (tools.check(call) if call.name in tools.names else None for call in step.calls)
+    told = zip(step.results, problems, strict=True)
+    return replace(step, results=tuple(replace(one, content=why) if one and why else one for one, why in told))
 
 
 def _step(call: ToolCall, content: str, status: ResultStatus = ResultStatus.SUCCESS) -> tuple[RoundStep, ...]:
@@ -194,7 +201,9 @@ PROBES: tuple[Probe, ...] = (
         "Which colour is my boat?",
         lambda h: h.called("recall", "boat"),
         _step(
-            ToolCall("recall", {"q": "boat"}), "wrong arguments: 'query' is a required property", ResultStatus.FAILURE
+            ToolCall("recall", {"when": "last week"}),
+            "wrong arguments: 'query' is a required property",
+            ResultStatus.FAILURE,
         ),
     ),
     Probe(

@@ -264,6 +264,31 @@ def test_the_terse_form_costs_less_than_half_of_the_schemas() -> None:
 
 @pytest.mark.parametrize(
     ("given", "read"),
+    [
+        ({"q": "boat"}, {"query": "boat"}),
+        ({"search_query": "boat", "limit": 3}, {"query": "boat", "limit": 3}),
+        ({"query_text": ["boat", "ship"]}, {"query": "boat\nship"}),
+        ({"text": "boat"}, {"text": "boat"}),
+        ({"q": "boat", "query": "ship"}, {"q": "boat", "query": "ship"}),
+        ({"q": "boat", "qu": "ship"}, {"q": "boat", "qu": "ship"}),
+        ({"": "boat"}, {"": "boat"}),
+    ],
+)
+def test_a_name_near_the_missing_one_means_it_to_a_tool_that_reads(given: JsonObject, read: JsonObject) -> None:
+    schema: JsonObject = {
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    reading = Registry([Search("look", schema=schema, effect=ToolEffect.READS)])
+    acting = Registry([Search("look", schema=schema, effect=ToolEffect.ACTS_OUTWARD)])
+    call = ToolCall("look", given)
+    assert reading.adapt_arguments(call).args == read
+    assert acting.check(call) is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
     [("private", "private channels"), ("Direct_Messages", "direct messages"), ("channels", "channels"), ("", "")],
 )
 def test_a_word_of_one_choice_means_this_choice_to_a_tool_that_reads(given: str, read: str) -> None:
