@@ -262,7 +262,8 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     fitting = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), history)
     hidden = parts.history[: len(parts.history) - len(fitting)]
     fell_out = parts.is_cut or bool(hidden)
-    beginnings = summary_digest([message for message in hidden if message.id > parts.covered], names)
+    uncovered = [message for message in hidden if message.id > parts.covered]
+    beginnings = summary_digest(uncovered, names) if uncovered else []
     # Until a summary exists, the newest actions stand in for it.
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()
     summary = _render_fields("SUMMARY OF EARLIER MESSAGES", parts.summary, memory.superseded)

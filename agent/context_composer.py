@@ -105,6 +105,7 @@ class ContextComposer:
         earlier = await _earlier(self.config, incoming, audiences, hidden, shared=shared) if looks else ()
         reminded = [REMINDED for _ in known.reminded[:1]]  # "move it to ten" speaks of that
         schemas, specs = tools.offer([incoming.text, *reminded, *(one.text for one in (*reversed(history), *earlier))])
+        assumed = assumed_in(_said(claim, history), incoming.text)
         parts = ContextParts(
             persona=persona,
             tool_schemas=schemas,
@@ -130,8 +131,8 @@ class ContextComposer:
             authority=incoming.authority,
             organization=incoming.organization,
             audiences=audiences,
-            scopes=_scopes(claim, history),
-            assumed=assumed_in(_said(claim, history), incoming.text),
+            scopes=reading_scopes(assumed, incoming.text, incoming.conversation, str(claim.message)),
+            assumed=assumed,
             facts=known.facts,
             working_set=known.working_set,
             earlier=earlier,
@@ -155,11 +156,6 @@ async def _earlier(
     conversation, now = incoming.conversation, incoming.time
     query = query_about(incoming.text, incoming.person, audiences, conversation, now)
     return await config.recollect(replace(query, visible_from=hidden, shared=shared))
-
-
-def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
-    incoming = claim.incoming
-    return reading_scopes(_said(claim, history), incoming.text, incoming.conversation, str(claim.message))
 
 
 def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:

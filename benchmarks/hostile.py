@@ -31,7 +31,7 @@ from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
 from agent.incoming import Incoming, Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
-from agent.memory.facts import Fact, reading_scopes
+from agent.memory.facts import Fact, assumed_in, reading_scopes
 from agent.memory.layers import ContextReader, Environment, IdentityRole, Layers, memory_context
 from agent.memory.marking import Superseded, mark, superseded, withhold
 from agent.memory.past_threads import PastMessage
@@ -512,7 +512,7 @@ def stages() -> list[Reading]:
         Reading("forget: request", lambda text: is_request(text, _NOW)),
         Reading("question: query", lambda text: query_about(text, _PERSON, frozenset(), "c", _NOW)),
         Reading("question: periods", lambda text: periods_in(text, _NOW, "UTC")),
-        Reading("question: scopes", lambda text: reading_scopes([text] * 3, text, "c", "t")),
+        Reading("question: scopes", lambda text: reading_scopes(assumed_in([text] * 3, text), text, "c", "t")),
         Reading(
             "question: search",
             lambda text: Fts5().query(keywords(query_about(text, _PERSON, frozenset(), "c", _NOW).text), " OR "),

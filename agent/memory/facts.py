@@ -325,16 +325,15 @@ def is_hypothetical(text: str) -> bool:
 
 
 def reading_scopes(
-    messages: Sequence[str], question: str, conversation: str, task: str
+    assumed: Scope, question: str, conversation: str, task: str
 ) -> frozenset[tuple[Scope, str | None]]:
     """Return the scopes in which a question is asked, each with its id. GLOBAL is not among them.
 
     These are the conversation and the task, and the hypotheses and drafts of this conversation if the question
-    continues or mentions them. `messages`: the person's earlier ones here, oldest first.
+    continues or mentions them. `assumed`: see `assumed_in`.
     """
     scopes: frozenset[tuple[Scope, str | None]] = frozenset({(Scope.SESSION, conversation), (Scope.TASK, task)})
-    continues = scopes_of([*messages[-REMEMBERED:], question])[-1] in {Scope.HYPOTHETICAL, Scope.DRAFT}
-    if not (continues or is_hypothetical(question)):
+    if assumed is Scope.GLOBAL and not is_hypothetical(question):
         return scopes
     return scopes | {(Scope.HYPOTHETICAL, conversation), (Scope.DRAFT, conversation)}
 

@@ -158,6 +158,9 @@ class MemoryContext:
 def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_TOKENS) -> MemoryContext:
     """Select what fits into a context of up to `budget` estimated tokens."""
     signals, past_signals = _current_signals(layers.environment)
+    frame = (_identity(layers.identity), _environment(layers.environment, signals))
+    if not (layers.facts or layers.earlier or layers.working_set or past_signals):
+        return MemoryContext(frame)
     concerning = [fact for fact in layers.facts if _concerns(fact, reader)]
     valid = _unshadowed([fact for fact in concerning if fact.is_valid])
     history = [fact for fact in concerning if not fact.is_valid]
@@ -170,7 +173,6 @@ def memory_context(layers: Layers, reader: ContextReader, budget: int = MEMORY_T
         )
     in_force = [fact for fact in valid if fact.id not in outdated_parts.facts]
     stale = _stale(in_force, concerning, signals, past_signals, outdated_parts, cached_reading)
-    frame = (_identity(layers.identity), _environment(layers.environment, signals))
     tokens_left = budget - sum(map(_cost, frame))
     binding = [fact for fact in in_force if fact.is_constraint]
     doubts = _Doubts.among(in_force, layers.environment)

@@ -263,6 +263,8 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
 
     The newest entries of each field are chosen first. An entry that does not fit is skipped; later ones may still fit.
     """
+    if not profile.entries:
+        return Injection()
     chosen: list[ProfileEntry] = []
     tokens_left = budget_tokens
     for entry in _by_importance(profile):

@@ -36,11 +36,15 @@ def test_a_question_may_ask_for_what_was_assumed() -> None:
 def test_a_question_is_asked_in_its_conversation_and_its_task_and_in_what_was_assumed_if_it_goes_on_with_that() -> None:
     plain = {(Scope.SESSION, "c"), (Scope.TASK, "7")}
     assumed = plain | {(Scope.HYPOTHETICAL, "c"), (Scope.DRAFT, "c")}
-    assert reading_scopes([], "What is the budget?", "c", "7") == plain
-    assert reading_scopes(["The budget is 5."], "What if it were 9?", "c", "7") == assumed
-    assert reading_scopes(["Let's brainstorm: what if the budget were 9?"], "Could we then go?", "c", "7") == assumed
+    assert _scopes_read([], "What is the budget?") == plain
+    assert _scopes_read(["The budget is 5."], "What if it were 9?") == assumed
+    assert _scopes_read(["Let's brainstorm: what if the budget were 9?"], "Could we then go?") == assumed
     ended = ["Let's brainstorm: what if the budget were 9?", "Enough of that, for real now."]
-    assert reading_scopes(ended, "What is the budget?", "c", "7") == plain
+    assert _scopes_read(ended, "What is the budget?") == plain
+
+
+def _scopes_read(earlier: list[str], question: str) -> frozenset[tuple[Scope, str | None]]:
+    return reading_scopes(assumed_in(earlier, question), question, "c", "7")
 
 
 @pytest.mark.parametrize("opening", ["let's ", "just ", "we are only "])
