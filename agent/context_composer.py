@@ -12,7 +12,7 @@ from agent.admission_terms import Authority
 from agent.context import REMINDED, Context, ContextBudget, ContextParts, Persona, build_context
 from agent.incoming import Incoming, Quoted, platform_of
 from agent.memory.audience import PersonAudience, may_flow_from
-from agent.memory.facts import Scope, assumed_in, reading_scopes
+from agent.memory.facts import assumed_in, reading_scopes
 from agent.memory.past_threads import PastMessage
 from agent.messages import Image
 from agent.ports.conversations import Knowledge

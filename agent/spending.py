@@ -103,11 +103,6 @@ WORKSPACE: Final = "workspace:"
 APP: Final = "app"  # The preference of a workspace that names its app, where there are several apps
 
 
-def workspace_of(person: str) -> str:
-    """Return the workspace of a person's id: "slack:T0123" of "slack:T0123:U0123"."""
-    return person.rpartition(":")[0]
-
-
 @dataclass(frozen=True, slots=True)
 class SpendingPeriod:
     """Days of UTC, both included."""

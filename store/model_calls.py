@@ -76,7 +76,7 @@ TURN: Final = "turn"  # The kind of a model call that answers a question
 
 
 def workspaces(person: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-    """`agent.spending.workspace_of` in the SQL of both databases: the part before the last colon."""
+    """`agent.incoming.person_source` in the SQL of both databases: the part before the last colon."""
     return sa.func.rtrim(sa.func.rtrim(person, sa.func.replace(person, ":", "")), ":")
 
 

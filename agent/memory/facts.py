@@ -324,9 +324,7 @@ def is_hypothetical(text: str) -> bool:
     return bool(_HYPOTHETICAL.search(text) or _DRAFTED.search(text))
 
 
-def reading_scopes(
-    assumed: Scope, question: str, conversation: str, task: str
-) -> frozenset[tuple[Scope, str | None]]:
+def reading_scopes(assumed: Scope, question: str, conversation: str, task: str) -> frozenset[tuple[Scope, str | None]]:
     """Return the scopes in which a question is asked, each with its id. GLOBAL is not among them.
 
     These are the conversation and the task, and the hypotheses and drafts of this conversation if the question

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
 from agent.admission_terms import Whose
-from agent.incoming import Incoming
+from agent.incoming import Incoming, person_source
 from agent.messages import ModelCall
 from agent.ports.clock import Clock
 from agent.ports.preferences import Preferences
@@ -24,7 +24,6 @@ from agent.spending import (
     SpendingPeriod,
     Spent,
     Total,
-    workspace_of,
 )
 from bot.budgets import texts as budgets_texts
 from bot.budgets.report import FooterStyle, footer
@@ -179,7 +178,7 @@ class BudgetAllowances:
         accounts = (
             BudgetAccount(Whose.PERSON, person.id),
             BudgetAccount(Whose.CHANNEL, incoming.channel),
-            BudgetAccount(Whose.WORKSPACE, workspace_of(person.id)),
+            BudgetAccount(Whose.WORKSPACE, person_source(person.id)),
             BudgetAccount(Whose.EVERYONE),
         )
         for account in accounts:
@@ -192,7 +191,7 @@ class BudgetAllowances:
         """Return whether background work may spend something on this person (their id) now: whether person, workspace
         and everyone have something left. A channel's budget counts for answers only. Raises StoreError.
         """
-        now, workspace = self.clock.now(), BudgetAccount(Whose.WORKSPACE, workspace_of(person))
+        now, workspace = self.clock.now(), BudgetAccount(Whose.WORKSPACE, person_source(person))
         accounts = (BudgetAccount(Whose.PERSON, person), workspace, BudgetAccount(Whose.EVERYONE))
         return not any([await self.used_up(account, now, "UTC") for account in accounts])
 

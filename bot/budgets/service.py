@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from agent.admission_terms import Whose
-from agent.incoming import platform_of
+from agent.incoming import person_source, platform_of
 from agent.ports.clock import Clock
-from agent.spending import NANO, By, Money, SpendingAccount, SpendingPeriod, account, workspace_of
+from agent.spending import NANO, By, Money, SpendingAccount, SpendingPeriod, account
 from bot.budgets import texts as budgets_texts
 from bot.budgets.budgets import EXEMPT, MONEY, TOKENS, Budget, BudgetAccount, BudgetAllowances, tokens_spent
 from bot.budgets.code_time import CodeBudget
@@ -200,7 +200,7 @@ def _account(request: BudgetRequest, person: str, channel: str) -> BudgetAccount
         case Whose.CHANNEL:
             return BudgetAccount(request.whose, request.id or channel)
         case Whose.WORKSPACE:
-            own = workspace_of(person)
+            own = person_source(person)
             id_ = request.id if ":" in request.id or not request.id else f"{platform_of(own)}:{request.id}"
             return BudgetAccount(request.whose, id_ or own)
         case Whose.EVERYONE:

@@ -33,6 +33,8 @@ class ChannelEffects:
         effects = [
             (effect, value) for rule in self.rules if (value := chosen.text(rule.name)) for effect in rule.effects
         ]
+        if not effects:
+            return AnswerRules()
         shapes = [partial(effect.text, value) for effect, value in effects if isinstance(effect, OnAnswer)]
 
         def persona(usual: Persona) -> Persona:

@@ -1,6 +1,5 @@
 """Notes: lines that features add to a reply. They are shown with it, and not stored as part of it."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -60,15 +59,3 @@ class NotePress(Protocol):
     async def __call__(self, reply: Answered, person: str) -> str:
         """Return a sentence that says what was undone. Raises StoreError."""
         ...
-
-
-async def lines_below(notes: Iterable[ReplyNote], ended: EndedTurn) -> tuple[NoteLine, ...]:
-    """Return the lines below the reply, those with buttons first: the buttons stand together at its end."""
-    lines = [await note.line(ended) for note in notes if not note.is_private]
-    return tuple(sorted((line for line in lines if line.text), key=lambda line: not line.actions))
-
-
-async def private_lines(notes: Sequence[ReplyNote], ended: EndedTurn) -> list[str]:
-    """Return the lines for the asker alone."""
-    lines = [await note.line(ended) for note in notes if note.is_private]
-    return [line.text for line in lines if line.text]

@@ -30,6 +30,8 @@ class ModelService:
     async def provider(self, incoming: Incoming) -> Provider:
         """Return the provider for this message: the model chosen for it alone, if the person may still choose that."""
         who, requested = Requester.wrote(incoming), incoming.model
+        if not self.switch.allowed:  # nobody can have chosen anything
+            return self.switch.provider_for(who.person, who.channel)
         chosen, place = await asyncio.gather(self._chosen(who), self._place_models(who))
         selected = requested if requested in self._available(who, place) else chosen
         return await self.switch.sized_provider_for(who.person, who.channel, selected, place)

@@ -111,11 +111,11 @@ def upsert_participant(
 
     Returns the numbers of all who may find the message, which are all who wrote in the conversation, the person first.
     """
-    number = known.number
+    number, who = known.number, incoming.person
     if number is None:
-        number = add_person(connection, incoming.person)
-    elif known.person != incoming.person:
-        who = incoming.person
+        added = sa.insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone)
+        number = row_id(connection.execute(added))
+    elif known.person != who:
         changed = sa.update(person).where(person.c.number == number)
         connection.execute(changed.values(name=who.name, time_zone=who.time_zone))
     if known.audience is None:
@@ -123,14 +123,11 @@ def upsert_participant(
     elif known.audience != audience:  # the summary was made for other readers
         moved = sa.update(conversation).where(conversation.c.id == incoming.conversation)
         connection.execute(moved.values(audience=audience, summary="{}"))
-    if incoming.person.id not in known.readers:
-        connection.execute(sa.insert(participant).values(conversation=incoming.conversation, person=incoming.person.id))
-        index.add_thread(connection, incoming.conversation, incoming.person.id, number)
+    if who.id not in known.readers:
+        connection.execute(sa.insert(participant).values(conversation=incoming.conversation, person=who.id))
+        if known.audience is not None:  # else it is new and has no messages
+            index.add_thread(connection, incoming.conversation, who.id, number)
     return [number, *(other for other in known.readers.values() if other != number)]
-
-
-def add_person(connection: sa.Connection, who: Person) -> int:
-    return row_id(connection.execute(sa.insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone)))
 
 
 def number_of(connection: sa.Connection, person_id: str) -> int | None:

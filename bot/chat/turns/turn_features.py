@@ -17,7 +17,7 @@ from agent.turn_records import Claim, Closing
 from agent.turn_setup import ANSWERED
 from bot.chat.feature import Feature
 from bot.chat.kinds import ASKED, NO_REPORT, Report, TurnRule
-from bot.chat.notes import EndedTurn, NoteLine, ReplyNote, lines_below, private_lines
+from bot.chat.notes import EndedTurn, NoteLine, ReplyNote
 from bot.chat.texts import replies as reply_texts
 
 
@@ -40,14 +40,20 @@ class TurnFeatures:
         return NO_REPORT if reporter is None else await reporter.report(question)
 
     async def lines_below(self, ended: EndedTurn) -> tuple[NoteLine, ...]:
-        """Return the lines to show below the reply. Raises StoreError."""
-        return () if _is_silent(ended.closing) else await lines_below(self._notes, ended)
+        """Return the lines to show below the reply, those with buttons first: the buttons stand together at its end.
+        Raises StoreError.
+        """
+        if _is_silent(ended.closing):
+            return ()
+        lines = [await note.line(ended) for note in self._notes if not note.is_private]
+        return tuple(sorted((line for line in lines if line.text), key=lambda line: not line.actions))
 
     async def private_lines(self, ended: EndedTurn) -> list[str]:
         """Return what the person alone is shown after the reply. Raises StoreError."""
         if ended.closing.outcome not in ANSWERED or _is_silent(ended.closing):
             return []
-        return await private_lines(self._notes, ended)
+        lines = [await note.line(ended) for note in self._notes if note.is_private]
+        return [line.text for line in lines if line.text]
 
     def offers_actions(self, ended: EndedTurn) -> bool:
         """Whether the reply can be regenerated, continued or rated."""

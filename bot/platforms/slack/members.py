@@ -65,6 +65,8 @@ class Groups:
     async def of(self, user: str, max_age_s: float = GROUPS_MAX_AGE_S) -> GroupMembership:
         """Return a user's groups, at most `max_age_s` seconds old. Never raises: after a failure they are unsure."""
         groups = sorted(self.managers | self.allowed | self.denied)
+        if not groups:
+            return GroupMembership()
         members = dict(zip(groups, await self._members(groups, max_age_s), strict=True))
         in_groups = {group for group, users in members.items() if users is not None and user in users}
         unknown = {group for group, users in members.items() if users is None}
@@ -79,10 +81,9 @@ class Groups:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _members(self, groups: Collection[str], max_age_s: float) -> list[frozenset[str] | None]:
-        """Return the members of each group; None for unknown."""
+        """Return the members of each of these groups, of which there is at least one; None for unknown."""
         tasks = [self._ask(group, max_age_s) for group in groups]
-        if tasks:
-            await asyncio.wait(tasks, timeout=PATIENCE_S)
+        await asyncio.wait(tasks, timeout=PATIENCE_S)
         return [task.result() if task.done() else None for task in tasks]
 
     def _ask(self, group: str, max_age_s: float) -> "asyncio.Task[frozenset[str] | None]":

@@ -52,7 +52,8 @@ class SlackNames:
 
     async def read(self, message_text: str) -> str:
         """Return a message as a person reads it."""
-        return readable(message_text, await self.of(message_text))
+        names = await self.of(message_text) if "<" in message_text else {}  # each mention begins with it
+        return readable(message_text, names)
 
     async def in_budget(self, answer: str) -> str:
         """Return an answer of `/budget` with the name of its person or public channel instead of the id."""
