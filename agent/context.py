@@ -408,19 +408,23 @@ def _render_speech(person: str, text: str, shown_names: Mapping[str, str]) -> st
 def _memory_context(parts: ContextParts, asker: str, budget: int) -> MemoryContext:
     identity = IdentityRole(asker, parts.person.id, parts.authority, organization=parts.organization)
     environment = Environment(parts.now, parts.person.time_zone)
-    by_others = [message for message in parts.earlier if message.person and not (message.mine or message.by_bot)]
-    names = render.speakers(
-        [*((message.person, message.name) for message in by_others), (parts.person.id, parts.person.name)]
-    )
-    # What others, or the person, once told the bot to write is not quoted: a small model would follow it now.
-    texts = [message.text if message.by_bot else without_orders(message.text) for message in parts.earlier]
-    earlier = [
-        replace(message, text=text, name=names.get(message.person, message.name))
-        for message, text in zip(parts.earlier, texts, strict=True)
-        if text
-    ]
+    earlier = _quotable(parts.earlier, parts.person) if parts.earlier else []
     layers = Layers(identity, environment, parts.facts, parts.working_set, earlier)
     return memory_context(layers, ContextReader(parts.audiences, parts.question, parts.scopes), budget)
+
+
+def _quotable(messages: Sequence[PastMessage], person: Person) -> list[PastMessage]:
+    """Return the messages as they may be quoted, with unique names. What others, or the person, once told the bot to
+    write is left out: a small model would follow it now.
+    """
+    by_others = [message for message in messages if message.person and not (message.mine or message.by_bot)]
+    names = render.speakers([*((message.person, message.name) for message in by_others), (person.id, person.name)])
+    texts = [message.text if message.by_bot else without_orders(message.text) for message in messages]
+    return [
+        replace(message, text=text, name=names.get(message.person, message.name))
+        for message, text in zip(messages, texts, strict=True)
+        if text
+    ]
 
 
 def _system_prompt(parts: ContextParts) -> str:

@@ -15,6 +15,7 @@ from agent.state import LastActions
 from agent.stored_messages import Author
 from store import row_mapping
 from store.json_columns import read_ids
+from store.json_lists import ids_in_parameter
 from store.memory_tables import fact
 from store.message_tables import message, participant
 from store.search.passages import GONE, document
@@ -77,6 +78,13 @@ _NO_LONGER_SHARED: Final = sa.and_(
 
 
 _CLOSED: Final = {message: _NO_LONGER_SHARED, document: document.c.state == GONE}
+_CLOSED_OF: Final = {
+    table: sa.select(table.c.id).where(
+        table.c.id.in_(ids_in_parameter("ids")),
+        sa.or_(table.c.audience.not_in(sa.bindparam("audiences", expanding=True)), _CLOSED.get(table, sa.false())),
+    )
+    for table in _DRAWN.values()
+}
 
 
 def _closed(
@@ -87,6 +95,5 @@ def _closed(
     """
     if not ids:
         return set()
-    is_closed = sa.or_(table.c.audience.not_in(sorted(audiences)), _CLOSED.get(table, sa.false()))
-    closed = sa.select(table.c.id).where(table.c.id.in_(ids), is_closed)
-    return set(connection.execute(closed, {"asker": asker} if table is message else {}).scalars())
+    values = {"ids": sorted(ids), "audiences": sorted(audiences)} | ({"asker": asker} if table is message else {})
+    return set(connection.execute(_CLOSED_OF[table], values).scalars())

@@ -197,6 +197,8 @@ def for_place(profile: UserProfile, audiences: AbstractSet[str]) -> UserProfile:
 
     `audiences`: the labels that may flow there (`may_flow_from`). Entries with `everywhere` are included.
     """
+    if not profile.entries:
+        return profile
     usable: list[ProfileEntry] = []
     for entry in sorted(profile.entries, key=lambda entry: entry.time):
         if entry.everywhere or entry.audience in audiences:

@@ -10,7 +10,7 @@ Rules
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -21,11 +21,11 @@ from agent.messages import Consent, Json, Keep, ResultStatus, ToolCall, ToolResu
 from agent.ports.clock import Clock
 from agent.ports.tool_audit import AuditedCall, CallEnd, ToolAudit
 from agent.ports.tools import ToolEffect
-from agent.progress import Progress, RoundStep, may_quote_unkept
+from agent.progress import RoundStep, may_quote_unkept
 from agent.tool_policy import CallGate, DecidedBy
 from agent.toolbox.registry import Registry
 from agent.toolbox.tool_search import CALL_TOOL
-from agent.turn import NOT_ALLOWED
+from agent.turn import NOT_ALLOWED, Turn
 from agent.turn_records import Claim
 from bot.chat.output import printable_json, printable_line
 from bot.chat.texts import replies as reply_texts
@@ -47,7 +47,7 @@ class CallAudit:
     audit: ToolAudit
     clock: Clock
     tools: Registry
-    progress: Callable[[], Progress]
+    turn: Turn
     gate: CallGate | None
     _running: "dict[str, _RunningCall]" = field(default_factory=dict[str, "_RunningCall"])
     _known: set[str] = field(default_factory=set[str])
@@ -56,7 +56,7 @@ class CallAudit:
     """The number of rounds whose calls are all recorded."""
 
     def __post_init__(self) -> None:
-        steps = self.progress().steps
+        steps = self.turn.progress.steps
         self._rounds = max(0, len(steps) - 1)
         self._known |= {
             f"{len(steps)}.{at}"
@@ -82,7 +82,7 @@ class CallAudit:
 
     async def keep_unrun(self) -> None:
         """Record the calls since the last time that could not run at all."""
-        steps = self.progress().steps
+        steps = self.turn.progress.steps
         for number, step in enumerate(steps[self._rounds :], self._rounds + 1):
             for at, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1):
                 name = f"{number}.{at}"
@@ -103,7 +103,7 @@ class CallAudit:
 
     async def keep_refused(self) -> None:
         """Record which of the last calls were refused by their asker, or timed out."""
-        step, round_number = self.progress().steps[-1], len(self.progress().steps)
+        step, round_number = self.turn.progress.steps[-1], len(self.turn.progress.steps)
         for at, call in enumerate(step.calls):
             if step.consent(at) in NOT_ALLOWED:
                 row = self._row(f"{round_number}.{at + 1}", call, self.clock.now(), CallEnd.NOT_RUN)
@@ -130,12 +130,12 @@ class CallAudit:
         within: str = "",
     ) -> AuditedCall:
         """`within`: the call whose code made it; nobody is asked about such a call."""
-        incoming, step = self.claim.incoming, step or self.progress().steps[-1]
+        incoming, step = self.claim.incoming, step or self.turn.progress.steps[-1]
         number, _, place = name.partition(".")
         consent = Consent.NOT_NEEDED if within else step.consent(int(place) - 1)
         known = call.name in self.tools.names and call.name != CALL_TOOL.name
         arguments: Json = dict(call.args) if known else {"name": call.name, "args": dict(call.args)}
-        may_keep = not may_quote_unkept(self.progress(), int(number)) and not (
+        may_keep = not may_quote_unkept(self.turn.progress, int(number)) and not (
             within and any(inner.result.keep is Keep.TURN for inner in step.inner)
         )
         decision, by = "unasked", DecidedBy.EFFECT

@@ -46,8 +46,10 @@ def readable(connection: sa.Connection, person: str, audiences: frozenset[str]) 
 def known_entries(connection: sa.Connection, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
     found = _entries(connection, person, audiences, everywhere=True)
     newest = {entry.id: max(entry.sources) for entry in found if entry.sources}
+    if not newest:
+        return list(found)
     linked = sa.select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
-    links = {row.id: row.permalink for row in connection.execute(linked)} if newest else {}
+    links = {row.id: row.permalink for row in connection.execute(linked)}
     return [replace(entry_, permalink=links.get(newest.get(entry_.id, 0))) for entry_ in found]
 
 

@@ -66,7 +66,7 @@ def keep_workspace(connection: sa.Connection, claim: Claim, newest: Workspace) -
 
 def drop_workspace(connection: sa.Connection, turn: int) -> None:
     """Delete the workspace of a task that has ended or restarts."""
-    connection.execute(sa.delete(workspace).where(workspace.c.task_id == turn))
+    connection.execute(_DROP_WORKSPACE, {"task": turn})
 
 
 FORGOTTEN: Final = 0  # The turn id returned for a message that was forgotten: it has no turn
@@ -75,6 +75,8 @@ FORGOTTEN: Final = 0  # The turn id returned for a message that was forgotten: i
 _NEW_TURN: Final = sa.insert(turn).values(round=turn_queue.NEXT_ROUND)
 _NEW_MESSAGE: Final = sa.insert(message)
 _NEW_PAGE: Final = sa.insert(page)
+_NEW_ACTIONS: Final = sa.insert(action_record)
+_DROP_WORKSPACE: Final = sa.delete(workspace).where(workspace.c.task_id == sa.bindparam("task"))
 _HELD: Final = sa.update(turn).where(
     turn.c.id == sa.bindparam("held"), turn.c.epoch == sa.bindparam("held_epoch"), turn.c.state == RUNNING
 )
@@ -238,7 +240,7 @@ def _end(connection: sa.Connection, claim: Claim, closing: Closing, reply: Index
         fact_store.mark_used(connection, closing.context_facts, now)
     if closing.actions:
         records = [row_mapping.action(claim.turn, record, drawn) for record in closing.actions]
-        connection.execute(sa.insert(action_record), records)
+        connection.execute(_NEW_ACTIONS, records)
     if closing.summary is not None and _may_store_summary(connection, asked, closing.summary, drawn):
         words = SummaryWords() if closing.relayed else SummaryWords(asked.person.id, closing.words)
         _merge_summary(connection, asked.conversation, audience, closing.summary, words)

@@ -133,9 +133,6 @@ class RunningTurn:
     unshown: bool = False
     """The platform allows its reply nowhere."""
 
-    def __post_init__(self) -> None:
-        self.taken_back = self.claim.withdrawn
-
     def stop(self) -> None:
         if self.generating is not None:
             self.generating.cancel()
@@ -266,7 +263,8 @@ class Answering:
                 ended = result
                 lines = await self.runner.features.lines_below(ended)
                 text = "" if running.taken_back else final_text(ended.closing, [line.text for line in lines])
-                offers = offered_actions(ended.closing) if self.runner.features.offers_actions(ended) else NO_ACTIONS
+                rule = self.runner.features.rule(ended.question)
+                offers = offered_actions(ended.closing) if rule.offers_actions else NO_ACTIONS
                 offers = offers.union(*(line.actions for line in lines))
                 ended = _closing(ended, pages=await live.finish(text, offers))
             ended = await self._with_files(ended, live.surface, running)

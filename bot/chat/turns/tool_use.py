@@ -104,7 +104,7 @@ class ToolUse:
             turn, gate = await self.policy.turn(claim, asker_of(claim.incoming), tools, limits, progress, words)
         if self.audit is None:
             return turn, None
-        audit = CallAudit(claim, self.audit, clock, tools, lambda: turn.progress, gate)
+        audit = CallAudit(claim, self.audit, clock, tools, turn, gate)
         if progress.awaited:
             await audit.keep_refused()
         return turn, audit

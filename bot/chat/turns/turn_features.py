@@ -55,10 +55,6 @@ class TurnFeatures:
         lines = [await note.line(ended) for note in self._notes if note.is_private]
         return [line.text for line in lines if line.text]
 
-    def offers_actions(self, ended: EndedTurn) -> bool:
-        """Whether the reply can be regenerated, continued or rated."""
-        return self.rule(ended.question).offers_actions
-
     async def final_message(self, ended: EndedTurn) -> Incoming | None:
         """Return the message to accept as a turn, now that this one has ended; None for none. Raises StoreError."""
         watcher = self.rule(ended.question).watcher

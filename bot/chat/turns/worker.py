@@ -400,7 +400,7 @@ class TurnWorker:
     def _begin(self, claim: Claim, lease: Lease) -> None:
         if claim.stopping:
             self._stopping.add(claim.turn)
-        running = RunningTurn(claim, lease, earlier=self._running.get(claim.turn))
+        running = RunningTurn(claim, lease, self._running.get(claim.turn), taken_back=claim.withdrawn)
         stopped = partial(self._stopping.__contains__, claim.turn)
         running.task = asyncio.create_task(self._answering.run(running, stopped))
         running.task.add_done_callback(lambda task, running=running: self._ended(running, task))

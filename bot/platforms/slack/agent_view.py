@@ -154,7 +154,7 @@ class AgentSessions:
 
     def of(self, to: ReplyTo, question: str) -> "AgentSession":
         """Return one reply's part in the session of its thread."""
-        return AgentSession(self, to, title_of(question))
+        return AgentSession(self, to, question)
 
     def renamed(self, channel: str, thread: str) -> None:
         """Record that a person gave the session a title."""
@@ -184,12 +184,12 @@ class AgentSessions:
 class AgentSession:
     """One reply's part in the session of its thread. Its methods return at once."""
 
-    def __init__(self, sessions: AgentSessions, to: ReplyTo, title: str) -> None:
+    def __init__(self, sessions: AgentSessions, to: ReplyTo, question: str) -> None:
         self._sessions = sessions
         self._channel = to.channel
         self._thread = to.thread_ts or to.after
         self._user = to.user
-        self._title = title
+        self._question = question
         self._line = ""
         self._is_open = False
         self._message_posted = False
@@ -261,7 +261,7 @@ class AgentSession:
 
     async def _open(self) -> None:
         """Set the session to work. A new session gets its title with the same call, one without a title by a second."""
-        sessions, name = self._sessions, f"{self._channel}:{self._thread}"
+        sessions, name, title = self._sessions, f"{self._channel}:{self._thread}", title_of(self._question)
         if not await sessions.begins.try_call(name, sessions.clock.monotonic()):
             return
         answer = await sessions.best_effort.call(
@@ -269,14 +269,12 @@ class AgentSession:
             self._channel,
             thread_ts=self._thread,
             status="processing",
-            title=self._title or None,
+            title=title or None,
             initiator_user_id=self._user if self._user.startswith(("U", "W")) else None,  # not another bot
         )
         nameless = answer is not None and "title" in answer and not text(answer, "title")
-        if nameless and self._title and name not in sessions.titled and sessions.named.first(name):
-            await sessions.best_effort.call(
-                Method.RENAME_SESSION, self._channel, thread_ts=self._thread, title=self._title
-            )
+        if nameless and title and name not in sessions.titled and sessions.named.first(name):
+            await sessions.best_effort.call(Method.RENAME_SESSION, self._channel, thread_ts=self._thread, title=title)
 
     async def _wait_for_change(self, seconds: float | None) -> None:
         changing = asyncio.create_task(self._changed.wait())

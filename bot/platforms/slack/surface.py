@@ -296,8 +296,8 @@ class SlackSurface:
             case _:
                 assert_never(self._workspace.settings.stream)
         is_enabled = is_enabled and self._to.scheduled != ScheduleKind.WORK  # a stream lives for minutes
-        supported = self._workspace.features.has(Method.START_STREAM, self._to.channel, now)
-        return is_enabled and bool(self._to.thread_ts) and supported
+        is_possible = is_enabled and bool(self._to.thread_ts)
+        return is_possible and self._workspace.features.has(Method.START_STREAM, self._to.channel, now)
 
     async def _start(self, key: PageKey, look: PageContent) -> str:
         """Start a stream that shows the look. Return its time stamp; "" where no stream can be started."""
