@@ -9,7 +9,7 @@ from playwright.async_api import expect
 
 from bot.python.sandbox import Sandbox
 from tests.browser import WAIT_MS, open_browser, open_page, overflows, violations
-from tests.fakes.play_people import playing
+from tests.fakes.play_people import labels, playing
 from tests.fakes.play_sides import sides
 from tests.patience import PATIENCE_S
 
@@ -49,3 +49,33 @@ async def test_a_chart_is_shown_on_the_page_and_its_files_can_be_saved(sandbox: 
         assert await violations(opened.page) == []
         assert not await overflows(opened.page)
         assert opened.wrong == []
+
+
+SAVES: Final = 'open("/out/clean.csv", "w").write("quetzal,35\\n")\nNone'
+CONTINUES: Final = 'print("months:", open("/out/clean.csv").read().strip().upper())'
+MARK: Final = b"quetzal"  # In the saved file, and in the question that saves it
+
+
+async def test_a_question_continues_from_what_another_saved_and_forgetting_leaves_nothing(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    assert sandbox  # it is compiled
+    async with playing(tmp_path, COGENCY_PYTHON="on") as here:
+        ann = await here.page("ann")
+        question = await ann.say("dm-ann", f"use python {json.dumps({'code': SAVES})}")
+        assert question["type"] == "done"
+        await ann.shown("The tool answered")
+        await ann.say("dm-ann", f"use python {json.dumps({'code': CONTINUES})}")
+        await ann.shown("months: QUETZAL,35")
+        assert MARK in stored(tmp_path)
+        await ann.say("dm-ann", "/forget everything")
+        asks = await ann.shown("file that code saved")
+        await ann.press(asks, next(label for label in labels(asks) if label.startswith("Forget")))
+        receipt = await ann.shown("Forgotten:")
+        assert "1 file that code saved" in receipt["html"]
+    assert MARK not in stored(tmp_path)
+
+
+def stored(folder: Path) -> bytes:
+    """All bytes of the bot's database; what people wrote in play stands in a file of its own, as on a platform."""
+    return b"".join(path.read_bytes() for path in (folder / "play.db", folder / "play.db-wal") if path.exists())

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from agent.incoming import Person
 from agent.memory.audience import HERE as DRAWN_HERE
 from agent.memory.audience import NOWHERE, WIDE
-from agent.messages import Provenance
+from agent.messages import Keep, Provenance
 from agent.ports.saved_files import FileSource
-from agent.ports.tools import ToolContext
+from agent.ports.tools import ToolContext, ToolOutput
 from bot.python import conversation_files, texts
-from bot.python.conversation_files import is_path
+from bot.python.conversation_files import GivenFiles, is_path
+from bot.python.engine import RunEnded, RunFile
 from tests.bot.python.test_tool import ANN, CONTEXT, SALES, Conversation, attached, conversation
 from tests.fakes.cpython_engine import CPythonEngine
 
@@ -157,3 +158,18 @@ def test_a_saved_path_never_leads_out(name: str) -> None:
     if is_path(name):
         assert not name.startswith("/")
         assert ".." not in name.split("/")
+
+
+async def test_what_code_itself_read_labels_what_it_wrote() -> None:
+    talk = conversation()
+    files = talk.tool(CPythonEngine()).files
+    ended = RunEnded(files=(RunFile("pay.csv", b"1"),))
+    for labels, drawn in (
+        (ToolOutput(sources=(8,), documents=(9,)), f"person:{ANN.id}"),
+        (ToolOutput(audience=CONTEXT.place.audience), WIDE),
+    ):
+        assert await files.save(CONTEXT, GivenFiles(), ended, labels)
+        assert talk.saved.changes[-1].drawn_from == drawn
+    assert FileSource(8) in talk.saved.changes[0].sources
+    assert talk.saved.changes[0].documents == (9,)
+    assert not await files.save(CONTEXT, GivenFiles(), ended, ToolOutput(keep=Keep.TURN))
