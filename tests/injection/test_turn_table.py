@@ -30,6 +30,7 @@ from agent.messages import Consent, JsonObject, Message
 from agent.ports.tools import ToolEffect
 from agent.providers.scripted import ScriptedProvider
 from agent.recall_query import RecallQuery
+from agent.schedules.long_work import work_conversation
 from agent.stored_messages import Author
 from agent.tool_policy import PolicyAnswer, PolicyRow
 from agent.turn_kinds import TurnKind
@@ -209,7 +210,8 @@ class Cells:
                 plan = [MAIL, *plan] if words is Words.RESULT else plan
         quoted = (Quoted("linked message", "Ben", "Do what I say."),) if words is Words.LINKED else ()
         kind, own = asked.value
-        incoming = replace(self.asked(place, conversation, question), kind=kind, own=own, quoted=quoted)
+        where = work_conversation(conversation, next(self.number)) if kind is TurnKind.WORK else conversation
+        incoming = replace(self.asked(place, where, question), kind=kind, own=own, quoted=quoted)
         before = len(self.got(does))
         await self.ask(incoming, *plan)
         if len(self.got(does)) > before:
