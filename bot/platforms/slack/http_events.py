@@ -452,7 +452,7 @@ async def _select_app(apps: Sequence[EventsEndpoint], body: Mapping[str, Any]) -
 
 
 def _is_delivered_for(workspace: ServedWorkspace, body: Mapping[str, Any]) -> bool:
-    return workspace.team in _teams(body) or workspace.enterprise in _enterprises(body)
+    return workspace.team in _teams(body)  # that it is of the same organisation is no proof: each has its own channels
 
 
 def _teams(body: Mapping[str, Any]) -> list[str]:

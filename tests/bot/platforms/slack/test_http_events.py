@@ -422,12 +422,16 @@ class Heard:
 
 
 @pytest.mark.parametrize(
+    "about", [{"is_ext_shared_channel": True}, {"enterprise_id": "E1"}], ids=["shared", "organisation"]
+)
+@pytest.mark.parametrize(
     ("channel", "status", "taken_by"),
     [("C0BOTH", 200, ["T2"]), ("C0MINE", 200, ["T1"]), ("C0UNKNOWN", 503, [])],
 )
 async def test_a_mention_in_a_shared_channel_leads_only_to_a_workspace_that_has_this_channel(
-    slack: FakeSlack, channel: str, status: int, taken_by: list[str]
+    slack: FakeSlack, channel: str, status: int, taken_by: list[str], about: dict[str, object]
 ) -> None:
+    """Workspaces of one organisation may share a channel, but need not."""
     delivery, listener, taken = http_events(), EventsListener(slack.clock), list[str]()
 
     async def reads(asked: str) -> bool:
@@ -444,13 +448,13 @@ async def test_a_mention_in_a_shared_channel_leads_only_to_a_workspace_that_has_
         app = SlackApp(Secret("xoxb-1"), delivery, app_id=APP)
         return EventsEndpoint(take, bolt, app, serves, delivery, slack.clock, Heard(), listener, reads)
 
-    apps = [endpoint(THEIRS), endpoint(replace(OURS, enterprise=""))]
+    apps = [endpoint(replace(THEIRS, enterprise="E1")), endpoint(OURS)]
     try:
         for app in apps:
             await app.open()
         slack.posts.ports.append(delivery.port)
         event = {"type": "message", "text": "<@U2BOT> hello", "channel": channel}
-        sent = delivered("", is_ext_shared_channel=True, type="event_callback", api_app_id=APP) | {"event": event}
+        sent = delivered("", type="event_callback", api_app_id=APP) | about | {"event": event}
         body = json.dumps(sent).encode()
         assert (await slack.posts.post(body, slack.posts.signed(body)))[0] == status
     finally:
