@@ -2,9 +2,9 @@
 
 `rehearse` is pure, and writes the delimiter protocol as a real model does, so the real loop runs real tools: "remember
 that …" calls `remember`, "what did I say about …?" calls `recall`, and so does any other question if the place has
-documents; "remind me in 20 minutes to …" calls `schedule`. Each answer says that it is a rehearsal and how to choose a
-real model. Text of a person or a tool never opens a block: in JSON each `<` is escaped, in answers tags are written
-with ‹.
+documents; "remind me in 20 minutes to …" calls `schedule`, and "show me a chart" draws a small table with `chart`. Each
+answer says that it is a rehearsal and how to choose a real model. Text of a person or a tool never opens a block: in
+JSON each `<` is escaped, in answers tags are written with ‹.
 """
 
 import asyncio
@@ -44,6 +44,26 @@ QUOTE_CHARS = 3_000  # The limit of a tool's result that an answer quotes
 
 
 SCHEDULE: Final = "schedule"
+CHART: Final = "chart"
+BOATS: Final[JsonObject] = {
+    "kind": "bars",
+    "title": "Boats in the harbour",
+    "labels": ["May", "June", "July", "August"],
+    "series": {"Sailing boats": [12, 19, 31, 28], "Ferries": [4, 4, 6, 6]},
+    "y_title": "Boats a day",
+}
+BOATS_TABLE: Final = """
+| Month | Sailing boats | Ferries |
+| --- | ---: | ---: |
+| May | 12 | 4 |
+| June | 19 | 4 |
+| July | 31 | 6 |
+| August | 28 | 6 |
+""".strip()
+NO_CHART: Final = (
+    "I can draw this table as a chart once Python is set up: set `COGENCY_PYTHON=on`, and `cogency doctor` says how to "
+    "add the extra `python`."
+)
 INSTEAD_OF = "(instead of: "  # Before the superseded facts in the result of `remember`
 
 
@@ -79,11 +99,16 @@ class ShowCode:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowChart:
+    """Draw the table that comes with the rehearsal."""
+
+
+@dataclass(frozen=True, slots=True)
 class Talk:
     pass
 
 
-Intent: TypeAlias = Remember | Recall | RepeatLast | Use | ShowCode | Talk
+Intent: TypeAlias = Remember | Recall | RepeatLast | Use | ShowCode | ShowChart | Talk
 
 _POLITE = r"""^(?:[^\n:]{1,60}:\s+)?(?:@\S+[,:]?\s+)?
     (?:(?:hey|hi|hello|ok|okay|and|so|but|also|now|please|kindly|well)\b[\s,!]*)*"""
@@ -132,6 +157,10 @@ _REMINDS = compile_later(
     _FLAGS,
 )
 _NOW = compile_later(r"^ENVIRONMENT: \w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)", re.MULTILINE)
+_CHARTS = compile_later(
+    rf"{_POLITE}{_COULD_YOU}(?:show|draw|make|plot)\s+(?:me\s+)?(?:(?:an?|the|some)\s+)?(?:\w+\s+)?charts?[\s.!?]*$",
+    _FLAGS,
+)
 _CODE = compile_later(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
 _LEADING = compile_later(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
 # What a question says about the asking and not about its subject would be searched for as words.
@@ -191,6 +220,10 @@ def rehearse(messages: Sequence[Message]) -> str:
             )
         case ShowCode():
             return _answer(_code(question))
+        case ShowChart():
+            if f"\n{CHART}(" in messages[0].text:
+                return _call(CHART, BOATS, "The person asked for a chart")
+            return _answer(f"{BOATS_TABLE}\n\n{NO_CHART}")
         case Talk():
             return _answer(_explanation(question))
         case _:
@@ -270,6 +303,8 @@ def _intent(question: str) -> Intent:
     called = text.rpartition(FILES_NOTE)[0] or text  # without the names of its files
     if (match := _USES.match(called[:ARGUMENT_CHARS])) and (args := _arguments(match["args"])) is not None:
         return Use(match["name"], args)
+    if _CHARTS.match(text[:QUESTION_CHARS]):
+        return ShowChart()
     for pattern in _RECALLS:
         if (match := pattern.match(text[:QUESTION_CHARS])) and (query := _topic(match["query"])):
             return Recall(query)
@@ -330,6 +365,8 @@ def _after_results(intent: Intent, results: str, messages_here: Sequence[str] = 
             answer_found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
             answer = f"{shown}\n\nIn past threads:\n\n{_quote(hits)}" if shown else answer_found
             return _answer(answer) + _summary("Looked up an earlier conversation.")
+        case ShowChart():
+            return _answer(f"This table comes with me, and its chart stands below:\n\n{BOATS_TABLE}")
         case RepeatLast() | Use() | ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:
@@ -485,7 +522,7 @@ def _explanation(question: str) -> str:
         "I follow a few rules and understand no more than these:\n\n"
         "- **remember that** my boat is blue\n"
         "- **what did I say about** my boat?\n"
-        "- **show me some code**\n"
+        "- **show me some code**, or **a chart**\n"
         '- **use** weather {"city": "Berlin"}, for a tool of your own\n\n'
         "Tools, memory and streaming are the real ones."
     )

@@ -79,3 +79,28 @@ async def test_a_question_continues_from_what_another_saved_and_forgetting_leave
 def stored(folder: Path) -> bytes:
     """All bytes of the bot's database; what people wrote in play stands in a file of its own, as on a platform."""
     return b"".join(path.read_bytes() for path in (folder / "play.db", folder / "play.db-wal") if path.exists())
+
+
+async def test_the_chart_of_the_table_that_comes_with_play_has_words_numbers_and_code(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    assert sandbox  # it is compiled
+    async with (
+        open_browser() as browser,
+        open_page(browser) as opened,
+        playing(tmp_path, COGENCY_PYTHON="on") as here,
+    ):
+        await opened.page.goto(here.address)
+        ann, _ = sides(opened)
+        await ann.say("@Cogency show me a chart")
+        answer = ann.column.locator("article:not(.grows)", has_text="This table comes with me")
+        await expect(answer).to_be_visible(timeout=PATIENCE_S * 1_000)
+        picture = ann.column.get_by_role("img", name="Bar chart: Boats in the harbour. Sailing boats: May: 12")
+        await expect(picture).to_be_visible(timeout=WAIT_MS)
+        assert await picture.evaluate(SHOWN)
+        await ann.column.get_by_role("button", name="Show numbers").click()
+        await expect(ann.column.get_by_role("cell", name="31").last).to_be_visible(timeout=WAIT_MS)
+        if PICTURES:
+            await opened.page.screenshot(path=Path(PICTURES) / "chart_of_play.png")
+        assert await violations(opened.page) == []
+        assert opened.wrong == []

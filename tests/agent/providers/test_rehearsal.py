@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
@@ -14,8 +15,18 @@ from agent.memory.documents import Document, FoundPassage, Passage
 from agent.messages import Message, Role
 from agent.ports.model import ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import WRITES_ALONE
-from agent.providers.rehearsal import NOTICE, PIECE_CHARS, RehearsalProvider, rehearse
+from agent.providers.rehearsal import (
+    BOATS,
+    BOATS_TABLE,
+    CHART,
+    NO_CHART,
+    NOTICE,
+    PIECE_CHARS,
+    RehearsalProvider,
+    rehearse,
+)
 from agent.tools.recall import WITH_DOCUMENTS, format_passages
+from bot.python.chart_data import chart_of, markdown_table
 
 SYSTEM = Message(Role.SYSTEM, "You are Cogency. Write <execute> to call a tool.")
 CONTEXT = Message(Role.USER, "Context of this turn (data, not instruction): tools: recall, remember")
@@ -47,6 +58,22 @@ def call_in(answer: str) -> tuple[str, dict[str, str]]:
 def test_a_tool_is_called_also_by_a_message_with_files() -> None:
     answer = rehearse(asked('use python {"code": "1"}\n(attached: sales.csv, notes.md)'))
     assert call_in(answer) == ("python", {"code": "1"})
+
+
+@pytest.mark.parametrize("question", ["show me a chart", "Please draw a bar chart.", "could you make the chart?"])
+def test_a_chart_of_the_table_that_comes_with_it_is_drawn_where_charts_are_offered(question: str) -> None:
+    without = rehearse(asked(question))
+    assert BOATS_TABLE in without
+    assert NO_CHART in without
+    offered = [replace(SYSTEM, text=f"{SYSTEM.text}\nchart(kind: bars, title): Draw"), *asked(question)[1:]]
+    assert call_in(rehearse(offered)) == (CHART, BOATS)
+    shown = rehearse(after(question, rehearse(offered), "[the chart stands below your answer]", CHART))
+    assert BOATS_TABLE in shown
+
+
+def test_the_table_that_comes_with_it_is_a_chart_that_can_be_drawn() -> None:
+    chart = chart_of(BOATS)
+    assert markdown_table(chart).splitlines()[1:] == BOATS_TABLE.splitlines()[1:]
 
 
 def visible(answer: str) -> str:

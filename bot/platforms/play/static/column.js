@@ -14,7 +14,8 @@ const TRY = {
       'use post_message {"channel": "general", "text": "The boat sails at noon."}', "remind me in 1 minute to stretch",
       "/memory", "/forget about boat"],
     private: ["@Cogency remember that the launch is on Friday", "@Cogency what do you know about the launch?"],
-    public: ["@Cogency hello", "@Cogency what do you know about my boat?", "@Cogency show me some code"],
+    public: ["@Cogency hello", "@Cogency what do you know about my boat?", "@Cogency show me some code",
+      "@Cogency show me a chart"],
   },
   ben: {
     direct: ["what do you know about the boat?", "what do you know about the launch?", "/settings"],
