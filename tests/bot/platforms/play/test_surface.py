@@ -196,3 +196,10 @@ def test_a_link_opens_elsewhere_and_is_told_nothing() -> None:
 
 def test_a_text_that_is_too_long_to_be_read_as_markdown_stands_as_it_is() -> None:
     assert html_of("<b>" + "[" * 20_000).startswith("<pre>&lt;b&gt;[[")
+
+
+def test_the_alignment_of_a_tables_cells_is_a_class() -> None:
+    html = html_of("| a | b |\n| --- | ---: |\n| 1 | 2 |")
+    assert '<th>a</th>\n<th class="right">b</th>' in html
+    assert '<td class="right">2</td>' in html
+    assert "style" not in html
