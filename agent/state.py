@@ -82,16 +82,28 @@ FINDINGS_CHARS: Final = 1_000  # Together some 600 tokens in every later context
 
 EARLIER_CHARS: Final = 200  # Of a field, for names and numbers that its former text had: some twenty of them
 _EARLIER: Final = re.compile(r"\s?\(earlier: (?P<terms>[^()]*)\)$")
-# A number with the word before it, a code, or a word with a capital letter inside a sentence.
+# What an agreed word is, in whatever letters: "the code word is marzipan", "合言葉はモモタロウ".
+_AGREED: Final = (
+    r"(?:(?:(?i:code ?words?|code ?names?|safe ?words?|pass ?phrase|Codew[oö]rt(?:er)?|Losung(?:swort)?|Kennwort"
+    r"|mots? de passe|mots? de code|nom de code|palabras? clave|contraseña|palavras?[ -](?:chave|passe)|senha"
+    r"|parol[ae] d['’]ordine|кодов(?:ое|ого) слов[оа]|пароль)\b[^.!?:\n]{0,30}?"
+    r"(?::|\b(?i:is|was|ist|lautet|est|es|é|è)\b)|(?:暗号|口令|合言葉|暗語)(?:[^。!?\n]{0,15}?[是为はが：:])?)"
+    r"[\s“„\"«「『]{0,3}(?P<agreed>\w[\w'’-]{1,30}(?: [A-ZÀ-ÖØ-ÞА-Я]\w{1,30})?))"
+)
+# An agreed word, what stands in quotation marks, an address, a number with the word before it, a code, or a word with a
+# capital letter inside a sentence.
 _TERM: Final = re.compile(
-    r"(?:[^\W\d_]{1,30} )?(?<![\w.,])\d[\w.,:/%-]{0,30}|\b[^\W\d_]{1,20}[-_]?\d\w{0,20}(?:-\w{1,20}){0,3}"
+    _AGREED + r"|[\"“„«「『](?P<quoted>[^\"”“„«»「」『』\n]{2,40})[\"”“»」』]"
+    r"|https?://[^\s|()]{1,60}|\b[\w.+-]{1,40}@[\w-]{1,40}(?:\.[\w-]{1,30}){1,4}"
+    r"|(?:[^\W\d_]{1,30} )?(?<![\w.,])\d[\w.,:/%-]{0,30}|\b[^\W\d_]{1,20}[-_]?\d\w{0,20}(?:-\w{1,20}){0,3}"
     r"|(?<=[^\s.!?:;(] )[A-ZÀ-ÖØ-ÞА-Я]\w{1,40}(?:[- ][A-ZÀ-ÖØ-ÞА-Я]\w{1,40}){0,3}|\b[A-Z]{2,20}\b"
 )
 
 
 def telling_terms(text: str) -> list[str]:
     """Return the names, codes and numbers of a text, each once, in order."""
-    return list(dict.fromkeys(match.group().rstrip(".,:-") for match in _TERM.finditer(text)))
+    found = ((match["agreed"] or match["quoted"] or match.group()).rstrip(".,:-") for match in _TERM.finditer(text))
+    return list(dict.fromkeys(found))
 
 
 def _with_earlier(name: str, former: str, text: str) -> str:

@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Provenance
-from agent.state import FIELD_CHARS, FINDINGS_CHARS, SituationSummary, SummaryWords
+from agent.state import FIELD_CHARS, FINDINGS_CHARS, SituationSummary, SummaryWords, telling_terms
 
 BEFORE = SituationSummary("paint the boat", "bought paint", "two coats", "it is wood", "sand it")
 KEYS = ["goal", "progress", "current_approach", "key_findings", "next_focus"]
@@ -47,6 +48,34 @@ def test_a_code_word_of_the_first_message_outlives_twenty_updates_that_do_not_na
     assert "Zebra-47" in summary.key_findings
     assert "Olga Petrova" in summary.key_findings
     assert len(summary.key_findings) <= FINDINGS_CHARS
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("The user's code word is marzipan, and the trip starts in May.", "marzipan"),
+        ("The safe word for the house: heron.", "heron"),
+        ('They open the gate with "blue heron at dawn".', "blue heron at dawn"),
+        ("Das Codewort lautet gänseblümchen.", "gänseblümchen"),
+        ("Le mot de passe de la soirée est tournesol.", "tournesol"),
+        ("La palabra clave es girasol.", "girasol"),
+        ("A palavra-chave é girassol.", "girassol"),
+        ("Кодовое слово: сирень, встреча завтра.", "сирень"),
+        ("用户的暗号是桃花岛,会议在三月五日。", "桃花岛"),
+        ("合言葉は「モモタロウ」です。", "モモタロウ"),
+        ("Invoices go to ops@northpole.example from now on.", "ops@northpole.example"),
+        ("The plan is at https://wiki.example/plan-b for all.", "https://wiki.example/plan-b"),
+    ],
+)
+def test_agreed_words_quotes_and_addresses_outlive_updates_that_do_not_name_them(said: str, kept: str) -> None:
+    summary = SituationSummary(key_findings=said)
+    for _ in range(20):
+        summary = summary.merged({"key_findings": "We compared the offers, nothing is decided yet."})
+    assert kept in summary.key_findings
+
+
+def test_a_long_text_of_naming_words_is_read_in_linear_time() -> None:
+    assert len(telling_terms("code word " * 20_000 + '"' * 20_000)) <= 1
 
 
 def test_what_the_new_text_names_is_not_repeated_behind_it() -> None:
