@@ -21,9 +21,9 @@ def doubted() -> tuple[Fact, ...]:
     return facts
 
 
-def shown(facts: tuple[Fact, ...], zone: str = "UTC") -> list[str]:
+def shown(facts: tuple[Fact, ...], zone: str = "UTC", question: str = "lunch?") -> list[str]:
     layers = Layers(IdentityRole("Ann"), Environment(MONDAY + timedelta(days=20), zone), facts)
-    text = memory_context(layers, ContextReader(frozenset({HERE}), "lunch?")).text
+    text = memory_context(layers, ContextReader(frozenset({HERE}), question)).text
     return text.partition("FACTS:\n")[2].splitlines()
 
 
@@ -32,6 +32,11 @@ def test_both_are_shown_with_their_days_the_newer_one_first() -> None:
         "#2 Our team eats lunch on the roof (said 2026-03-11)",
         "#1 Our team eats lunch in the garden (said 2026-03-02; possibly outdated by #2)",
     ]
+
+
+def test_the_newer_one_stands_first_also_where_the_question_has_the_words_of_the_older() -> None:
+    lines = shown(doubted(), question="Who eats in the garden?")
+    assert [line.partition(" ")[0] for line in lines] == ["#2", "#1"]
 
 
 def test_the_days_are_those_of_the_persons_zone() -> None:

@@ -295,6 +295,13 @@ async def test_the_next_answer_tells_what_a_verdict_replaced_and_undo_keeps_both
     assert await marks(world) == BOTH
 
 
+async def test_once_the_newer_one_is_deleted_what_a_verdict_had_replaced_holds_again() -> None:
+    world = await after_both(PRINTER, settled(outdated=[1]))
+    plan = EntriesPlan("ann", facts=frozenset({"2"}))
+    await world.store.forgetting.forget_entries(plan, world.clock.now())
+    assert await marks(world) == [(True, None)]
+
+
 async def test_undo_in_the_list_keeps_both_too() -> None:
     world = await after_both(PRINTER, settled(outdated=[1]))
     newer = (await facts(world))[1]
