@@ -363,9 +363,14 @@ class Loop:
             answer.fail(error)
             failure, end = type(error).__name__, turns.ResponseFailed(self._callbacks.explain(error))
         else:
+            reason = answer.ended.reason if answer.ended else StopReason.END
             answer.complete()
+            # A call that a model repeats in, or that was cut off again, is not written better when it is asked again.
+            steps = self._turn.progress.steps
+            if reason is StopReason.REPEATED or (reason is StopReason.LENGTH and steps and steps[-1].bad):
+                answer.pending = [one for one in answer.pending if not isinstance(one, events.CallsRejected)]
             failure = ""
-            end = turns.ResponseCompleted(answer.ended.reason if answer.ended else StopReason.END)
+            end = turns.ResponseCompleted(reason)
             if self._omitted:
                 self._turn.record_omission(texts.CONTEXT_REDUCED[self._omitted - 1])
         await self._process_text(answer)

@@ -17,7 +17,7 @@ from agent.incoming import Person
 from agent.loop import MAX_VISIBLE_CHARS, Loop, Prompt, TurnCallbacks
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports.model import CallOptions, Capabilities
+from agent.ports.model import CallOptions, Capabilities, ResponseEnded, StopReason
 from agent.ports.tools import ToolContext, ToolEffect
 from agent.progress import Progress
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
@@ -256,6 +256,22 @@ async def test_a_model_that_repeats_itself_is_stopped() -> None:
     assert done.ended.outcome is Outcome.REFUSED  # no continuation is offered
     assert done.ended.text.endswith(texts.ANSWER_REPEATS)
     assert len(done.shown) < 2_000
+
+
+@pytest.mark.parametrize(
+    "begins", ['<execute>[{"name": "recall", "args": {"query": ["', '{"name": "recall", "args": {"query": ["']
+)
+async def test_a_call_that_repeats_itself_is_not_asked_for_again(begins: str) -> None:
+    done = await answered([begins, *['sailing boat", "'] * 900], "Never asked for.")
+    assert (done.ended.outcome, done.ended.text) == (Outcome.REFUSED, texts.ANSWER_REPEATS)
+    assert len(done.requests) == 1
+
+
+async def test_a_call_that_is_cut_off_twice_is_not_asked_for_a_third_time() -> None:
+    cut = ['<execute>[{"name": "recall", "args": {"query": "bo', ResponseEnded(StopReason.LENGTH)]
+    done = await answered(cut, cut, "Never asked for.")
+    assert (done.ended.outcome, done.ended.text) == (Outcome.CUT, texts.ANSWER_TOO_LONG)
+    assert len(done.requests) == 2
 
 
 async def test_repeated_thoughts_are_stopped_too() -> None:
