@@ -109,7 +109,7 @@ test-docs: docs .venv/dev.stamp
 
 generated: .venv/run.stamp
 	$(BIN)/python -m docs.site.reference
-	$(BIN)/cogency slack manifest > manifests/slack.yaml
+	$(BIN)/python -m bot slack manifest > manifests/slack.yaml
 
 film: .venv/dev.stamp $(FONTS)/.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m tests.films.make $(if $(CHROMIUM),--chromium "$(CHROMIUM)")

@@ -82,7 +82,7 @@ async def serve(host: Host, settings: DiscordOptions, clock: Clock, telemetry: T
     connection = Connection(clock, settings.edit_interval_s, telemetry)
 
     def surface_for(incoming: Incoming) -> Surface:
-        mark = question_mark(connection, incoming) if settings.chosen.marks else None
+        mark = question_mark(connection, settings.chosen, incoming)
         return DiscordSurface(connection, incoming, partial(waiting_panels, host, incoming), mark=mark)
 
     host.platforms.register_surface(SOURCE, surface_for)

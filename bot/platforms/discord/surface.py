@@ -19,6 +19,7 @@ from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import TYPING_EVERY_S, Connection, WriteTurns
 from bot.platforms.discord.inbound import Address, decode_address, page_of_answer, place_of_page
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
+from bot.platforms.discord.settings import DiscordSettings
 
 PAGE_CHARS = 2_000  # Discord's limit of a message's content
 
@@ -390,10 +391,12 @@ class DiscordSurface:
 _REACTIONS: Final[Mapping[Mark, str]] = {Mark.WORKING: "👀", Mark.DONE: "✅", Mark.FAILED: "⚠️"}
 
 
-def question_mark(connection: Connection, question: Incoming) -> QuestionMark | None:
-    """Return the mark of a question; None where it is no message, as after a command, or nobody asked."""
+def question_mark(connection: Connection, settings: DiscordSettings, question: Incoming) -> QuestionMark | None:
+    """Return the mark of a question; None without marks, and where it is no message, as after a command, or nobody
+    asked.
+    """
     address = decode_address(question.reply_to)
-    if not question.kind.is_asked or address.token or not question.message_id.isdecimal():
+    if not settings.marks or not question.kind.is_asked or address.token or not question.message_id.isdecimal():
         return None
     return QuestionMark(
         partial(_apply_mark, connection, address.channel, question.message_id), connection.underway.start
