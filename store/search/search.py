@@ -420,7 +420,8 @@ STORED: Final = stored_messages().where(message.c.id.in_(ids_in_parameter("wante
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     """Search for all wordings with one query of the index and one for neighbours, for each source."""
-    wordings = [keywords(text) for text in dict.fromkeys((query.text, *query.wordings))]
+    texts = dict.fromkeys(kana for text in (query.text, *query.wordings) for kana in in_both_kana(text))
+    wordings = [*map(keywords, texts)]
     all_words = list(dict.fromkeys(chain(*wordings)))
     if not query.audiences or not (all_words or query.within):
         return []

@@ -388,6 +388,8 @@ _OTHER_ENDINGS: Final = tuple(
         ("(?<=..)(?:it|inh)[oa]s?", "o a"),
     )
 )
+KANA_WORD: Final = 12  # Signs of a word; a longer text is a sentence
+_KANA_ONLY: Final = compile_later("[\u3041-\u309a\u30a1-\u30fa\u30fc]+")
 _KANA: Final = str.maketrans(
     {chr(code): chr(code + _KATAKANA) for code in range(0x3041, 0x3097)}
     | {chr(code + _KATAKANA): chr(code) for code in range(0x3041, 0x3097)}
@@ -437,8 +439,11 @@ def wanted_terms(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_both_kana(word: str) -> tuple[str, ...]:
-    """A word, and the same in the other script of syllables. Not for sentences: "です" is no form of "デスク"."""
-    return tuple(dict.fromkeys((word, word.translate(_KANA))))
+    """A word, and the same in the other script of syllables, if it has nothing else. Not for sentences: "です" is no
+    form of "デスク".
+    """
+    is_word = len(word) <= KANA_WORD and _KANA_ONLY.fullmatch(normalised(word).strip()) is not None
+    return tuple(dict.fromkeys((word, word.translate(_KANA)))) if is_word else (word,)
 
 
 @lru_cache(4096)

@@ -22,6 +22,7 @@ from agent.memory.forgetting_plans import (
 )
 from agent.memory.periods import TimeSpan
 from agent.memory.profile import LEARNING
+from agent.recall_query import RecallQuery
 from agent.shown_replies import DELETE_REPLY, ShownPage, ShownReply
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Closing
@@ -85,6 +86,26 @@ async def test_something_is_found_by_its_words_in_any_ending_case_and_script(
         await store.ledger.record_context_message(said(text))
     await store.ledger.record_context_message(said("the boats of the Café in 東京", person="ben"))
     assert (await store.forgetting.preview(AboutTopic("ann", words))).counts["messages"] == found
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("Katze", "Das Kätzchen schläft im Korb."),
+        ("Lehrer", "Meine Lehrerin heißt Frau Blum."),
+        ("lápiz", "Compré seis lápices de color."),
+        ("gatto", "Il mio gattino beve solo acqua."),
+        ("avião", "Os aviões passam por cima da casa."),
+        ("acteur", "L'actrice est en retard."),
+        ("ネコ", "うちのねこは三歳です。"),
+        ("りんご", "リンゴを毎朝食べます。"),
+    ],
+)
+async def test_recall_and_forgetting_find_the_same_forms_of_a_topic(store: Store, words: str, text: str) -> None:
+    await store.ledger.record_context_message(said(text, conversation="a"))
+    assert (await store.forgetting.preview(AboutTopic("ann", words))).counts["messages"] == 1
+    hits = await store.memories.search(RecallQuery("ann", words, DM, "elsewhere", 10))
+    assert [hit.message.text for hit in hits] == [text]
 
 
 async def test_a_preview_has_another_name_once_there_is_more(store: Store) -> None:
