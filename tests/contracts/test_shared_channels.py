@@ -22,7 +22,7 @@ from agent.memory.forgetting_plans import AMBIENT_STATE, PLACE_RULES, Deleted, G
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, ScheduleRefused, Timing
 from agent.turn_records import Closing
 from bot.chat.access.place_rules import name_at
-from store.data_subjects import place_named
+from store.data_subjects import counts, place_named
 from store.engine import Store
 from store.schedule_store import MAX_IN_CHANNEL
 from store.schema import metadata
@@ -162,6 +162,19 @@ async def test_what_one_workspace_does_about_a_shared_channel_leaves_what_the_ot
     assert {"message", "turn", "fact", "document", "schedule", "preference", "page"} <= before.keys()
     await done(store)
     assert await rows_of(store, ONE) == before
+
+
+async def test_an_export_of_a_shared_channel_holds_only_what_its_workspace_stored(store: Store) -> None:
+    async def sizes() -> dict[str, int]:
+        place = await store.database.read(place_named, f"{TWO}:{CHANNEL}")
+        assert place is not None
+        return await store.database.read(counts, place)
+
+    await stored_for(store, TWO, "2")
+    alone = await sizes()
+    await stored_for(store, ONE, "1")
+    assert await sizes() == alone
+    assert alone.keys() >= {"messages", "documents", "preferences"}
 
 
 async def test_the_schedules_of_one_workspace_use_up_no_room_of_the_other_in_a_shared_channel(store: Store) -> None:
