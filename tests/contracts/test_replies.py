@@ -8,7 +8,9 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.memory.audience import label
 from agent.memory.forgetting_plans import Everything, OneReply
+from agent.messages import ToolCall
 from agent.shown_replies import Answered, ReplyVerdict
+from agent.state import ActionRecord
 from agent.turn_records import Claim, Closing, Load
 from store.engine import Store
 from tests.contracts.steps import claimed, texts_found
@@ -136,3 +138,43 @@ async def test_a_reply_that_grows_is_found_by_its_pages_until_it_has_ended(store
     assert await store.replies.running_by_page(asked.source, "page 1", "another channel") is None
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "there", pages=PAGES), asked.time)
     assert await store.replies.running_by_page(asked.source, "page 1") is None
+
+
+RAN = ToolCall("python", {"code": 'print("100%_a")'})
+LOOKED = ToolCall("look", {"query": '"name":"python"'})
+
+
+async def acted(store: Store, incoming: Incoming, *calls: ToolCall) -> Claim:
+    """Take a message in, and answer it after these calls, each in a round of its own."""
+    await store.ledger.accept(incoming)
+    claim = await claimed(store)
+    actions = tuple(ActionRecord(at, START, "", (call,)) for at, call in enumerate(calls, 1))
+    closing = Closing(Outcome.ANSWERED, "in the harbour", pages=(f"page of {claim.turn}",), actions=actions)
+    await store.ledger.finish(claim, closing, incoming.time)
+    return claim
+
+
+async def test_the_calls_of_a_turn_are_found_by_their_tools_in_order(store: Store) -> None:
+    claim = await acted(store, said("compute", number=1), RAN, LOOKED, replace(RAN, args={"code": "2"}))
+    assert await store.replies.calls(claim.turn, ["python"]) == [RAN, replace(RAN, args={"code": "2"})]
+    assert await store.replies.calls(claim.turn, ["look", "python"]) == [RAN, LOOKED, replace(RAN, args={"code": "2"})]
+    assert await store.replies.calls(claim.turn, ["other"]) == []
+    await store.forgetting.forget(OneReply(claim.turn), LATER, replies=True)
+    assert await store.replies.calls(claim.turn, ["python"]) == []
+
+
+async def test_the_newest_reply_with_a_call_is_that_persons_in_that_channel(store: Store) -> None:
+    first = await acted(store, said("compute", number=1), RAN)
+    second = await acted(store, said("compute again", number=2), RAN)
+    await acted(store, said("only look", number=3), LOOKED)
+    elsewhere = await acted(store, replace(said("compute there", number=4), channel="another channel"), RAN)
+
+    async def newest(tool: str, person: str, channel: str) -> int | None:
+        found = await store.replies.newest_with([tool], person, channel)
+        return None if found is None else found.turn
+
+    assert await newest("python", "ann", first.incoming.channel) == second.turn
+    assert await newest("python", "ann", "another channel") == elsewhere.turn
+    assert await newest("python", "ann", "") == elsewhere.turn
+    assert await newest("python", "bob", "") is None
+    assert await newest("pyth_n", "ann", "") is None
