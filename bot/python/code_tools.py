@@ -16,7 +16,7 @@ from typing import Final
 from agent.errors import ToolError
 from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult
 from agent.ports.tools import InnerCalls, Tool, ToolEffect
-from agent.toolbox.signatures import limit_spec
+from agent.toolbox.signatures import limit_spec, objects_of
 from bot.python import texts
 from bot.python.engine import NO_FUNCTIONS, Function, Functions
 
@@ -39,40 +39,55 @@ class CodeTools:
         """Return the functions for this code, those that it names first if they are too many."""
         if _IMPORTS.search(code) is None:
             return NO_FUNCTIONS
-        names, offered, chars = function_names(self.inner.tools), dict[str, tuple[Function, Tool]](), 0
+        names, chars = python_names([tool.name for tool in self.inner.tools]), 0
+        offered = dict[str, tuple[Function, str, dict[str, str]]]()
         for tool in sorted(self.inner.tools, key=lambda tool: names[tool.name] not in code):
-            function = _function_of(tool, names[tool.name])
+            function, arguments = _function_of(tool, names[tool.name])
             chars += len(function.description) + len(json.dumps(function.schema))
             if chars > MAX_OFFERED_CHARS:
                 break
-            offered[function.name] = function, tool
+            offered[function.name] = function, tool.name, arguments
 
         async def call(name: str, args: JsonObject) -> str:
-            result = await self.inner.run(ToolCall(offered[name][1].name, args))
+            _, tool, arguments = offered[name]
+            named = {arguments.get(argument, argument): value for argument, value in args.items()}
+            result = await self.inner.run(ToolCall(tool, named))
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 raise ToolError(result.content)
             return result.content
 
-        return Functions(tuple(function for function, _ in offered.values()), call)
+        return Functions(tuple(function for function, *_ in offered.values()), call)
 
 
-def _function_of(tool: Tool, name: str) -> Function:
+def _function_of(tool: Tool, name: str) -> tuple[Function, dict[str, str]]:
+    """Return a tool as a function, and the names of the tool's arguments by those of the function's: `from` is no name
+    in Python, so it becomes `from_`.
+    """
     spec = limit_spec(tool)
     about = spec.description if tool.effect is ToolEffect.READS else texts.NOT_IN_CODE
-    return Function(name, about, spec.schema)
+    properties = objects_of(spec.schema.get("properties"))
+    names = python_names([*properties])
+    required = spec.schema.get("required")
+    schema: JsonObject = {
+        **spec.schema,
+        "properties": {names[argument]: {**value} for argument, value in properties.items()},
+        "required": [names.get(str(argument), argument) for argument in required] if isinstance(required, list) else [],
+    }
+    return Function(name, about, schema), {new: old for old, new in names.items()}
 
 
-def function_names(tools: Sequence[Tool]) -> dict[str, str]:
-    """Return a name in Python for each tool, by the tool's name: "files.read" is files_read. Pure."""
-    names, taken = dict[str, str](), set[str]()
-    for tool in tools:
-        bare = _NOT_IN_NAMES.sub("_", tool.name)[:MAX_NAME_CHARS]
-        name = bare if bare[:1].isalpha() and not keyword.iskeyword(bare) else f"tool_{bare}"[:MAX_NAME_CHARS]
-        number = 1
-        while name in taken:
+def python_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a name in Python for each of these names, all different: files_read for "files.read", from_ for "from"."""
+    made, taken = dict[str, str](), set[str]()
+    for name in names:
+        bare = _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_CHARS]
+        bare = bare if bare[:1].isalpha() else f"n_{bare}"[:MAX_NAME_CHARS]
+        bare = f"{bare}_" if keyword.iskeyword(bare) else bare
+        number, free = 1, bare
+        while free in taken:
             number += 1
-            name = f"{bare[: MAX_NAME_CHARS - 5]}_{number}"
-        taken.add(name)
-        names[tool.name] = name
-    return names
+            free = f"{bare[: MAX_NAME_CHARS - 5]}_{number}"
+        taken.add(free)
+        made[name] = free
+    return made

