@@ -200,12 +200,11 @@ class Scene:
         profile = learned(await self.store.profiles.get(partition), audience, (), len(messages), stated.time)
         await self.store.profiles.save(partition, profile, messages, facts)
 
-    async def settle(self, *, is_outdated: bool) -> None:
-        """Have the marked facts judged by a model that gives one verdict about all of them."""
+    async def settle_all(self) -> None:
+        """Have the marked facts judged by a model that calls all of them outdated."""
 
         def answer(prompt: Sequence[Message]) -> str:
-            numbers = [item["number"] for item in json.loads(prompt[-1].text)]
-            return json.dumps({"outdated": numbers if is_outdated else [], "both": [] if is_outdated else numbers})
+            return json.dumps({"outdated": [item["number"] for item in json.loads(prompt[-1].text)], "both": []})
 
         store, clock = self.store, FakeClock(EPOCH + 2 * BETWEEN, auto=False)
         model = LearningModel(ScriptedProvider(answer))
@@ -238,16 +237,6 @@ def _with_key(names: Callable[[StatementPair], bool]) -> "Road":
     return road
 
 
-def _judged(road: "Road", is_outdated: Callable[[StatementPair], bool]) -> "Road":
-    """The road, and then a model's verdicts about the marked facts, as they are asked for in the background."""
-
-    async def judged_road(scene: Scene, pair: StatementPair) -> None:
-        await road(scene, pair)
-        await scene.settle(is_outdated=is_outdated(pair))
-
-    return judged_road
-
-
 def _learned(names: Callable[[StatementPair], bool]) -> "Road":
     async def road(scene: Scene, pair: StatementPair) -> None:
         older, newer = Stated.both(pair)
@@ -258,19 +247,17 @@ def _learned(names: Callable[[StatementPair], bool]) -> "Road":
 
 
 Road = Callable[[Scene, StatementPair], Awaitable[None]]
-_KEY: Final = _with_key(lambda _: False)
 ROADS: Final[Mapping[str, Road]] = {
     "sentence": _sentence,
-    "key": _KEY,
+    "key": _with_key(lambda _: False),
     "key_named": _with_key(lambda pair: pair.must_supersede),
     "key_wrong_named": _with_key(lambda _: True),
     "learned_bare": _learned(lambda _: False),
     "learned_wrong_named": _learned(lambda _: True),
-    "judged": _judged(_KEY, lambda pair: pair.must_supersede),
-    "judged_always": _judged(_KEY, lambda _: True),
-    "sentence_judged": _judged(_sentence, lambda pair: pair.must_supersede),
-    "sentence_judged_always": _judged(_sentence, lambda _: True),
 }
+
+
+JUDGED: Final[Mapping[str, str]] = {"key": "judged", "sentence": "sentence_judged"}  # The roads after them
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +272,10 @@ class Taken:
 
 async def _take(scene: Scene, road: Road, pair: StatementPair) -> Taken:
     await road(scene, pair)
+    return await _outcome(scene, pair)
+
+
+async def _outcome(scene: Scene, pair: StatementPair) -> Taken:
     facts = sorted(await scene.facts(), key=lambda fact: fact.timestamp)
     superseded = any(not fact.is_valid for fact in facts)
     reader = ContextReader(frozenset({label(scene.place.audience)}), "")
@@ -301,6 +292,17 @@ async def take_roads(pairs: Sequence[StatementPair]) -> dict[str, list[Taken]]:
         for name, road in ROADS.items():
             scenes = [Scene(store, Person(f"{name}-{number}", "Ann")) for number in range(len(pairs))]
             taken[name] = [await _take(scene, road, pair) for scene, pair in zip(scenes, pairs, strict=True)]
+            if (judged := JUDGED.get(name)) is None:
+                continue
+            for scene in scenes:
+                await scene.settle_all()
+            always = [await _outcome(scene, pair) for scene, pair in zip(scenes, pairs, strict=True)]
+            taken[f"{judged}_always"] = always
+            # One that is always right says the same of those that must be superseded, and of the others that both hold.
+            taken[judged] = [
+                after if after.pair.must_supersede else before
+                for before, after in zip(taken[name], always, strict=True)
+            ]
     finally:
         await store.close()
     return taken
