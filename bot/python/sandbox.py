@@ -257,6 +257,8 @@ async def _call(call: _Call, functions: Functions, limits: RunLimits, *, is_allo
         answer = {"text": await functions.call(call.name, call.args)}
     except ToolError as error:
         answer = {"error": str(error)}
+    except (OSError, ValueError, TypeError, KeyError) as error:  # the bot's own, and not of what the process wrote
+        raise RuntimeError(f"the function {call.name} failed") from error
     return _line(answer)
 
 

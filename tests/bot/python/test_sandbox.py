@@ -328,3 +328,12 @@ async def test_what_a_killed_bot_left_is_removed_by_the_next_start_and_nothing_o
         assert {*await asyncio.to_thread(os.listdir, runs)} == {used.name, f"{used.name}.lock"}
         assert (used / "library").read_bytes() == b"x"
     assert await asyncio.to_thread(os.listdir, runs) == []
+
+
+async def test_an_error_of_the_bot_in_a_function_is_no_crash_of_the_run(tmp_path: Path) -> None:
+    async def fail(name: str, args: JsonObject) -> str:
+        raise KeyError(name, args)
+
+    async with sandbox(tmp_path, CALLS + "call()") as opened:
+        with pytest.raises(RuntimeError, match="look failed"):
+            await opened.run("", (), "ann", functions=Functions(FUNCTIONS.offered, fail))
