@@ -224,7 +224,7 @@ async def test_a_pair_that_changed_while_the_model_thinks_is_judged_anew() -> No
     """The verdict was about a fact that something newer has replaced meanwhile."""
 
     async def correct() -> None:
-        at = world.clock.now() + timedelta(seconds=1)
+        at = max(fact.timestamp for fact in await facts(world)) + timedelta(seconds=1)
         text = "The printer is in the cellar."
         new = NewFact("", "printer", text, CORRECTION, at, DM.audience, "ann", supersedes=("2",))
         await world.store.facts.write(new)
