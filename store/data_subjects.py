@@ -436,8 +436,11 @@ def _preference(row: sa.RowMapping) -> ExportedRow:
 
 
 def _files(subject: Subject) -> Rows:
-    """The files that code saved, whole."""
-    return _rows(saved_file, selection.files_of(subject.plan), _each(_file), FILES)
+    """The files that code saved, whole: for a person, or in a place."""
+    where = selection.files_of(subject.plan)
+    if isinstance(subject, PlaceSubject):
+        where = sa.or_(where, saved_file.c.message.in_(_said_there(subject)))
+    return _rows(saved_file, where, _each(_file), FILES)
 
 
 def _file(row: sa.RowMapping) -> ExportedRow:

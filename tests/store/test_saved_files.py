@@ -37,7 +37,7 @@ from agent.memory.forgetting_plans import (
 from agent.ports.saved_files import IDLE, MAX_BYTES, MAX_SAVED, FileChanges, FileSource
 from agent.turn_records import Claim
 from store import saved_files
-from store.data_subjects import PersonSubject, data_subjects_in
+from store.data_subjects import PersonSubject, PlaceSubject, data_subjects_in
 from store.engine import Store
 from store.file_tables import saved_file
 from store.forgetting.sql_forgetting import file_traces
@@ -353,13 +353,16 @@ async def test_a_receipt_says_that_bytes_are_left_if_they_are(store: Store) -> N
     assert await store.database.read(file_traces, frozenset({file.data[:24]})) == {file.data[:24]}
 
 
-async def test_an_export_of_its_person_holds_the_file(either: Store) -> None:
+async def test_an_export_of_its_person_and_of_its_place_holds_the_file(either: Store) -> None:
     await save(either, await asked(either), "chart.png", data=b"\0picture")
     subjects = await data_subjects_in(either)
     (exported,) = (await subjects.page(PersonSubject("ann"), "files")).rows
     assert b64decode(str(exported["base64"])) == b"\0picture"
     assert (exported["name"], exported["thread"], exported["person"]) == ("chart.png", "thread", "ann")
     assert not (await subjects.page(PersonSubject("ben"), "files")).rows
+    for channel, names in (("channel", ["chart.png"]), ("another", [])):
+        place = PlaceSubject(f"test:{channel}", Gone(channels=frozenset({channel})))
+        assert [row["name"] for row in (await subjects.page(place, "files")).rows] == names
 
 
 async def test_a_restarting_turn_discards_what_it_saved(either: Store) -> None:
