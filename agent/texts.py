@@ -29,14 +29,16 @@ CONTEXT_REDUCED = (
 )
 PICTURES_REFUSED = "*The model does not accept pictures, so this answer does not use them.*"
 FILTERED = "The model's provider withheld the rest of this answer."
-QUESTION_EDITED = "*You edited your question. What I already did stays done; from here on, I answer the new version.*"
+QUESTION_EDITED = (
+    "*You edited your question. Actions that I already took are not undone. From here on, I answer the new version.*"
+)
 
 # Why a function is no tool, or a tool is not loaded
 
 NO_FUNCTION = "@tool decorates a function, but {what} is not one."
 NO_TOOL_NAME = (
-    "{where}: a tool's name has at most {most} lowercase letters, digits and _, does not start with a digit, and is "
-    "not one of {tags}."
+    "{where}: a tool's name can have up to {most} lowercase letters, digits and _. It cannot start with a digit or be "
+    "one of {tags}."
 )
 NO_EFFECT = "{where}: effect must be one of {effects}."
 NO_TIMEOUT = "{where}: timeout_s must be more than 0 and at most {most:g}."
@@ -52,7 +54,9 @@ NO_SCHEMA = (
 TOOL_NAME_TAKEN = "{setting}: {source} has a tool {name!r}, which is a built-in name. Rename it."
 TOOL_NAME_TWICE = "{setting}: {first} and {second} both have a tool {name!r}. Remove one of them, or rename a tool."
 NO_TOOL_THERE = "{setting}: {source} has no tool. Decorate a function with @tool (from agent import tool)."
-NO_SUCH_MODULE = "{setting}: {source} was not found. Install it in Cogency's environment, or name a file: my_tools.py."
+NO_SUCH_MODULE = (
+    "{setting}: {source} was not found. Install it in Cogency's environment, or give a file path, such as my_tools.py."
+)
 MODULE_BROKEN = "{setting}: {source} cannot be imported. Fix it, or remove it from the setting. {error}: {said}"
 
 # Why an agent of a program cannot answer
@@ -163,14 +167,14 @@ SQLITE_NOT_OPENED = "The database {path} could not be opened ({reason}). Check i
 BACKUP_EXISTS = "{file} already exists. Choose another name, or add --replace."
 BACKUP_MISSING = "The file {file} does not exist. Correct the name."
 NO_BACKUP = "{file} is not a backup, or it is damaged. Choose another one."
-BACKUP_IN_NO_FILE = "{file} is not a file. Name the file for the backup."
+BACKUP_IN_NO_FILE = "{file} is not a file. Give the backup a file name, such as cogency-backup.db."
 BACKUP_UNWRITABLE = "{file} could not be written ({reason}). Check its folder."
 NOT_EMPTY = "{where} already holds {held}. Add --replace to overwrite it, or choose another database."
 BOTS_ARE_CONNECTED = "A bot is connected to {where}. Stop it first."
 COPY_DIFFERS = (
     "The copy differs from the source ({table}), so nothing was changed. Try again, and report it if it happens again."
 )
-SQLITE_NOT_YET = "The database {path} does not exist yet. The first start creates it."
+SQLITE_NOT_YET = "The database {path} does not exist yet. The bot creates it when it first starts."
 POSTGRESQL_AWAY = (
     "{where} could not be reached. Check that the server is running, and the address in COGENCY_DATABASE_URL."
 )

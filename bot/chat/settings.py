@@ -73,7 +73,7 @@ class ChatSettings:
         parsers.whole(500, 1_000_000),
         12_000,
         section=Section.BOUNDS,
-        description="Maximum number of tokens of earlier messages that the model receives.",
+        description="Maximum number of tokens from earlier messages to send to the model.",
     )
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
 

@@ -19,7 +19,10 @@ def parse_retention(value: str) -> Mapping[AudienceKind, int]:
     for part in value.split(","):
         name, _, number = (piece.strip().lower() for piece in part.partition("="))
         if name not in kinds or kinds[name] in days or not _DAYS.fullmatch(number):
-            raise ValueError("must set days for dm, private or public places, as in dm=365, private=90, public=30")
+            raise ValueError(
+                "must give a number of days for one or more of dm, private and public, as in "
+                "dm=365,private=90,public=30"
+            )
         days[kinds[name]] = int(number)
     return days
 

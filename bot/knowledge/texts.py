@@ -14,7 +14,10 @@ SHARING_ON = (
     "turn this off with `/knowledge share off`."
 )
 SHARING_OFF = "{who} turned off sharing: I no longer share what people tell me in this channel."
-SURE_TO_SHARE = "I will announce it to everyone in this channel first. I share only what people tell me after that."
+SURE_TO_SHARE = (
+    "I will announce it to everyone in this channel first. I will share only what people tell me after the "
+    "announcement."
+)
 SHARED_FROM_NOW = "From now on I share what full members tell me here with others on the team."
 SHARED_NO_MORE = "I no longer share anything from this channel."
 SHARES_HERE = "I share what full members tell me in this channel with others on the team."

@@ -125,7 +125,8 @@ BETWEEN_US = (
     "You wrote them only to me, so I use them only where nobody else can read them, unless you choose “use everywhere”."
 )
 USED_EVERYWHERE = (
-    "From now on I use it in all my replies to you, and in nobody else's. Everyone who sees such a reply can read it."
+    "From now on I use it in all my replies to you, and in nobody else's. Anyone who can see one of those replies may "
+    "also see this entry."
 )
 USED_HERE = "From now on I use it only where you said it."
 NOT_YOUR_WORDS = "That did not come from your own words alone, so I can use it only where it was said."

@@ -117,7 +117,7 @@ class ModelSettings:
         models_by_channel,
         {},
         section=Section.MODELS,
-        description="Different models for some channels: a JSON object of channel IDs and models.",
+        description="Models for individual channels, as a JSON object that maps channel IDs to models.",
         example="""'{"C0123": "openai:gpt-6.1-sol"}'""",
     )
     """By the platform's channel id."""
@@ -126,7 +126,7 @@ class ModelSettings:
         models_by_person,
         {},
         section=Section.MODELS,
-        description="Different models for some people: a JSON object of user IDs and models.",
+        description="Models for individual people, as a JSON object that maps user IDs to models.",
         example="""'{"U0123": "ollama:llama3.2"}'""",
     )
     """By the platform's user id; overrides the channel's."""

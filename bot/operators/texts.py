@@ -156,7 +156,7 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
-    "build_info": "Always 1; its label has the running version.",
+    "build_info": "Always 1. The version label shows the running version.",
     "turns": "Turns that this process claimed and ended, by outcome.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from claiming a turn to its end in this process.",

@@ -350,7 +350,7 @@ SLACK_READERS_UNKNOWN = "Slack did not say in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot reads."
 SLACK_GROUPS_UNREAD = "Some user groups could not be read."
 SLACK_KEPT_WAITING = (
-    "Slack is not telling me who you are right now. Your message is not lost: I will answer it as soon as I know."
+    "Slack has not confirmed who you are yet. I have your message and will answer it once Slack responds."
 )
 
 # The terminal
@@ -378,7 +378,7 @@ NEW_THREAD = "Started a new thread."
 PLAY_WORKSPACE = "Try-out"
 PLAY_UNREADABLE = "The page sent a request that could not be understood. Please reload it."
 PLAY_FAILED = "That did not work. The log of `cogency play` has the reason. Please try again."
-PLAY_TOO_LONG = "That is too long: {chars:,} characters. The limit is {limit:,}."
+PLAY_TOO_LONG = "Your text has {chars:,} characters. The limit is {limit:,}."
 PLAY_EMPTY = "There is nothing to send."
 PLAY_NOT_THERE = "You cannot see that place or message, or it does not exist."
 PLAY_NOT_YOURS = "Only the author can change a message."
@@ -542,12 +542,14 @@ REACH_APPLY = (
     "Apply in the developer portal, or set COGENCY_DISCORD_MESSAGE_CONTENT=off. (Users in two servers count twice "
     "here.) https://docs.discord.com/developers/gateway/getting-started-with-privileged-intent-review"
 )
-EMPTY_ENDPOINT = "Clear “Interactions Endpoint URL” {portal}, on the General Information page."
-SWITCH_CODE_GRANT_OFF = "Turn off “Requires OAuth2 Code Grant” {portal}, on the Bot page."
+EMPTY_ENDPOINT = "Clear “Interactions Endpoint URL” on the “General Information” page {portal}."
+SWITCH_CODE_GRANT_OFF = "Turn off “Requires OAuth2 Code Grant” on the “Bot” page {portal}."
 SWITCH_PUBLIC_OFF = (
-    "Turn off “Public Bot” {portal}, on the Bot page (first set “Install Link” to None on the Installation page)."
+    "On the “Installation” page {portal}, set “Install Link” to None. Then turn off “Public Bot” on the “Bot” page."
 )
-SWITCH_CONTENT_ON = "Turn it on {portal}, on the Bot page, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
+SWITCH_CONTENT_ON = (
+    "Turn on “Message Content Intent” on the “Bot” page {portal}, or set COGENCY_DISCORD_MESSAGE_CONTENT=off."
+)
 ALLOW_GUILD_INSTALL = "Allow “Guild Install” {where}."
 ALLOW_USER_INSTALL = "To change that, allow “User Install” {where}."
 OPEN_LINK = "Open {link}"

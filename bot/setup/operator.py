@@ -317,7 +317,10 @@ def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsFo
 
 
 NOT_ASKED = Finding(
-    Level.NOTE, "Model", "whether it answers was not tested", "Run `cogency doctor` without --no-model to test it."
+    Level.NOTE,
+    "Model",
+    "the model was not asked a test question",
+    "Run `cogency doctor` without --no-model to test it.",
 )
 ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
@@ -561,9 +564,7 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             await _open_other_models(settings)
             if models.is_rehearsal:
                 remedy = setup_texts.SET_REAL_MODEL
-                return [
-                    finding(Level.WARNING, what="only the rehearsal answers, which follows fixed rules", remedy=remedy)
-                ]
+                return [finding(Level.WARNING, what=setup_texts.ONLY_REHEARSAL, remedy=remedy)]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
             terms = [*await _form_findings(settings, models.choice), *_terms(settings, models.provider.name)]
             if not ask_model:

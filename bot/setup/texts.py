@@ -7,7 +7,7 @@ PROGRAM = "A self-hosted AI agent."
 CHECK_FORM = "Tools in the form `{form}`:"
 CHECK_STOPPED = "The check did not finish. The result was stored for this form of tools: {stored}."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
-NATIVE_REFUSED = "The server did not accept tools in that form, so the check used text."
+NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
 FORM_NOT_MEASURED = "nothing measured yet which form of tool calls suits it"
 FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."
 CONTEXT_HOLDS = "its context window is {size:,} tokens"
@@ -64,8 +64,8 @@ CONFIG_SAYS = "the settings file to use instead of .env"
 SETTING_MISSPELT = "{file} sets {name}, which is not a setting. Did you mean {meant}?"
 SETTINGS_READ = "Settings: {file}"
 ASK_WITHOUT_MODEL = (
-    "No model is configured. Set COGENCY_MODEL or a vendor's API key, or run `{init}`. COGENCY_MODEL=rehearsal "
-    "answers without a model."
+    "No model is configured. Set COGENCY_MODEL or a vendor's API key, or run `{init}`. With COGENCY_MODEL=rehearsal, "
+    "the bot answers by fixed rules, without a real model."
 )
 SETTINGS_SAYS = "Copy the lines that you need into a .env file and uncomment them."
 PASTE_MANIFEST = (
@@ -78,6 +78,7 @@ DOCTOR_LOOKS = (
     "from running."
 )
 FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
+BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
 CHECK_SAYS = "It shows what the model can do, and ends with a recommendation."
 ASK_READS = (
@@ -117,8 +118,8 @@ PLUGIN_UNKNOWN = "There is no plug-in {name}. `cogency plugins list` shows the p
 NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
 PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from its next start and reads it from this folder."
 PLUGINS_CHECK_SAYS = (
-    "It connects to the servers of plug-ins in use. It starts nothing from other folders unless you add --connect. "
-    "It exits with 1 if something cannot be used."
+    "It connects to the servers of the plug-ins that are in use. It starts nothing from other folders unless you add "
+    "--connect. It exits with 1 if something cannot be used."
 )
 CONNECT_SAYS = "start its servers and list their tools; this runs their commands"
 NOT_CONNECTED = "not started, because it is not in use; --connect starts it"
@@ -145,10 +146,10 @@ FETCH_AGAIN = "Check whether it responds at all, and run this again."
 EVERYBODY = "everybody on this machine"
 WHOM_A_LIST_LETS = "users on the folder's access list"
 THE_GROUP = "the group {name}"
-HOLDS_KEYS = "which holds your API keys"
-HOLDS_SETTING = "which holds the secret of {setting}"
-HOLDS_SERVER_KEYS = "which holds secrets for tool servers"
-HOLDS_WORDS = "which holds people's messages"
+HOLDS_KEYS = "which contains your API keys"
+HOLDS_SETTING = "which contains the secret for {setting}"
+HOLDS_SERVER_KEYS = "which contains secrets for tool servers"
+HOLDS_WORDS = "which contains people's messages"
 FILE_OPEN = "{who} can read {file}, {holds}"
 FILE_CLOSE = "Run `chmod 600 {file}`."
 FILE_SHELTERED = "only the permissions of {folder} keep others from reading {file}, {holds}"
@@ -199,12 +200,13 @@ SIGN_IN_ODD = "{name} answered with status {status} instead of asking for a sign
 SIGN_IN_AWAY = "{name} could not be reached"
 DID_YOU_MEAN = "Did you mean {meant}?"
 HELD_WHILE_RUNNING = "This is normal while the bot runs. A second bot needs its own database."
-COMES_WITH_START = "The first start creates it."
-NEXT_START_MIGRATES = "The next start upgrades it, as `cogency migrate` does."
+COMES_WITH_START = "The bot creates it when it first starts."
+NEXT_START_MIGRATES = "The bot upgrades it at its next start, as `cogency migrate` does."
 NEXT_START_RENEWS = (
-    "The next start rebuilds it before the bot answers, which takes about a minute for 250,000 messages. Messages "
-    "from that time are answered afterwards."
+    "The bot rebuilds it at its next start, before it answers. This takes about a minute for 250,000 messages. The bot "
+    "answers messages from that time afterwards."
 )
+ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model answers by fixed rules"
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
 TRY_ANOTHER_MODEL = "Try `cogency check-model`, or another model."
 NAME_APPLICATION = "DISCORD_TOKEN is missing. Set it, or add --application."
@@ -237,7 +239,7 @@ INIT_KEY_PAGE = "You can create a key at {page} (it stays hidden when you paste 
 INIT_SLACK = "\n2. Slack: should the bot work in a workspace (y or n)?"
 INIT_SLACK_APP = (
     '\nSlack needs an app for your bot. Its page opens with everything filled in. Choose your workspace, press "Next", '
-    'then "Create". You then see the page "Basic Information" of your new app.'
+    'then "Create". You then see the "Basic Information" page of your new app.'
 )
 INIT_SLACK_BY_HAND = (
     'No browser could be opened here. On any computer, open https://api.slack.com/apps?new_app=1 and choose "From a '
@@ -252,7 +254,7 @@ INIT_SLACK_SOCKET = (
     "paste it)."
 )
 INIT_SLACK_INSTALL = (
-    '\nOn the page "Install App", press "Install to …" and "Allow". Copy the "Bot User OAuth Token" that starts with '
+    '\nOn the "Install App" page, press "Install to …" and "Allow". Copy the "Bot User OAuth Token" that starts with '
     "xoxb-."
 )
 MODULES_SHARED = (
@@ -275,8 +277,8 @@ DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
     '\nDiscord needs an application for your bot. Its page opens: press "New Application", give it a name, and press '
     '"Create". Then, in this order:\n'
-    '  - On the page "Installation", set "Install Link" to "None" and save. Discord refuses the next step otherwise.\n'
-    '  - On the page "Bot", turn off "Public Bot", turn on "Message Content Intent", and save.\n'
+    '  - On the "Installation" page, set "Install Link" to "None" and save. Discord refuses the next step otherwise.\n'
+    '  - On the "Bot" page, turn off "Public Bot", turn on "Message Content Intent", and save.\n'
     '  - On the same page, press "Reset Token" and copy the token (it stays hidden when you paste it).'
 )
 INIT_DATA = (

@@ -40,7 +40,7 @@ NOTHING_WAITS = "Nothing here needs your approval. Only the person who asked can
 ALLOW_ONCE = "Approve"
 ALLOW_HERE = "Approve in this thread"
 REFUSE = "Deny"
-SIGN_IN_AT = "Sign in at {server}"
+SIGN_IN_AT = "Sign in to {server}"
 SIGN_OUT_OF = "Sign out of {server}"
 DECIDED = {
     "allow": "Approved once.",
@@ -123,11 +123,11 @@ ACCOUNT_LOST = (
     "`/tools sign in {server}`."
 )
 SIGN_IN_LINK = (
-    "[Sign in at {server}]({url})\n\nThis link is only for you, works once, and expires in {minutes} minutes. Do not "
+    "[Sign in to {server}]({url})\n\nThis link is only for you, works once, and expires in {minutes} minutes. Do not "
     "share it: anyone who signs in there lends me *their* account for what *you* ask."
 )
 SIGN_IN_PASTE = (
-    "1. [Sign in at {server}]({url}) within {minutes} minutes. The link is only for you.\n"
+    "1. [Sign in to {server}]({url}) within {minutes} minutes. The link is only for you.\n"
     "2. Your browser then shows a page that cannot be opened. Copy its whole address, which begins with "
     "`http://127.0.0.1`.\n"
     "3. Write `/tools sign in {server} ADDRESS`, with that address in place of ADDRESS."
@@ -253,23 +253,23 @@ OAUTH_USED = "this link was already used, or it expired. Ask for a new one."
 
 PERSON = "{name}, on {platform} ({id})"
 PAGE_ASKS = (
-    "<h1>Sign in at {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. It will use the account "
+    "<h1>Sign in to {server}</h1><p>Cogency asks to use <b>{server}</b> for <b>{person}</b>. It will use the account "
     "that you sign in with at <b>{host}</b> only for what <b>{person}</b> asks.</p><p>Continue only if that is you, "
     "and you asked for this yourself just now. If somebody else sent you this link, close this page; nothing will "
     'happen.</p><form method="post"><input type="hidden" name="browser" value="{browser}"><button>Continue as '
     "{person}</button></form>"
 )
 PAGE_DONE = (
-    "<h1>You are signed in at {server}</h1><p>Cogency can now use it for <b>{person}</b>, from the next message on. "
+    "<h1>You are signed in to {server}</h1><p>Cogency can now use it for <b>{person}</b>, from the next message on. "
     "You can close this page.</p>"
 )
-PAGE_FAILED = "<h1>You are not signed in at {server}</h1><p>The reason: {why}</p>"
+PAGE_FAILED = "<h1>Sign-in to {server} failed</h1><p>Reason: {why}</p>"
 PAGE_OVER = (
     "<h1>This link has expired</h1><p>A link works once, for ten minutes. For a new one, send <code>/tools</code> to "
     "Cogency.</p>"
 )
 PAGE_OTHER_BROWSER = (
-    "<h1>Nothing happened</h1><p>This sign-in was started in another browser. Open the link from Cogency in the "
+    "<h1>Sign-in not completed</h1><p>You started this sign-in in another browser. Open the link from Cogency in the "
     "browser that you sign in with, and allow cookies there.</p>"
 )
 PAGE_NOTHING = "<h1>There is nothing here</h1>"

@@ -27,8 +27,8 @@ def web_search(value: str) -> tuple[str, str] | None:
             return "ddgs", backends
         case _:
             raise ValueError(
-                "must be searxng: and the address of an instance, as in searxng:https://search.example.com, or one of "
-                "brave, tavily, ddgs and off"
+                "must be brave, tavily, ddgs, off, or searxng: followed by an address, as in "
+                "searxng:https://search.example.com"
             )
 
 
@@ -78,7 +78,7 @@ class WebSettings:
         section=Section.WEB,
         description=(
             "Let the proxy resolve the host names of web pages, if this machine's DNS does not know public names "
-            "(docs/proxy.md): on or off. The proxy must then refuse addresses of your own network."
+            "(docs/proxy.md): on or off. If it is on, the proxy must refuse addresses in your own network."
         ),
     )
     """Off by default: with it, the bot cannot check where the proxy connects to."""

@@ -443,7 +443,10 @@ def test_audit_shows_the_operator_each_call_of_a_tool_also_while_the_bot_runs(tm
 def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: Path) -> None:
     ran = cogency(tmp_path, "usage")
     assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
-    assert ran.stderr == f"cogency: The database {tmp_path}/bot.db does not exist yet. The first start creates it.\n"
+    assert (
+        ran.stderr
+        == f"cogency: The database {tmp_path}/bot.db does not exist yet. The bot creates it when it first starts.\n"
+    )
     (tmp_path / "bot.db").touch()
     ran = cogency(tmp_path, "usage")
     assert "Run `cogency migrate` first" in ran.stderr

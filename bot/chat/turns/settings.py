@@ -48,8 +48,8 @@ class TurnSettings:
         4,
         section=Section.ACCESS,
         description=(
-            "Maximum number of answers for one person at once, across all processes (one more for each answer that "
-            "starts at the same moment)."
+            "Maximum number of answers in progress for one person, across all processes. Answers that start at the "
+            "same moment can exceed it."
         ),
     )
     """A few parallel threads: a quarter of one process's slots."""

@@ -77,12 +77,13 @@ class DiscordSettings:
         frozenset(),
         section=Section.PLATFORMS,
         description=(
-            "Discord: IDs of the servers that the bot serves, separated by commas; servers in COGENCY_ALLOW count "
-            "too. Default: servers that belong to the owner of the bot's application."
+            "Discord: IDs of the servers that the bot serves, separated by commas. The bot also serves the servers in "
+            "COGENCY_ALLOW. Default: servers that belong to the owner of the bot's application or a member of its "
+            "team."
         ),
         example="123456789012345678",
     )
-    """Empty: the servers of the application's owner."""
+    """Empty: the servers of the application's owner and of its team's members."""
     other_servers: OtherServers = setting(
         "COGENCY_DISCORD_OTHER_SERVERS",
         parsers.one_of(OtherServers),

@@ -66,7 +66,7 @@ def slack_app_id(value: str) -> str:
 slack_groups = id_list(_SLACK_GROUP, "IDs of user groups, separated by commas, as in S0123,S0456")
 
 slack_installers = id_list(
-    _SLACK_TEAM, "IDs of workspaces and organizations, separated by commas, as in T0123,E0456, or *"
+    _SLACK_TEAM, "*, or IDs of workspaces and organizations separated by commas, as in T0123,E0456"
 )
 
 

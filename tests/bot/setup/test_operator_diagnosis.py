@@ -61,7 +61,7 @@ async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
     renewed, version = await about("Database", settings)
     assert (renewed.level, version.level) == (Level.NOTE, Level.GOOD)
     assert renewed.what == "the search index: 2 messages were indexed by another version"
-    assert "The next start rebuilds it" in renewed.remedy
+    assert "The bot rebuilds it at its next start" in renewed.remedy
     await migrate(settings)
     assert len(await about("Database", settings)) == 1
 
@@ -75,7 +75,8 @@ async def test_a_database_that_cannot_be_read_is_a_problem_with_the_remedy(tmp_p
 
 async def test_rehearsal_is_a_warning(tmp_path: Path) -> None:
     (found,) = await about("Model", read(tmp_path))
-    assert (found.level, found.what) == (Level.WARNING, "only the rehearsal answers, which follows fixed rules")
+    what = "no real model is configured, so the offline rehearsal model answers by fixed rules"
+    assert (found.level, found.what) == (Level.WARNING, what)
 
 
 async def test_a_model_without_its_key_is_a_problem_that_names_the_setting(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_without_names_the_servers_of_the_applications_owner_are_the_operators()
 
 def test_a_public_bot_is_told_to_be_switched_to_a_private_one() -> None:
     found = findings(replace(WELL, application=APPLICATION | {"bot_public": True}))
-    assert any("Turn off “Public Bot”" in finding.remedy for finding in found)
+    assert any("turn off “Public Bot”" in finding.remedy for finding in found)
 
 
 @pytest.mark.parametrize(("remaining", "level"), [(990, Level.GOOD), (50, Level.WARNING), (0, Level.PROBLEM)])
