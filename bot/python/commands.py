@@ -6,6 +6,7 @@ Rules
   What is shown is read from the records of the turn's actions, so it is forgotten with the turn.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -26,6 +27,7 @@ from bot.python.chart_data import ChartError, chart_of, markdown_table
 
 PYTHON: Final = "python"
 NUMBERS: Final = "numbers"  # Before the number of a reply: its charts' tables
+_TICKS: Final = re.compile("`{3,}")
 SHOWN_CHARS: Final = 2_500  # Of code in a panel: Slack's sections hold 3,000
 
 
@@ -79,9 +81,7 @@ def code_panel(calls: Sequence[ToolCall]) -> Panel:
 
 def fenced(code: str) -> str:
     """Return code as a block of Markdown that nothing in it can end."""
-    fence = "```"
-    while fence in code:
-        fence += "`"
+    fence = "`" * (1 + max(map(len, _TICKS.findall(code)), default=2))
     return f"{fence}python\n{code}\n{fence}"
 
 

@@ -218,7 +218,7 @@ def _problem(source: FileSource, lookups: Mapping[int, Lookup]) -> str:
 
 
 def _folders(name: str) -> set[str]:
-    parts = name.split("/")
+    parts = name[:MAX_PATH].split("/")
     return {"/".join(parts[:length]) for length in range(1, len(parts))}
 
 

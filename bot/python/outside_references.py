@@ -333,7 +333,7 @@ class _OfficeReader(PartReader):
         kind = attributes.get("Type", "").rpartition("/")[2]
         target = attributes.get("Target", "")
         is_outside = attributes.get("TargetMode", "").strip().lower() == "external" or _SCHEME.match(target)
-        is_link = kind == "hyperlink" and re.match(r"(?:https?://|mailto:|#)", target.strip(), re.IGNORECASE)
+        is_link = kind == "hyperlink" and _CLICKED.match(target.strip())
         if kind in _LOADING_RELATIONS or (is_outside and not is_link):
             raise _Problem(RELATION.format(kind=kind[:40]))
 

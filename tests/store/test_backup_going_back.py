@@ -42,6 +42,7 @@ EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
 LOST: Mapping[str, set[str]] = {
+    "r0027": {"files that code saved"},
     "r0019": {"installations of the app; workspaces have to install it again"},
     "r0021": {"connections to a gateway that processes share"},
     "r0018": {"times of turns and of models' answers", "times at which turns started"},
