@@ -169,8 +169,8 @@ TOKENS_PER_DAY: Final = "tokens_per_day"
 DOLLARS_PER_DAY: Final = "dollars_per_day"
 
 APP_KEYS: Final[Mapping[str, Callable[[str], object]]] = {
-    "bot_token": parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"),
-    "app_token": parsers.secret("xapp-", "make one on the app's page, Basic Information"),
+    "bot_token": parsers.secret("xoxb-", "copy it from the app's OAuth & Permissions page"),
+    "app_token": parsers.secret("xapp-", "make one on the app's Basic Information page"),
     "signing_secret": parsers.key,
     "app_id": slack.slack_app_id,
     "command_prefix": slack.parse_command_prefix,

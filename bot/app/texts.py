@@ -24,7 +24,7 @@ SLACK_APP_TABLE = "it must be a table, as in [acme] and its keys below"
 SLACK_APP_KEY = "{key} is not one of its keys, which are {known}"
 SLACK_APP_KEY_TWICE = "{key} and {file} are both set; keep one of them"
 SLACK_APP_TEXT = 'the value of {key} must be a quoted string, as in {key} = "…"'
-SLACK_APP_INCOMPLETE = "bot_token or bot_token_file is missing; copy it from the app's page, OAuth & Permissions"
+SLACK_APP_INCOMPLETE = "bot_token or bot_token_file is missing; copy it from the app's OAuth & Permissions page"
 SLACK_APP_WAYS = "set either app_token, for Socket Mode, or signing_secret, for events over HTTP"
 SLACK_APP_NO_HTTP = "signing_secret is for events over HTTP; set COGENCY_SLACK_HTTP to the address to listen on"
 

@@ -89,8 +89,8 @@ class BudgetSettings:
         None,
         section=Section.ACCESS,
         description=(
-            "Maximum number of tokens per Slack workspace and day, unless its app has its own budget in the file of "
-            "COGENCY_SLACK_APPS."
+            "Maximum number of tokens per Slack workspace and day, unless the workspace's app has its own budget in "
+            "the COGENCY_SLACK_APPS file."
         ),
         example="0",
     )

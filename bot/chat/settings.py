@@ -37,7 +37,7 @@ class ChatSettings:
         texts_by_channel,
         {},
         section=Section.ANSWERS,
-        description="Additional instructions for some channels: a JSON object of channel IDs and texts.",
+        description="Additional instructions for individual channels, as a JSON object that maps channel IDs to texts.",
         example="""'{"C0123": "Answer formally."}'""",
     )
     """By the platform's channel id."""
@@ -64,7 +64,7 @@ class ChatSettings:
         parsers.whole(1, 10_000),
         200,
         section=Section.BOUNDS,
-        description="Maximum number of earlier messages of a thread that the bot reads for one answer.",
+        description="Maximum number of earlier messages in a thread that the bot reads for one answer.",
         after="COGENCY_TOOL_TIMEOUT_S",
     )
     """The token budget cuts further."""

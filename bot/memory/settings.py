@@ -15,7 +15,9 @@ class MemorySettings:
         parsers.whole(100, 100_000),
         3_000,
         section=Section.BOUNDS,
-        description="Maximum number of tokens of facts, past threads and the workspace that the model receives.",
+        description=(
+            "Maximum number of tokens to send to the model from facts, past threads and workspace details together."
+        ),
     )
     """Apart from history; more would leave too little for the question."""
     earlier: bool = setting(
@@ -24,8 +26,8 @@ class MemorySettings:
         default=True,
         section=Section.BOUNDS,
         description=(
-            "Give the model past threads about the question's subject without a search: on or off. It can search for "
-            "them in any case."
+            "Give the model past threads about the question's subject without a search: on or off. Even if this is "
+            "off, the model can search for past threads."
         ),
     )
     profile_tokens: int = setting(
@@ -33,7 +35,7 @@ class MemorySettings:
         parsers.whole(0, 100_000),
         800,
         section=Section.BOUNDS,
-        description="Maximum number of tokens of a person's profile that the model receives.",
+        description="Maximum number of tokens from a person's profile to send to the model.",
     )
     """About sixty short entries."""
     learning: bool = setting(

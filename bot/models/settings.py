@@ -85,9 +85,10 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model for embeddings, so that recall also finds messages with a similar meaning. Stored messages go to "
-            'its service. static:use-multilingual-3 runs inside the program and needs the extra "meaning". Default: '
-            'that one if the extra is installed, otherwise off; "off" turns it off.'
+            "A model for embeddings, so that recall also finds messages with a similar meaning. The bot sends stored "
+            "messages to the model's service. static:use-multilingual-3 runs inside the program and needs the extra "
+            '"meaning". Default: static:use-multilingual-3 if the extra is installed, otherwise off. The value off '
+            "turns this off."
         ),
         example="openai:text-embedding-3-small",
     )
@@ -98,8 +99,8 @@ class ModelSettings:
         None,
         section=Section.MODELS,
         description=(
-            "A model that turns voice messages into text; the recordings go to its service. Default: off, and the bot "
-            "asks people to type instead."
+            "A model that turns voice messages into text. The bot sends the recordings to the model's service. "
+            "Default: off, and the bot asks people to type instead."
         ),
         example="openai:gpt-4o-mini-transcribe",
     )
@@ -146,9 +147,9 @@ class ModelSettings:
         ToolsForm.AUTO,
         section=Section.MODELS,
         description=(
-            "How tools are offered to a Chat Completions model: auto (what `cogency check-model` found better; if it "
-            "has not run, native for small models on this machine, judged by the size in their names), text "
-            "(Cogency's protocol) or native (the vendor's tool calls)."
+            "How the bot offers tools to a Chat Completions model: text (Cogency's protocol), native (the vendor's "
+            "tool calls) or auto (the one that `cogency check-model` found better; if that check has not run, native "
+            "for small models on this machine, according to the size in the model's name)."
         ),
     )
     first_token_timeout_s: float = setting(

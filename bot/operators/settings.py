@@ -38,7 +38,7 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve /livez and /readyz for a supervisor, as host:port. They only name what is unavailable. "
+            "Where to serve /livez and /readyz for a supervisor, as host:port. Both only name what is unavailable. "
             "Default: nowhere."
         ),
         example="127.0.0.1:8081",
@@ -50,8 +50,8 @@ class OperatorSettings:
         default=True,
         section=Section.ANSWERS,
         description=(
-            "Also serve Prometheus metrics at /metrics there: on or off. They hold counts, times and costs, but no "
-            "messages or names."
+            "Also serve Prometheus metrics, at /metrics on the address in COGENCY_HEALTH: on or off. The metrics "
+            "contain counts, times and costs, but no messages or names."
         ),
     )
     page: tuple[str, int] | None = setting(
@@ -72,9 +72,9 @@ class OperatorSettings:
         "",
         section=Section.ANSWERS,
         description=(
-            "The address at which browsers reach that page: a separate host behind a TLS proxy (http:// only for "
-            "127.0.0.1 and localhost, such as a container's published port). Without it, only this machine can reach "
-            "the page."
+            "The address at which browsers reach the operators' page: a separate host behind a TLS proxy (http:// only "
+            "for 127.0.0.1 and localhost, such as a container's published port). If this is not set, only this machine "
+            "can reach the page."
         ),
         example="https://operate.example.com",
     )

@@ -585,18 +585,18 @@ RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. E
 HTTP_OR_SOCKETS = (
     "Run `cogency slack manifest --http URL` and apply the result to the app, or set SLACK_APP_TOKEN instead."
 )
-COPY_SLACK_AGAIN = "Copy it again from the app's page, OAuth & Permissions. The app must be installed."
+COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed."
 CHECK_NETWORK = "Check the network, the proxy and SLACK_API_BASE_URL. {error}"
 HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and apply the result to the app."
 
 # Discord
 
 APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to. Try again later."
-COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the developer portal, Bot page."
+COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the Bot page in the developer portal."
 DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."
 WITHOUT_CONTENT = (
     "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn it "
-    "on in the developer portal (Bot, Message Content Intent) and restart."
+    "on, on the Bot page in the developer portal, and restart."
 )
 INTENTS_REFUSED = "Discord refused even the intents that need no approval."
 LOGIN_LIMITED = "Discord limits logins. The next one is possible in {seconds:.0f} s."
@@ -612,7 +612,9 @@ GATEWAY_REFUSED = (
     "documentation."
 )
 GATEWAY_ENDED = "Discord's gateway at {address} closed the connection (code {code})."
-DISCORD_LOGIN_REFUSED = "Discord does not accept DISCORD_TOKEN. Copy it again from the developer portal, Bot page."
+DISCORD_LOGIN_REFUSED = (
+    "Discord does not accept DISCORD_TOKEN. Copy it again from the Bot page in the developer portal."
+)
 SERVERS_NOT_SERVED = (
     "Discord: the bot is in servers that COGENCY_DISCORD_SERVERS does not list, so {done}: {named}. To serve one, "
     "add its id. To keep others from adding the bot, turn off “Public Bot” in the developer portal."

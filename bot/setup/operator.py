@@ -435,7 +435,7 @@ async def _web(settings: Settings) -> list[Finding]:
     try:
         tools = web_tools(settings.web, settings.tools.timeout_s, CLOCK)
     except SettingsError as error:
-        return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the bot cannot read web pages", remedy=str(error))]
     networks = str(settings.web.networks) if tools else ""
     return [
         *([finding(Level.GOOD, what=setup_texts.WEB_READ)] if settings.web.reads_pages else []),
@@ -528,7 +528,7 @@ async def examine_database(settings: Settings) -> list[Finding]:
     try:
         look = await look_at(settings.storage.url, replica_url=settings.storage.replica_url)
     except StoreError as error:
-        return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
+        return [finding(Level.PROBLEM, what="the database cannot be used", remedy=str(error))]
     where, findings = look.where, list[Finding]()
     if look.is_locked:
         remedy = setup_texts.HELD_WHILE_RUNNING

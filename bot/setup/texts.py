@@ -4,22 +4,22 @@
 # The command line
 
 PROGRAM = "A self-hosted AI agent."
-CHECK_FORM = "Tools in the form `{form}`:"
-CHECK_STOPPED = "The check did not finish. The result was stored for this form of tools: {stored}."
+CHECK_FORM = "With {form} tool calls:"
+CHECK_STOPPED = "The check did not finish. Its results for {stored} tool calls were stored."
 CHECK_NOT_STORED = "The check did not finish, so no result was stored."
 NATIVE_REFUSED = "The server does not accept native tool calls, so the check used text."
-FORM_NOT_MEASURED = "nothing measured yet which form of tool calls suits it"
+FORM_NOT_MEASURED = "text and native tool calls have not been compared for this model yet"
 FORMS_UNCHECKED = "`cogency check-model` compares text and native tool calls; the bot then uses the better one."
-CONTEXT_HOLDS = "its context window is {size:,} tokens"
+CONTEXT_HOLDS = "the model's context window is {size:,} tokens"
 CONTEXT_SMALL = (
-    "its context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories that do "
-    "not fit are left out"
+    "the model's context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories "
+    "that do not fit are left out"
 )
-CONTEXT_TINY = "its context window of {size:,} tokens hardly holds the instructions, a question and an answer"
-WIDEN_CONTEXT = "To enlarge it, {widen}."
+CONTEXT_TINY = "the model's context window of {size:,} tokens hardly holds the instructions, a question and an answer"
+WIDEN_CONTEXT = "To enlarge the context window, {widen}."
 FIT_CONTEXT = "Choose a model with a larger context window."
 NO_MODEL_TO_CHECK = (
-    "There is no model to check, because the rehearsal only follows rules. Set COGENCY_MODEL or an API key."
+    "There is no model to check, because the rehearsal model only follows rules. Set COGENCY_MODEL or an API key."
 )
 NEWER_WORKS = "{where} is at version {found}, from a newer release that this release can still use"
 DATABASE_CREATED = "{where}: created at version {version}."
@@ -101,7 +101,7 @@ RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
 PYTHON_RUNS = "code runs in its sandbox; it started in {seconds:.1f} s"
 SANDBOX_REMEDY = (
     "Install the extra 'python' again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64) or Windows (x86-64), "
-    "and 1.5 GB of free memory at its first start. The log says more."
+    "and 1.5 GB of free memory at its first start. The log has the details."
 )
 WEB_READ = "the bot can read web pages when somebody asks"
 SEARCH_WORKS = "{name} answered a search with {count} results in {seconds:.1f} s"
@@ -121,7 +121,7 @@ PLUGINS_CHECK_SAYS = (
     "It connects to the servers of the plug-ins that are in use. It starts nothing from other folders unless you add "
     "--connect. It exits with 1 if something cannot be used."
 )
-CONNECT_SAYS = "start its servers and list their tools; this runs their commands"
+CONNECT_SAYS = "start the plug-in's servers and list their tools; this runs the servers' commands"
 NOT_CONNECTED = "not started, because it is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "Its folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
@@ -142,7 +142,7 @@ POLICY_ROWS = "{rows} in {file} decide who can use which tools"
 # What `cogency doctor` advises
 
 NOT_IN_TIME = "the check did not finish within {seconds:g} s"
-FETCH_AGAIN = "Check whether it responds at all, and run this again."
+FETCH_AGAIN = "Run `cogency doctor` again. If this happens again, check whether the service responds."
 EVERYBODY = "everybody on this machine"
 WHOM_A_LIST_LETS = "users on the folder's access list"
 THE_GROUP = "the group {name}"
@@ -179,7 +179,7 @@ FREE_MODELS_REMEDY = (
     "setting."
 )
 TIER_UNSEEN = "Cogency cannot tell from {key} whether it is on {plan}, where {label} may train on people's messages"
-TIER_REMEDY = "Check your plan there, and read {terms}"
+TIER_REMEDY = "Check the plan of your account, and read {terms}"
 DISCORD_FORBIDS = "training a model on Discord messages requires Discord's permission"
 DISCORD_POLICY = "Discord's developer policy: https://support-dev.discord.com/hc/en-us/articles/8563934450327"
 TRACES_SENT = "traces go to {host}"
@@ -189,7 +189,7 @@ TRACES_HTTPS = "Use an https:// address, or a collector on this machine."
 TRACES_WORDLESS = "{name} has no effect, because traces never contain messages"
 PROXY_WORKS = "the proxy at {proxy} connects to {hosts}"
 PROXY_WANTS_USER = "the proxy at {proxy} does not accept the user and password in HTTPS_PROXY (407)"
-PROXY_USER = "Correct them. Write special characters as in a web address, such as @ as %40."
+PROXY_USER = "Correct the user and password. Write special characters as in a web address, such as @ as %40."
 PROXY_REFUSES = "the proxy at {proxy} does not connect to {host} ({status})"
 PROXY_ALLOW = "Ask your network's administrators to allow {host}."
 PROXY_AWAY = "the proxy at {proxy} cannot be reached"
@@ -223,7 +223,7 @@ INIT_BEGINS = (
 INIT_MODEL = "\n1. The model: which one should answer?"
 INIT_WHICH_MODEL = "A number, or another model as provider:name"
 INIT_LOCAL = "on this machine, free"
-INIT_REHEARSAL = "no model; follows a few rules, so that you can try everything else"
+INIT_REHEARSAL = "no real model; answers by fixed rules, so that you can try everything else"
 INIT_KEY_THERE = "{key} is set"
 INIT_NEEDS_KEY = "needs {key}"
 INIT_NOT_RUNNING = "free; install it from https://ollama.com, or enter the address of another machine"
@@ -315,7 +315,7 @@ INIT_SERVICE_STARTS = "Starting…"
 INIT_SERVICE_RUNS = "The bot is running. Its log: {log}\nTo stop it for good: {stop}"
 INIT_SERVICE_FAILED = "The service did not start:\n\n{why}\n\nIts log: {log}"
 SERVICE_UNWRITABLE = "{file} could not be written ({reason}). Check its folder."
-SERVICE_NO_ANSWER = "It could not be run, or did not end in time."
+SERVICE_NO_ANSWER = "The command could not be run, or did not end in time."
 INIT_RUN = "Start it now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this again."
 INIT_SAYS = "In a terminal it asks questions. With --yes it tests what the environment sets, and writes it to the file."
@@ -325,7 +325,7 @@ DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check its folder.
 
 # The operators' page, as those who set it up are told of it.
 
-PAGE_IS_AT = "it is at {address}; `cogency operator` prints a sign-in link"
+PAGE_IS_AT = "the page is at {address}; `cogency operator` prints a sign-in link"
 OPERATOR_PAGE_OFF = "The operators' page is off. Set COGENCY_OPERATOR_PAGE=127.0.0.1:8090 and restart the bot."
 OPERATOR_LINK = "Open this link within {minutes} minutes to sign in one browser:\n{link}"
 OPERATOR_LINK_REMOTE = (

@@ -88,8 +88,8 @@ class WebSettings:
         None,
         section=Section.WEB,
         description=(
-            "The search engine that the bot uses (docs/web.md): searxng: and an instance's address, brave, tavily, or "
-            'ddgs, which needs the extra "ddgs" and no key. It receives the search queries. Default: off.'
+            "The search engine that the bot uses (docs/web.md): brave, tavily, searxng: followed by an address, or "
+            'ddgs (needs the extra "ddgs", but no key). The engine receives the search queries. Default: off.'
         ),
         example="searxng:https://search.example.com",
     )

@@ -360,7 +360,7 @@ def test_check_model_says_so_when_there_is_no_model_to_check(tmp_path: Path) -> 
     ran = cogency(tmp_path, "check-model", COGENCY_MODEL="rehearsal")
     assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
     assert ran.stderr.startswith(
-        "cogency: There is no model to check, because the rehearsal only follows rules. Set COGENCY_MODEL"
+        "cogency: There is no model to check, because the rehearsal model only follows rules. Set COGENCY_MODEL"
     )
 
 

@@ -44,7 +44,7 @@ class AccessSettings:
         acl.parse_entries,
         frozenset(),
         section=Section.ACCESS,
-        description="Who cannot use the bot, in the same form. It overrides COGENCY_ALLOW.",
+        description="Who cannot use the bot, listed as in COGENCY_ALLOW. This list overrides COGENCY_ALLOW.",
         example="person:U0456",
     )
     open_to: frozenset[Authority] = setting(
@@ -65,7 +65,7 @@ class AccessSettings:
         {},
         section=Section.ACCESS,
         description=(
-            "Who can choose a model with /model: a JSON object of models and lists in the form of COGENCY_ALLOW. "
+            "Who can choose which model with /model, as a JSON object that maps models to lists as in COGENCY_ALLOW. "
             "Everybody can choose models that are not listed."
         ),
         example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",

@@ -69,7 +69,7 @@ class DiscordSettings:
     token: Secret | None = secret_setting(
         "DISCORD_TOKEN",
         section=Section.PLATFORMS,
-        description="Discord: the bot's token, from the developer portal, Bot.",
+        description="Discord: the bot token, from the Bot page in the developer portal.",
     )
     servers: frozenset[str] = setting(
         "COGENCY_DISCORD_SERVERS",
@@ -91,7 +91,7 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: what the bot does in other servers that add it: refuse (answer nobody there), leave, or serve "
-            "(answer their members, but only there)."
+            "(answer their members, but only in those servers)."
         ),
     )
     """Any server can add a public bot, and ask at the operator's expense."""

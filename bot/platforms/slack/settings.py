@@ -59,7 +59,7 @@ def slack_app(value: str) -> str:
 
 def slack_app_id(value: str) -> str:
     if not _SLACK_APP.fullmatch(value):
-        raise ValueError("must be the app's ID, as in A0123ABCD, from the app's page, Basic Information")
+        raise ValueError("must be the app's ID from its Basic Information page, as in A0123ABCD")
     return value
 
 
@@ -72,7 +72,7 @@ slack_installers = id_list(
 
 def slack_client(value: str) -> str:
     if not _SLACK_CLIENT.fullmatch(value):
-        raise ValueError("must be the client ID from the app's page, as in 1234567890.1234567890123")
+        raise ValueError("must be the client ID from the app's Basic Information page, as in 1234567890.1234567890123")
     return value
 
 
@@ -90,22 +90,22 @@ class SlackSettings:
 
     bot_token: Secret | None = secret_setting(
         "SLACK_BOT_TOKEN",
-        parsers.secret("xoxb-", "copy it from the app's page, OAuth & Permissions"),
+        parsers.secret("xoxb-", "copy it from the app's OAuth & Permissions page"),
         section=Section.PLATFORMS,
-        description="Slack: the bot's token (xoxb-…), from the app's page, OAuth & Permissions.",
+        description="Slack: the bot token (xoxb-…), from the app's OAuth & Permissions page.",
     )
     app_token: Secret | None = secret_setting(
         "SLACK_APP_TOKEN",
-        parsers.secret("xapp-", "make one on the app's page, Basic Information"),
+        parsers.secret("xapp-", "make one on the app's Basic Information page"),
         section=Section.PLATFORMS,
-        description="Slack: the app-level token for Socket Mode (xapp-…), from the app's page, Basic Information.",
+        description="Slack: the app-level token for Socket Mode (xapp-…), from the app's Basic Information page.",
     )
     signing_secret: Secret | None = secret_setting(
         "SLACK_SIGNING_SECRET",
         section=Section.PLATFORMS,
         description=(
-            "Slack: the signing secret, for events over HTTP instead of Socket Mode; from the app's page, Basic "
-            "Information."
+            "Slack: the signing secret, from the app's Basic Information page. Needed for events over HTTP instead of "
+            "Socket Mode."
         ),
     )
     config_token: Secret | None = secret_setting(
@@ -124,7 +124,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: a file that describes several apps, one for each workspace, instead of the tokens above; "
-            "docs/slack.md has an example. Other users must not be able to write to it."
+            "docs/slack.md has an example. Other users must not be able to write to the file."
         ),
         example="/etc/cogency/slack-apps.toml",
         sensitivity=Sensitivity(secrecy=Secrecy.FILE),
@@ -135,8 +135,8 @@ class SlackSettings:
         (),
         section=Section.PLATFORMS,
         description=(
-            "Slack: the apps of that file that this process serves, separated by commas. Processes on one PostgreSQL "
-            "database can serve different apps. Default: all."
+            "Slack: the apps in the COGENCY_SLACK_APPS file that this process serves, separated by commas. Processes "
+            "on one PostgreSQL database can serve different apps. Default: all."
         ),
         example="acme,beta",
     )
@@ -167,9 +167,9 @@ class SlackSettings:
         "",
         section=Section.PLATFORMS,
         description=(
-            "Slack: the client ID from the app's page, Basic Information. With it, other workspaces can install the "
-            "app from the bot's install page (docs/slack.md, Distribute the app). Also needs COGENCY_SLACK_HTTP and "
-            "COGENCY_ACCOUNT_KEY."
+            "Slack: the client ID, from the app's Basic Information page. With the ID, other workspaces can install "
+            "the app from the bot's install page (docs/slack.md, Distribute the app). Also needs COGENCY_SLACK_HTTP "
+            "and COGENCY_ACCOUNT_KEY."
         ),
     )
     """"": no other workspace can install the app."""

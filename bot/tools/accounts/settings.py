@@ -25,7 +25,8 @@ class AccountSettings:
         None,
         section=Section.TOOLS,
         description=(
-            "A file with that key, as an alternative to COGENCY_ACCOUNT_KEY. Only you should be able to read it."
+            "A file that contains the key, as an alternative to COGENCY_ACCOUNT_KEY. Only you should be able to read "
+            "the file."
         ),
     )
     sign_in_address: str = setting(
@@ -34,8 +35,8 @@ class AccountSettings:
         "",
         section=Section.TOOLS,
         description=(
-            "The address at which browsers reach the pages for these sign-ins. Default: people paste the address that "
-            "their browser shows."
+            "The address at which browsers reach the pages where people sign in to servers. Default: people paste the "
+            "address that their browser shows."
         ),
         example="https://bot.example.com",
     )
@@ -45,6 +46,6 @@ class AccountSettings:
         parsers.listen_address,
         None,
         section=Section.TOOLS,
-        description="Where the bot serves these pages, as host:port, for a TLS proxy.",
+        description="Where the bot serves the sign-in pages, as host:port, for a TLS proxy.",
         example="127.0.0.1:3001",
     )

@@ -281,7 +281,7 @@ def holds_itself(node: Node) -> None: ...
         (has_keys_of_numbers, "dict[int, str]"),
         (cannot_be_read, "Nowhere"),
         (Loud, "lowercase letters"),
-        (think, "is not one of"),
+        (think, "cannot start with a digit or be one of"),
         (yields, "cannot yield"),
         (yields_async, "cannot yield"),
         (holds_itself, "'child'"),

@@ -450,12 +450,12 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_BOT_TOKEN",
             f"xapp-{HIDDEN}",
-            'SLACK_BOT_TOKEN must start with "xoxb-": copy it from the app\'s page, OAuth & Permissions.',
+            'SLACK_BOT_TOKEN must start with "xoxb-": copy it from the app\'s OAuth & Permissions page.',
         ),
         (
             "SLACK_APP_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_APP_TOKEN must start with "xapp-": make one on the app\'s page, Basic Information.',
+            'SLACK_APP_TOKEN must start with "xapp-": make one on the app\'s Basic Information page.',
         ),
         *[
             (
