@@ -9,7 +9,7 @@ from bot.settings import parsers
 from bot.settings.declaration import Section, setting
 from bot.settings.parsers import texts_by_id
 
-texts_by_channel = texts_by_id("channel IDs and texts", '{"C0123": "Answer formally."}')
+texts_by_channel = texts_by_id("channel IDs to texts", '{"C0123": "Answer formally."}')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,9 +41,9 @@ parse_embeddings = model_or_off("openai:text-embedding-3-small")
 
 parse_transcription = model_or_off("openai:gpt-4o-mini-transcribe")
 
-models_by_channel = texts_by_id("channel IDs and models", '{"C0123": "ollama:llama3.2"}')
+models_by_channel = texts_by_id("channel IDs to models", '{"C0123": "ollama:llama3.2"}')
 
-models_by_person = texts_by_id("user IDs and models", '{"U0123": "ollama:llama3.2"}')
+models_by_person = texts_by_id("user IDs to models", '{"U0123": "ollama:llama3.2"}')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,7 +316,7 @@ ROLE_LACKS = (
     "I cannot answer in #{channel} because my role lacks {missing} there. Someone with Manage Server can grant it."
 )
 SERVER_NOT_SERVED = (
-    "I am not set up for this server. Please ask my operator to add its id, {guild}, to COGENCY_DISCORD_SERVERS."
+    "I am not set up for this server. Please ask my operator to add its ID, {guild}, to COGENCY_DISCORD_SERVERS."
 )
 DISCORD_WHO = "Discord did not say who you are, so I could not do that. Please try again soon."
 DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again soon."
@@ -511,7 +511,7 @@ INSTALL_ORGANIZATION = (
     '<a href="{address}">Start again</a> and choose a workspace on Slack\'s page.</p>'
 )
 INSTALL_UNREADABLE = "Slack sent an unexpected answer. Please try again."
-INSTALL_REFUSED = "Slack refused it ({code})."
+INSTALL_REFUSED = "Slack refused the installation ({code})."
 SLACK_SILENT = "Slack could not be reached. Please try again in a minute."
 INSTALLATION_SEALED = (
     "its tokens cannot be decrypted with COGENCY_ACCOUNT_KEY. Add the key that encrypted them after the new one."
@@ -629,7 +629,7 @@ FOR_YOURSELF = "For yourself: {link}"
 
 HTTPS_ADDRESS = "Slack needs an address that starts with https:// and has no ? or #"
 SOCKET_UNREACHABLE = "Slack's socket could not be reached."
-SOCKETS_CLOSED = "Its sockets are closed, and the next one is not open yet."
+SOCKETS_CLOSED = "Slack's sockets are closed, and the next one is not open yet."
 SCOPES_LACKING = "{setting} lacks scopes ({names}). Apply manifests/slack.yaml to the app and install it again."
 SLACK_WHOLE_ORGANIZATION = (
     "{setting} belongs to an app that is installed in a whole organization, and opens all of its workspaces. Install "
@@ -645,7 +645,7 @@ SLACK_APP_REVOKED = (
 )
 SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token for a moment and accepts it again."
 SLACK_SIGN_IN_CHECKED = "%s: Slack refuses the bot token. The bot checks it for a minute before treating it as revoked."
-SLACK_APP_BROKE = "It stopped because of a bug, which the log shows. Restart the bot and report the bug."
+SLACK_APP_BROKE = "The app stopped because of a bug, which the log shows. Restart the bot and report the bug."
 SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again from the app's page."
 
 

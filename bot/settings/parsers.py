@@ -171,7 +171,7 @@ def seconds(maximum: float) -> Callable[[str], float]:
 
 
 def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
-    """Return a parser of a JSON object from ids to texts; `what` describes both in the remedy."""
+    """Return a parser of a JSON object from ids to texts; `what` describes both in the remedy, as in "IDs to texts"."""
 
     def read(value: str) -> Mapping[str, str]:
         try:
@@ -180,7 +180,7 @@ def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
             parsed = None
         texts = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else None
         if texts is None or not all(isinstance(entry, str) for entry in texts.values()):
-            raise ValueError(f"must be a JSON object of {what}, as in {example}")
+            raise ValueError(f"must be a JSON object that maps {what}, as in {example}")
         return cast("dict[str, str]", texts)
 
     return read

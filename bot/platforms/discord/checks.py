@@ -76,7 +76,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
     if app is None:
         yield _unknown("the application's setup")
         return
-    yield good(f"the token is that of “{app.get('name', '?')}”")
+    yield good(f"the token belongs to “{app.get('name', '?')}”")
     yield _content(int(app.get("flags") or 0), facts.settings)
     if app.get("interactions_endpoint_url"):
         yield problem(
@@ -97,7 +97,7 @@ def _application(facts: DiscordFacts) -> Iterator[Finding]:
 
 
 def _content(flags: int, settings: DiscordOptions) -> Finding:
-    consequence = "in threads the bot only sees messages that mention it"
+    consequence = "in threads, the bot only sees messages that mention the bot"
     if not settings.chosen.message_content:
         return note(f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {consequence}")
     if flags & _CONTENT:
@@ -117,7 +117,7 @@ def _installs(contexts: object) -> Iterator[Finding]:
         )
     if "1" not in contexts:
         yield note(
-            "nobody can use its commands outside its servers",
+            "nobody can use the bot's commands outside its servers",
             platforms_texts.ALLOW_USER_INSTALL.format(where=installation),
         )
 

@@ -435,16 +435,16 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_CHANNEL_INSTRUCTIONS",
             '{"C1": 1}',
             (
-                'COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel IDs and texts, as in {"C0123": "Answer '
-                'formally."}.'
+                'COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object that maps channel IDs to texts, as in {"C0123": '
+                '"Answer formally."}.'
             ),
         ),
         (
             "COGENCY_CHANNEL_INSTRUCTIONS",
             "[" * 100_000,
             (
-                'COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel IDs and texts, as in {"C0123": "Answer '
-                'formally."}.'
+                'COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object that maps channel IDs to texts, as in {"C0123": '
+                '"Answer formally."}.'
             ),
         ),
         (
