@@ -188,7 +188,7 @@ POSTGRESQL_FAULTS = {
     "42501": "{where} does not allow this user to do that. Make the user the owner of the database.",
     "40": POSTGRESQL_MEETING,
     "53100": "The disk of {where} is full. Free some space there.",
-    "53200": "{where} is out of memory. Give the server more.",
+    "53200": "{where} is out of memory. Give the server more memory.",
     "53300": "{where} has no free connection. Raise its max_connections, or run fewer processes.",
     "55P03": POSTGRESQL_MEETING,
     "57014": "{where} took too long for an operation and canceled it. Try again.",

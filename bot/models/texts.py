@@ -26,9 +26,10 @@ CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
     "This asks {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them. Press Ctrl-C to stop."
 )
-FORMS_EQUAL = "It works equally well with text ({text}) and native ({native}) tool calls."
+FORMS_EQUAL = "The model works equally well with text ({text}) and native ({native}) tool calls."
 FORM_BETTER = (
-    "It works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text and {native} with native."
+    "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text tool calls and "
+    "{native} with native ones."
 )
 FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for this model from its next start."
 FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}. Change it, or set it to auto."

@@ -593,6 +593,8 @@ HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and apply the result to
 
 APPLICATION_UNKNOWN = "Discord did not say which application the token belongs to. Try again later."
 COPY_DISCORD_AGAIN = "Copy DISCORD_TOKEN again from the Bot page in the developer portal."
+DISCORD_REFUSES_LOGIN = "Discord does not accept the token"
+DISCORD_AWAY = "Discord cannot be reached"
 DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."
 WITHOUT_CONTENT = (
     "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn it "

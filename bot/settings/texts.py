@@ -3,7 +3,7 @@
 DOTENV_UNREADABLE = "{dotenv} could not be read. Make it a UTF-8 text file that you have permission to read."
 DOTENV_LINE = "{dotenv}, line {line}: write NAME=value, or # before a comment."
 GOES_ELSEWHERE = "{name} is set to {address}. Questions go there{too}."
-GOES_THROUGH = "{name} in .env is set to {value}. Everything the bot sends goes through it."
+GOES_THROUGH = "{name} in .env is set to {value}. Everything that the bot sends goes through this proxy."
 TRUSTS = "{name} in .env is set to {value}. The issuer of these certificates can read what the bot sends."
 KEY_FROM_ELSEWHERE = (
     "{name} comes from {dotenv}, but {others} from the environment or another file, so the key could go to a server "

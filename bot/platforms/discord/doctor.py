@@ -50,9 +50,9 @@ async def examine(settings: DiscordOptions, clock: Clock) -> list[Finding]:
         facts = await _facts(settings, trace)
         return findings(replace(facts, ours=dates.ours, theirs=dates.theirs))
     except SettingsError as error:
-        return [Finding(Level.PROBLEM, WHERE, "it does not accept the token", str(error))]
+        return [Finding(Level.PROBLEM, WHERE, platforms_texts.DISCORD_REFUSES_LOGIN, str(error))]
     except DiscordUnreachable as error:
-        return [Finding(Level.PROBLEM, WHERE, "it cannot be reached", str(error), is_silent=True)]
+        return [Finding(Level.PROBLEM, WHERE, platforms_texts.DISCORD_AWAY, str(error), is_silent=True)]
 
 
 async def application_id(settings: DiscordOptions) -> str:

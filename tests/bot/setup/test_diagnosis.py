@@ -253,7 +253,7 @@ async def test_a_database_that_serves_a_bot_or_cannot_be_saved_stays_at_its_vers
         (held,) = await migrate_after_backup(settings, NOW + timedelta(hours=1))
     finally:
         await holder.close()
-    assert held.what.endswith("so it was not upgraded; stop the bot first")
+    assert held.what.endswith("so the database was not upgraded; stop the bot first")
     assert (await look_at(settings.storage.url)).version == "r0009"
 
 

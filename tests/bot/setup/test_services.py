@@ -132,7 +132,7 @@ async def test_a_command_that_fails_ends_it_and_says_why(tmp_path: Path) -> None
     service = service_of(Manager.SYSTEMD_USER, services.facts(tmp_path / ".env", "sqlite:///x"))
     assert await services.install(service) == "systemctl --user restart cogency\nJob for cogency.service failed."
     (tmp_path / "bin/systemctl").unlink()
-    assert "systemctl --user daemon-reload\nIt could not be run" in await services.install(service)
+    assert "systemctl --user daemon-reload\nThe command could not be run" in await services.install(service)
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="could not be written"):
         await services.install(replace(service, file=tmp_path / "file/unit"))

@@ -19,7 +19,7 @@ def test_discord_that_cannot_be_reached_is_a_problem() -> None:
 
     (finding,) = asyncio.run(run())
     assert (finding.level, finding.where) == (Level.PROBLEM, "Discord")
-    assert "it cannot be reached" in finding.what
+    assert "Discord cannot be reached" in finding.what
 
 
 def test_discord_that_never_answers_is_a_problem_too() -> None:
