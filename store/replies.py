@@ -140,11 +140,13 @@ class SqlReplies(SqlStore):
     by_page = reads(by_page)
     running_by_page = reads(running_by_page)
     verdicts = reads(verdicts)
-    calls = reads(calls)
     newest_with = reads(newest_with)
 
     async def by_turn(self, turn: int) -> Answered | None:
         return await self.database.read(by_turn, turn)
+
+    async def calls(self, turn: int, tools: Collection[str]) -> list[ToolCall]:
+        return await self.database.read(calls, turn, tools)
 
     async def judge(self, turn: int, person: str, verdict: ReplyVerdict | None, now: datetime) -> bool:
         return await self.database.write(judge, turn, person, verdict, now)

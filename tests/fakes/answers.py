@@ -63,6 +63,12 @@ answers = st.lists(_block, min_size=1, max_size=8).map("\n\n".join)
 scribbles = st.text(alphabet="`~|-:> \n\r\tab1.*_[]()<!\\#船👍\u200d🏽", max_size=600)
 
 
+def prose(chars: int) -> str:
+    """Return about `chars` characters of sentences, each another one: a model that repeats itself is stopped."""
+    sentences = (f"Boat {number} of {number * 7} is blue." for number in range(chars // 20))
+    return " ".join(sentences)[:chars].strip()
+
+
 def answer_of(chars: int, *, masked: bool = False) -> str:
     """Return an answer of exactly `chars` characters, with prose, code, tables, emoji and CJK in turn. `masked`: its
     links hide their addresses; else the address stands beside the words, as for an address that no turn has read.
@@ -77,10 +83,10 @@ def answer_of(chars: int, *, masked: bool = False) -> str:
         rows = "\n".join(f"| {row} | {CJK[row % 4]} | {GRAPHEMES[row % 9]} |" for row in range(number * 5))
         blocks += [
             f"## Part {number}\n\n",
-            " ".join((WORDS + ATOMS + GRAPHEMES + CJK) * number) + "\n\n",
+            " ".join(" ".join((*WORDS, *ATOMS, *GRAPHEMES, *CJK, f"({turn})")) for turn in range(number)) + "\n\n",
             f"```python\ndef part_{number}():\n{code}\n```\n\n",
             f"| No. | What | Face |\n|---:|:---|---|\n{rows}\n\n",
-            "".join(CJK * number * 2) + "\n\n",
+            "".join("".join((*CJK, f"{turn}、")) for turn in range(number * 2)) + "\n\n",
         ]
     text = "".join(blocks)
     return (text if masked else text.replace("](", "] ("))[:chars]

@@ -10,6 +10,7 @@ from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.shown_replies import ReplyVerdict
 from bot.platforms import texts as platforms_texts
 from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.answers import prose
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, labels, seen
@@ -88,7 +89,7 @@ async def test_where_the_bot_may_not_write_by_itself_it_answers_again_behind_its
 
 
 async def test_who_asked_deletes_the_reply_with_all_of_its_pages() -> None:
-    long = "One. " + "more " * 700
+    long = prose(3_500)
     async with talking([long]) as (fake, host):
         await fake.write(ANN, "tell me")
         await fake.until(lambda: by_the_bot(fake) and labels(by_the_bot(fake)[-1]) == AT_THE_END)
@@ -127,7 +128,7 @@ async def test_a_reply_is_kept_if_its_menus_question_is_answered_so() -> None:
 
 
 async def test_of_a_private_answer_of_several_pages_the_asker_is_told_which_stay() -> None:
-    async with talking(["One. " + "more " * 700]) as (fake, host):
+    async with talking([prose(3_500)]) as (fake, host):
         await fake.command(ANN, "ask", question="tell me", private=True)
         await fake.until(lambda: by_the_bot(fake) and labels(by_the_bot(fake)[-1]) == AT_THE_END)
         async with asyncio.timeout(PATIENCE_S):
@@ -213,7 +214,7 @@ async def test_what_is_taken_back_after_another_verdict_changes_nothing() -> Non
 
 
 async def test_a_reply_of_which_somebody_deletes_a_page_is_forgotten_with_its_other_pages() -> None:
-    long = "One. " + "more " * 700
+    long = prose(3_500)
     for private in (None, False):
         async with talking([long]) as (fake, host):
             if private is None:

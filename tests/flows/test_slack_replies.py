@@ -12,7 +12,7 @@ from agent.ports.clock import Clock
 from agent.ports.tools import Tool
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, ScriptPause
 from bot.platforms.slack.surface import LIMITS
-from tests.fakes.answers import answer_of
+from tests.fakes.answers import answer_of, prose
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
@@ -166,7 +166,7 @@ async def test_what_a_model_says_pings_nobody() -> None:
 
 
 async def test_a_page_that_can_no_longer_be_edited_is_followed_by_the_rest() -> None:
-    text = ("The boat is blue. " * 200).strip()
+    text = prose(3_600)
     async with workspace([typed(text)]) as world, world.running():
         world.slack.faults["chat.update"] += [Fault(), Fault(error="edit_window_closed")]
         await world.slack.say(world.ann, world.general, f"{ME} hello?")
@@ -197,7 +197,7 @@ async def test_the_same_event_over_two_sockets_before_and_after_a_restart_gets_o
 async def test_two_people_in_two_threads_and_in_one_are_answered_rightly_and_in_order() -> None:
     def answer(messages: Sequence[Message]) -> Answer:
         word = next(word for word in ("red", "green", "blue", "white") if f"colour {word}" in asked(messages))
-        return typed((f"All about {word}. " * 150).strip())
+        return typed(f"All about {word}. {prose(2_500)}")
 
     async with workspace(answer, FakeClock()) as world, world.running():
         one = await world.slack.say(world.ann, world.general, f"{ME} colour red?")

@@ -415,7 +415,7 @@ async def test_a_socket_that_is_refreshed_in_mid_stream_and_a_redelivery_change_
 
 
 async def test_what_a_model_streams_pings_nobody_however_it_is_cut() -> None:
-    said = "Wake <!channel>, <@U0BOB>, @here and @channel now! " * 30
+    said = "".join(f"{number}: Wake <!channel>, <@U0BOB>, @here and @channel now! " for number in range(30))
     async with workspace([typed(said.strip())]) as world, world.running():
         pages = await world.asked()
     (page,) = pages
