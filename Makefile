@@ -43,9 +43,9 @@ NOT_PRODUCT := tests/benchmarks tests/films
 # They need the extra "python", and a minute of each of two cores to compile its interpreter: too much for each commit.
 IN_SANDBOX := tests/sandbox
 
-# Eight processes on two cores: two compute, while the others mostly wait for servers and processes.
+# Six processes on two cores: two compute, while four mostly wait for servers and processes.
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
-	$(BIN)/python -m pytest $(call spread,8) -q $(addprefix --ignore=,$(NOT_PRODUCT) $(IN_SANDBOX))
+	$(BIN)/python -m pytest $(call spread,6) -q $(addprefix --ignore=,$(NOT_PRODUCT) $(IN_SANDBOX))
 
 test-benchmarks: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest $(call spread,3) -q $(NOT_PRODUCT)
