@@ -47,7 +47,7 @@ SCHEDULE: Final = "schedule"
 CHART: Final = "chart"
 BOATS: Final[JsonObject] = {
     "kind": "bars",
-    "title": "Boats in the harbour",
+    "title": "Boats in the harbor",
     "labels": ["May", "June", "July", "August"],
     "series": {"Sailing boats": [12, 19, 31, 28], "Ferries": [4, 4, 6, 6]},
     "y_title": "Boats a day",

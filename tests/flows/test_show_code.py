@@ -34,7 +34,7 @@ async def test_each_reader_can_see_the_code_of_an_answer_alone(open_world: AnyWo
         assert texts.COMPUTED in answer.text
         for times, who in enumerate((Who.ASKER, Who.OTHER), 1):
             await talk.world.press(answer, reply_texts.CODE_BUTTON, who)
-            await talk.world.until(lambda: sum(SCRIPT in page.text for page in talk.world.private()) >= times)  # noqa: B023
+            await talk.world.until(lambda: sum(SCRIPT in page.text for page in talk.world.private()) >= times)  # noqa: B023 -- awaited at once
         assert SCRIPT not in "".join(talk.texts())
 
 

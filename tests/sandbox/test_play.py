@@ -95,7 +95,7 @@ async def test_the_chart_of_the_table_that_comes_with_play_has_words_numbers_and
         await ann.say("@Cogency show me a chart")
         answer = ann.column.locator("article:not(.grows)", has_text="This table comes with me")
         await expect(answer).to_be_visible(timeout=PATIENCE_S * 1_000)
-        picture = ann.column.get_by_role("img", name="Bar chart: Boats in the harbour. Sailing boats: May: 12")
+        picture = ann.column.get_by_role("img", name="Bar chart: Boats in the harbor. Sailing boats: May: 12")
         await expect(picture).to_be_visible(timeout=WAIT_MS)
         assert await picture.evaluate(SHOWN)
         await ann.column.get_by_role("button", name="Show numbers").click()

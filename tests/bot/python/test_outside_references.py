@@ -246,12 +246,13 @@ def changed(document: bytes, parts: dict[str, str], add: str = "") -> bytes:
     return output.getvalue()
 
 
-def workbook(cell: object = 3, link: str = "") -> bytes:
+def workbook(cell: str | int = 3, link: str = "") -> bytes:
     book = openpyxl.Workbook()
-    book.active["A1"] = cell  # type: ignore[index]
+    sheet = book.worksheets[0]
+    sheet["A1"] = cell
     if link:
-        book.active["A2"] = "source"  # type: ignore[index]
-        book.active["A2"].hyperlink = link  # type: ignore[index, union-attr]
+        sheet["A2"] = "source"
+        sheet["A2"].hyperlink = link
     output = io.BytesIO()
     book.save(output)
     return output.getvalue()
