@@ -30,14 +30,23 @@ import re
 from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import unescape
 from ipaddress import IPv6Address
 from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
 
 from agent.citations import FETCH
-from agent.messages import UNSEEN, Json, JsonObject, ResultStatus, ToolCall, ToolResult, is_too_deep, normalisable
+from agent.messages import (
+    UNSEEN,
+    Json,
+    JsonObject,
+    ResultStatus,
+    ToolCall,
+    ToolResult,
+    is_too_deep,
+    normalisable,
+    read_references,
+)
 from agent.progress import Progress
 
 MAX_LINKS: Final = 200  # Addresses that are looked up; a chat shows no more, and each look-up scans the whole context
@@ -468,7 +477,7 @@ _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
 
 def _unescaped(text: str) -> str:
     text = _ESCAPE.sub(lambda escape: chr(int(escape[1] or escape[2] or escape[3], 16)), text)
-    return unescape(unquote(unquote(text)))
+    return read_references(unquote(unquote(text)))
 
 
 def _given_letters(given: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum, StrEnum, auto
+from html import unescape  # noqa: TID251 -- the one place that bounds it
 from typing import Final, TypeAlias, TypeVar
 
 import regex
@@ -354,6 +355,26 @@ def fit_newest(items: Iterable[tuple[Item, int]], budget: int) -> list[Item]:
         budget -= cost
         fitting.append(item)
     return fitting[::-1]
+
+
+# Reading a text as a program would that takes it for HTML. Pure.
+
+_LONG_REFERENCE: Final = re.compile("&#(?:[0-9]{9,}|[xX][0-9A-Fa-f]{9,});?")
+MAX_REFERENCE_DIGITS: Final = 8  # Without zeros before them; the last character of Unicode has seven
+
+
+def read_references(text: str) -> str:
+    """Return the text with HTML's references to characters ("&amp;", "&#65;") read.
+
+    `html.unescape` alone raises ValueError for a number of some thousand digits.
+    """
+    return unescape(_LONG_REFERENCE.sub(_short_reference, text)) if "&" in text else text
+
+
+def _short_reference(reference: "re.Match[str]") -> str:
+    number = reference[0].strip("&#;")
+    base, digits = ("x" if number[0] in "xX" else ""), number.lstrip("xX").lstrip("0")
+    return f"&#{base}{digits or '0'};" if len(digits) <= MAX_REFERENCE_DIGITS else "\ufffd"
 
 
 # Comparing texts by their appearance, whatever characters they are made of. Pure.

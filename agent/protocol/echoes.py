@@ -22,13 +22,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from html import unescape
 from typing import Final
 
 import regex
 
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation, ViolationFound
-from agent.messages import UNSEEN, confusable_skeleton
+from agent.messages import UNSEEN, confusable_skeleton, read_references
 from agent.protocol.render import TITLES
 
 MIN_RUN: Final = 7  # Words. Shorter runs also occur in answers about anything
@@ -142,7 +141,7 @@ class EchoFilter:
 
 def _plain(line: str) -> str:
     """Return the line as it is compared: its words in small letters, without markup, tags and the number of a list."""
-    text = _CUT_TAG.sub("", _TAG.sub(" ", unescape(line) if "&" in line else line).strip())
+    text = _CUT_TAG.sub("", _TAG.sub(" ", read_references(line)).strip())
     text = confusable_skeleton(text[_prefix_length(text) :])
     return " ".join(word[0] for word in _WORD.finditer(text) if not word["entity"])
 

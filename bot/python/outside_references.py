@@ -10,13 +10,13 @@ Rules
   Each function returns what to leave out, for the model; "" if there is nothing.
 """
 
-import html
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 from xml.parsers import expat
 
+from agent.messages import read_references
 from bot.chat.attachments.office_package import DAMAGED, OfficePackage, PartReader
 
 POLICY: Final = (
@@ -77,7 +77,7 @@ def in_page(page: str) -> str:
     if _EVENT.search(page):
         return HANDLER
     for name, quoted in _ATTRIBUTE.findall(page):
-        if problem := _in_attribute(name.lower(), html.unescape(quoted.lstrip("\"'")).strip()):
+        if problem := _in_attribute(name.lower(), read_references(quoted.lstrip("\"'")).strip()):
             return problem
     return next((problem for style in _styles(page) if (problem := in_style(style))), "")
 
@@ -103,7 +103,7 @@ def _styles(page: str) -> Iterator[str]:
 
 
 def in_style(style: str) -> str:
-    plain = html.unescape(style).lower()
+    plain = read_references(style).lower()
     return STYLE if "\\" in plain or _LOADS.search(plain) or _URL.search(plain) else ""
 
 

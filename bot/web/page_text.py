@@ -9,12 +9,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from html import unescape
 from typing import Final
 from xml.parsers import expat
 
 from agent.memory.documents import MAX_CHARS, DocumentPage
-from agent.messages import Image, is_too_deep
+from agent.messages import Image, is_too_deep, read_references
 from agent.protocol.render import excerpt
 from bot.chat.attachments.kinds import NO_DOCUMENT, PICTURES, FileKind, found, is_office, picture_type, plain_type
 from bot.chat.attachments.reader import ReadAs, Reader, ReadSeconds
@@ -254,5 +253,5 @@ def plain_text(text: str, limit: int) -> str:
     """Return text without tags, on one line, with up to `limit` characters."""
     text = text[: RAW_CHARS * limit]
     for _ in range(2):  # feeds often contain escaped HTML
-        text = unescape(_TAG.sub("", _BREAK.sub(" ", text)))
+        text = read_references(_TAG.sub("", _BREAK.sub(" ", text)))
     return excerpt(text, limit)

@@ -17,11 +17,11 @@ Rules
 """
 
 from collections.abc import Callable
-from html import unescape
 
 import regex
 
 from agent.addresses import hosts_in
+from agent.messages import read_references
 from bot.chat.reply.code_spans import CodeMap, code_map
 from bot.chat.reply.markdown import HELD_CHARS
 from bot.chat.reply.surface import MarkdownReader
@@ -99,5 +99,5 @@ def _leads_out(target: str) -> bool:
     """Return whether a target leads out of the page, as it stands or with its escapes read. Chat clients put a scheme
     before the name of a host, and browsers read backslashes as slashes.
     """
-    readings = (_BREAKS.sub("", reading).strip() for reading in (target, _ESCAPED.sub("", unescape(target))))
+    readings = (_BREAKS.sub("", reading).strip() for reading in (target, _ESCAPED.sub("", read_references(target))))
     return any(_LEADS_OUT.match(reading) is not None or bool(hosts_in(reading)) for reading in readings)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Final, cast
+from typing import Final, TypeGuard, cast
 from unicodedata import combining, normalize
 
 from mcp_types import Tool as ListedTool
@@ -27,6 +27,7 @@ MAX_FIELD_CHARS: Final = 200  # Of the description of an argument
 MAX_NODES: Final = 300  # Of one schema with its references resolved: the largest of official servers have sixty
 MAX_SCHEMA_DEPTH: Final = 12
 MAX_ENUM: Final = 100
+MAX_NUMBER: Final = 2**53  # JSON's numbers are exact up to here in every program
 RESOURCES: Final = "resources"
 PROMPTS: Final = "prompts"
 
@@ -304,12 +305,12 @@ class _SchemaReader:
             reduced["const"] = constant
         for key in _NUMBERS:
             value = schema.get(key)
-            # In Python True is an int, and a multiple of 0 is no valid schema.
-            if isinstance(value, int | float) and not isinstance(value, bool) and (key != "multipleOf" or value > 0):
+            # A multiple of 0 is no valid schema.
+            if _is_number(value) and (key != "multipleOf" or value > 0):
                 reduced[key] = value
         for key in _SIZES:
             value = schema.get(key)
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            if _is_number(value) and isinstance(value, int) and value >= 0:
                 reduced[key] = value
         return reduced
 
@@ -318,4 +319,11 @@ def _is_plain(value: Json) -> bool:
     """Whether a value can be shown unchanged."""
     if isinstance(value, str):
         return value == one_line(value, MAX_FIELD_CHARS)
-    return value is None or isinstance(value, int | float)
+    return value is None or isinstance(value, bool) or _is_number(value)
+
+
+def _is_number(value: Json) -> TypeGuard[int | float]:
+    """Whether a value is a number that each program reads as the same one. Python reads NaN, Infinity and 1e999, which
+    are no JSON: a vendor refuses the request, and so each turn with the tool. In Python True is an int.
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER

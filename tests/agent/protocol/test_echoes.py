@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from html import unescape
+from html import unescape  # noqa: TID251 -- of the texts of a test
 
 import pytest
 from hypothesis import given, settings

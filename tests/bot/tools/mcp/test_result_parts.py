@@ -138,6 +138,15 @@ def test_whatever_a_schema_is_it_can_be_checked_and_offered_or_is_refused(
     kept = checked_schema(schema)
     if kept is not None:
         Registry([Told(kept)]).check(ToolCall("told", args))
+        assert json.loads(json.dumps(kept, allow_nan=False)) == kept, "a vendor can read it"
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "9" * 400])
+@pytest.mark.parametrize("keyword", ["minimum", "maximum", "multipleOf", "maxLength", "const", "enum"])
+def test_a_number_that_is_no_json_or_beyond_it_is_left_out_of_a_schema(keyword: str, number: str) -> None:
+    value = f"[{number}]" if keyword == "enum" else number
+    whole = json.loads(f'{{"properties": {{"a": {{"type": "number", "{keyword}": {value}}}}}}}')
+    assert checked_schema(whole) == {"type": "object", "properties": {"a": {"type": "number"}}}
 
 
 X: JsonObject = {"type": "string", "pattern": "^x"}
