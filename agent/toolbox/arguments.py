@@ -8,7 +8,7 @@ takes time that is linear in both, and opens no address:
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +26,8 @@ from agent.protocol.json_text import JsonReader, Unreadable
 
 MAX_SCHEMAS: Final = 1_024  # Of several large servers; one takes milliseconds to check, and a few kilobytes
 
+MIN_BEGINNING: Final = 3  # Letters of a choice that stand for it
+MAX_ADAPTED_DEPTH: Final = 4  # Of arguments: deeper ones are checked as the model wrote them
 
 # References that one check follows, and how many within one another. A tree of arguments has one for each of its nodes;
 # two references to the same schema in each of twenty schemas would be a million.
@@ -111,22 +113,49 @@ def validator_of(schema: str) -> Draft202012Validator:
     return _Validator(parsed, registry=Registry())
 
 
-def as_meant(value: Json, schema: Mapping[str, Json]) -> Json:
+def as_meant(value: Json, schema: Mapping[str, Json], depth: int = 0) -> Json:
+    """Return what a value means where its kind is not the schema's: a list of it, lines of one text, or the object or
+    list that it spells as JSON; also within objects and lists.
+    """
     kind = schema.get("type")
+    if isinstance(value, str) and (kind == "object" or (kind == "array" and value.lstrip().startswith("["))):
+        spelled = parse_arguments(value)
+        if kind == "object":
+            value = spelled if isinstance(spelled, dict) else value
+        elif isinstance(spelled, list) and _may_be_items(spelled, schema.get("items")):
+            value = spelled
     if kind == "array" and not isinstance(value, list) and value is not None:
-        return [value]
+        value = [value]
     if kind == "string" and isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return "\n".join(map(str, value))
+    if depth == MAX_ADAPTED_DEPTH:
+        return value
+    if isinstance(value, list) and isinstance(items := schema.get("items"), dict):
+        return [as_meant(item, items, depth + 1) for item in value]
+    if isinstance(value, dict):
+        fields, others = schema.get("properties"), schema.get("additionalProperties")
+        known, other = fields if isinstance(fields, dict) else {}, others if isinstance(others, dict) else {}
+        of = {name: field if isinstance(field := known.get(name, other), dict) else {} for name in value}
+        return {name: as_meant(inner, of[name], depth + 1) for name, inner in value.items()}
     return value
 
 
+def _may_be_items(values: Sequence[Json], items: Json) -> bool:
+    """Whether a text spells this list: "[1] see below" in a list of texts is one of them."""
+    are_texts = isinstance(items, dict) and items.get("type") == "string"
+    return not are_texts or all(isinstance(value, str) for value in values)
+
+
 def as_chosen(value: Json, schema: Mapping[str, Json]) -> Json:
-    """Return the one choice that the value means: "private" for "private channels"; else the value."""
+    """Return the one choice that the value means: "private" or "priv" for "private channels"; else the value."""
     choices = schema.get("enum")
     if not isinstance(value, str) or not isinstance(choices, list) or value in choices:
         return value
-    words = set(value.casefold().replace("_", " ").split())
-    near = [choice for choice in choices if isinstance(choice, str) and words <= set(choice.casefold().split())]
+    given = " ".join(value.casefold().replace("_", " ").split())
+    words, texts = set(given.split()), [choice for choice in choices if isinstance(choice, str)]
+    near = [choice for choice in texts if words <= set(choice.casefold().split())]
+    if not near and len(given) >= MIN_BEGINNING:
+        near = [choice for choice in texts if choice.casefold().startswith(given)]
     return near[0] if words and len(near) == 1 else value
 
 

@@ -164,9 +164,9 @@ class Registry:
         return validator_of(json.dumps(limit_spec(self._tools[name]).schema))
 
     def adapt_arguments(self, call: ToolCall) -> ToolCall:
-        """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text, and
-        for a tool that only reads, the beginning or a word of one choice becomes this choice, and a name that is near
-        the missing one becomes that.
+        """Adapt arguments to the schema: a single value becomes a list, a list of texts becomes lines of one text, JSON
+        in a text becomes the object or list that is meant, and for a tool that only reads, the beginning or a word of
+        one choice becomes this choice, and a name that is near the missing one becomes that.
         """
         tool = self._tools[call.name]
         fields = objects_of(tool.schema.get("properties"))

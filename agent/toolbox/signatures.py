@@ -46,6 +46,8 @@ def _kind(schema: Mapping[str, Json]) -> str:
             return f"[{_kind(items)}]"
         case str(name):
             return name
+        case [*names] if schema.keys() <= {"type", "description"}:
+            return " | ".join(map(str, names))
         case _:
             return _literal({name: value for name, value in schema.items() if name != "description"})
 

@@ -4,12 +4,15 @@ Rules
   Each series has as many values as there are labels. A pie has one series, without negative values.
   A chart holds what a person can tell apart: eight series, as there are eight colors that color-blind people can tell
   apart, and twelve slices.
+  What models write for it is read as it is meant: a value alone as a list of it, series as other charts have them
+  (with their names inside, or without any), and numbers in quotes.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from agent.errors import ToolError
@@ -55,25 +58,27 @@ class Chart:
     y_title: str = ""
 
 
+# The words of models for each kind, beside "chart", "plot" and "graph".
+_KINDS: Final[Mapping[str, ChartKind]] = {
+    **{kind.value: kind for kind in ChartKind},
+    **dict.fromkeys(("bar", "column", "columns", "histogram"), ChartKind.BARS),
+    **dict.fromkeys(("line", "area", "time series"), ChartKind.LINES),
+    **dict.fromkeys(("point", "scatter", "dots"), ChartKind.POINTS),
+    **dict.fromkeys(("pies", "donut", "doughnut"), ChartKind.PIE),
+}
+_NAMES: Final = ("name", "label", "title")
+_VALUES: Final = ("values", "data", "y")
+
 _TEXT: Final[JsonObject] = {"type": "string", "maxLength": 1_000}
-_NUMBERS: Final[JsonObject] = {"type": "array", "items": {"type": ["number", "null"]}, "maxItems": MAX_LABELS}
 _PROPERTIES: Final[JsonObject] = {
-    "kind": {"enum": [kind.value for kind in ChartKind]},
+    "kind": {"type": "string", "description": " or ".join(ChartKind)},
     "title": {**_TEXT},
     "labels": {
         "type": "array",
         "items": {"type": ["string", "number"]},
-        "minItems": 1,
-        "maxItems": MAX_LABELS,
         "description": "of the first axis; for points, numbers",
     },
-    "series": {
-        "type": "object",
-        "additionalProperties": {**_NUMBERS},
-        "minProperties": 1,
-        "maxProperties": MAX_SERIES,
-        "description": 'values by name, as {"Sales": [3, 4]}',
-    },
+    "series": {"type": ["object", "array"], "description": 'values by name, as {"Sales": [3, 4]}'},
     "x_title": {**_TEXT},
     "y_title": {**_TEXT},
 }
@@ -86,23 +91,58 @@ SCHEMA: Final[JsonObject] = {
 
 
 def chart_of(args: JsonObject) -> Chart:
-    """Parse arguments that match the schema. Raises ChartError, also for any other arguments."""
-    labels, series = args.get("labels"), args.get("series")
-    if args.get("kind") not in {*ChartKind} or not isinstance(labels, list) or not isinstance(series, dict):
-        raise ChartError("a chart needs kind, title, labels and series")
+    """Parse arguments as a model writes them. Raises ChartError."""
+    kind, labels = _kind(args.get("kind")), args.get("labels")
+    labels = labels if isinstance(labels, list) else [labels]
+    if kind is None or "series" not in args or not labels or not all(isinstance(label, _LABEL) for label in labels):
+        raise ChartError(f"a chart needs kind ({', '.join(ChartKind)}), title, labels and series")
+    series = [*_named_series(args["series"], MAX_SERIES + 1)]
+    shown = [_label(label, kind) for label in labels]
     chart = Chart(
-        ChartKind(str(args["kind"])),
+        kind,
         _text(args.get("title")) or texts.CHART,
-        tuple(map(_label, labels)),
+        tuple(shown),
         {
-            _text(name) or texts.SERIES.format(number=at): _values(values)
-            for at, (name, values) in enumerate(series.items(), 1)
+            _text(name) or texts.SERIES.format(number=at): _values(values, shown)
+            for at, (name, values) in enumerate(series, 1)
         },
         _text(args.get("x_title")),
         _text(args.get("y_title")),
     )
     _check(chart, len(series))
     return chart
+
+
+_LABEL: Final = (str, int, float)
+
+
+def _kind(value: Json) -> ChartKind | None:
+    words = value.casefold().replace("_", " ").split() if isinstance(value, str) else []
+    return _KINDS.get(" ".join(word for word in words if word not in {"chart", "plot", "graph"}))
+
+
+def _named_series(series: Json, limit: int) -> Iterator[tuple[str, Json]]:
+    """Yield the names and values of at most `limit` series, however a model wrote them; "" for one without a name."""
+    match series:
+        case {**fields} if (values := _first(fields, _VALUES)) is not None and isinstance(_first(fields, _NAMES), str):
+            yield str(_first(fields, _NAMES)), values
+        case {**named}:
+            yield from islice(named.items(), limit)
+        case [dict() | list(), *_]:
+            for each in series[:limit]:
+                values = _first(each, _VALUES) if isinstance(each, dict) else each
+                # Without values of its own it is read as a series by name.
+                yield from ([(_name_of(each), values)] if values is not None else _named_series(each, 1))
+        case _:
+            yield "", series
+
+
+def _name_of(series: Json) -> str:
+    return str(_first(series, _NAMES) or "") if isinstance(series, dict) else ""
+
+
+def _first(fields: Mapping[str, Json], names: Sequence[str]) -> Json:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def _check(chart: Chart, series: int) -> None:
@@ -136,24 +176,40 @@ def _text(value: Json) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 
 
-def _label(value: Json) -> str | float:
-    return _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else _text(value)
+def _label(value: Json, kind: ChartKind) -> str | float:
+    """Read a label: a number if it is one, or stands for the place of a point."""
+    if not isinstance(value, str):
+        return _number(value)
+    number = _read_number(value) if kind is ChartKind.POINTS else None
+    return _text(value) if number is None else number
 
 
-def _values(values: Json) -> tuple[float | None, ...]:
-    if not isinstance(values, list):
-        raise ChartError("the values of a series are a list of numbers")
-    return tuple(None if value is None else _number(value) for value in values)
+def _values(values: Json, labels: Sequence[str | float]) -> tuple[float | None, ...]:
+    """Return the values of a series: in order, or by label."""
+    if isinstance(values, dict):
+        by_label = {_text(name): value for name, value in values.items()}
+        if not by_label.keys() <= {number_text(label) for label in labels}:
+            raise ChartError("the values of a series are a list of numbers, one for each label")
+        values = [by_label.get(number_text(label)) for label in labels]
+    given = values if isinstance(values, list) else [values]
+    return tuple(None if value is None else _number(value) for value in given)
 
 
 def _number(value: Json) -> float:
-    try:
-        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.nan
-    if not math.isfinite(number):
+    if (number := _read_number(value)) is None:
         raise ChartError("each value must be a number, or null for a gap")
     return number
+
+
+def _read_number(value: Json) -> float | None:
+    """Read a number, also in quotes. "1,200" is none: it is 1200 for some and 1.2 for others."""
+    if not isinstance(value, _LABEL) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def number_text(value: float | str | None) -> str:

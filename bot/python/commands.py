@@ -24,6 +24,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.python import texts
 from bot.python.chart_data import NAME as CHART
 from bot.python.chart_data import ChartError, chart_of, markdown_table
+from bot.python.code_argument import code_of
 
 PYTHON: Final = "python"
 NUMBERS: Final = "numbers"  # Before the number of a reply: its charts' tables
@@ -68,7 +69,7 @@ async def show(service: CodeService, call: declaration.CommandCall) -> Panel:
 
 def code_panel(calls: Sequence[ToolCall]) -> Panel:
     """Return the code of these calls, as a file where it is long. Pure."""
-    scripts = [code for call in calls if (code := str(call.args.get("code", "")))]
+    scripts = [code for call in calls if (code := code_of(call.args))]
     if not scripts:
         return Panel(texts.NO_CODE, refused=True)
     heads = [texts.RUN_OF.format(number=number, runs=len(scripts)) for number in range(1, len(scripts) + 1)]

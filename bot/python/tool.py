@@ -10,7 +10,6 @@ Rules
 """
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
 from agent.protocol.render import neutralise
 from bot.chat.attachments.kinds import shown_note
 from bot.python import texts
+from bot.python.code_argument import code_of
 from bot.python.code_tools import CodeTools
 from bot.python.conversation_files import ConversationFiles, GivenFiles
 from bot.python.engine import EngineUnavailable, Limit, PythonEngine, RunEnded, RunFile, RunLimits
@@ -37,7 +37,6 @@ MAX_LISTED: Final = 20  # Names of files in a result
 _PROPERTIES: Final[dict[str, Json]] = {
     "code": {"type": "string", "minLength": 1, "description": "a whole script; it starts anew each time"},
 }
-_FENCED: Final = re.compile(r"\s*```(?:python|py)?[ \t]*\n(?P<code>.*?)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _SCHEMA: Final[JsonObject] = {
     "type": "object",
     "properties": _PROPERTIES,
@@ -61,7 +60,7 @@ class PythonTool:
     schema: JsonObject = field(default_factory=lambda: _SCHEMA)
 
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
-        code = unfenced(str(args["code"]))
+        code = code_of(args)
         if len(code) > self.limits.code_chars:
             raise ToolError(texts.CODE_TOO_LONG.format(limit=self.limits.code_chars), ours=True)
         if context.calls_before >= self.limits.per_turn:
@@ -83,12 +82,6 @@ class PythonTool:
         results = ResultFiles() if ended.failed else await asyncio.to_thread(result_files, ended.files)
         text = neutralise(result_text(ended, given, results, self.limits, is_kept=is_kept))
         return replace(labels, text=text, parts=(*results.files, *results.seen), failed=ended.failed)
-
-
-def unfenced(code: str) -> str:
-    """Return code without the fence of Markdown that models put around it."""
-    match = _FENCED.fullmatch(code)
-    return code if match is None else match["code"]
 
 
 def result_text(

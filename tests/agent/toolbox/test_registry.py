@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
 
 from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place, TeamAudience
@@ -106,6 +108,50 @@ def test_a_value_alone_stands_for_a_list_of_it_and_texts_for_lines_of_one() -> N
     ]
     for args in wrong:
         assert some.check(ToolCall("search", args)) is not None
+
+
+NUMBERS: JsonObject = {"type": "array", "items": {"type": ["number", "null"]}}
+NESTED: JsonObject = {
+    "type": "object",
+    "properties": {
+        "series": {"type": "object", "additionalProperties": {**NUMBERS}},
+        "rows": {"type": "array", "items": {"type": "object", "properties": {"cells": {**NUMBERS}}}},
+        "words": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"series": {"Sales": 5, "Cost": [1, None]}}, {"series": {"Sales": [5], "Cost": [1, None]}}),
+        ({"rows": {"cells": 3}}, {"rows": [{"cells": [3]}]}),
+        ({"series": '{"Sales": [1, 2]}'}, {"series": {"Sales": [1, 2]}}),
+        ({"rows": '[{"cells": "[4, 5]"}]'}, {"rows": [{"cells": [4, 5]}]}),
+        ({"words": '["boat", "ship"]'}, {"words": ["boat", "ship"]}),
+        ({"words": "[1] see below"}, {"words": ["[1] see below"]}),
+        ({"words": "[1]"}, {"words": ["[1]"]}),
+    ],
+)
+def test_a_value_alone_or_spelled_as_json_is_read_as_meant_at_any_depth(given: JsonObject, read: JsonObject) -> None:
+    some = Registry([Search(schema=NESTED)])
+    call = ToolCall("search", given)
+    assert dict(some.adapt_arguments(call).args) == read
+    assert some.check(call) is None
+
+
+json_values: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("[" * 3_000),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["cells", "a"]), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@for_all(st.dictionaries(st.sampled_from(["series", "rows", "words"]), json_values))
+def test_adapting_again_changes_nothing_more(args: JsonObject) -> None:
+    some = Registry([Search(schema=NESTED)])
+    adapted = some.adapt_arguments(ToolCall("search", args))
+    assert some.adapt_arguments(adapted) == adapted
 
 
 def test_an_unknown_tool_gets_the_nearest_name() -> None:
@@ -289,9 +335,18 @@ def test_a_name_near_the_missing_one_means_it_to_a_tool_that_reads(given: JsonOb
 
 @pytest.mark.parametrize(
     ("given", "read"),
-    [("private", "private channels"), ("Direct_Messages", "direct messages"), ("channels", "channels"), ("", "")],
+    [
+        ("private", "private channels"),
+        ("Direct_Messages", "direct messages"),
+        ("pri", "private channels"),
+        ("direct mess", "direct messages"),
+        ("channels", "channels"),
+        ("p", "p"),
+        ("d", "d"),
+        ("", ""),
+    ],
 )
-def test_a_word_of_one_choice_means_this_choice_to_a_tool_that_reads(given: str, read: str) -> None:
+def test_a_word_or_the_beginning_of_one_choice_means_this_choice_to_a_tool_that_reads(given: str, read: str) -> None:
     schema: JsonObject = {"properties": {"where": {"enum": ["direct messages", "private channels", "public channels"]}}}
     reading = Registry([Search("look", schema=schema, effect=ToolEffect.READS)])
     acting = Registry([Search("look", schema=schema, effect=ToolEffect.ACTS_OUTWARD)])

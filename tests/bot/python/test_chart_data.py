@@ -56,12 +56,63 @@ def test_a_chart_is_described_by_its_kind_title_and_numbers() -> None:
         (changed(kind="pie", series={"North": [1, -1]}), "above 0"),
         (changed(kind="pie", series={"North": [0, 0]}), "above 0"),
         (changed(kind="cake"), "needs kind"),
-        (changed(labels="July"), "needs kind"),
+        (changed(kind=3), "needs kind"),
+        (changed(labels=[]), "needs kind"),
+        (changed(labels=[None, "a"]), "needs kind"),
+        (changed(labels="July"), "series 'North' has 2 values for 1 labels"),
+        (changed(series={"North": ["1,200", 3]}), "must be a number"),
+        (changed(series={"North": ["nan", 3]}), "must be a number"),
+        (changed(series={"North": {"June": 3}}), "one for each label"),
+        (changed(series=[]), "0 values for 2 labels"),
     ],
 )
 def test_what_nobody_could_read_is_refused_with_the_reason(args: JsonObject, problem: str) -> None:
     with pytest.raises(ChartError, match=problem):
         chart_of(args)
+
+
+@pytest.mark.parametrize(
+    ("series", "read"),
+    [
+        ({"North": ["3", " 4.5 "]}, {"North": (3, 4.5)}),
+        ({"North": {"July": 3, "August | Sept.": 4}}, {"North": (3, 4)}),
+        ({"North": {"July": 3}}, {"North": (3, None)}),
+        ([3, 4], {"Series 1": (3, 4)}),
+        ([[3, 4], [5, 6]], {"Series 1": (3, 4), "Series 2": (5, 6)}),
+        ([{"name": "North", "values": [3, 4]}, {"label": "South", "data": [5, 6]}], {"North": (3, 4), "South": (5, 6)}),
+        ([{"North": [3, 4]}, {"South": [5, 6]}], {"North": (3, 4), "South": (5, 6)}),
+        ({"name": "North", "data": [3, 4]}, {"North": (3, 4)}),
+        ({"data": [3, 4], "name": [5, 6]}, {"data": (3, 4), "name": (5, 6)}),
+    ],
+)
+def test_series_are_read_in_the_forms_that_models_write(
+    series: Json, read: dict[str, tuple[float | None, ...]]
+) -> None:
+    assert chart_of(changed(series=series)).series == read
+
+
+def test_a_value_alone_is_a_chart_of_one() -> None:
+    chart = chart_of(changed(labels="July", series={"North": 5}))
+    assert (chart.labels, chart.series) == (("July",), {"North": (5,)})
+
+
+def test_the_places_of_points_are_numbers_also_in_quotes() -> None:
+    assert chart_of(changed(kind="points", labels=["1", "2.5"], series={"North": [3, 4]})).labels == (1, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("bar", "bars"),
+        ("Bar chart", "bars"),
+        ("line_chart", "lines"),
+        ("scatter plot", "points"),
+        ("donut", "pie"),
+        ("pie", "pie"),
+    ],
+)
+def test_a_kind_is_read_in_the_words_of_models(written: str, kind: str) -> None:
+    assert chart_of(changed(kind=written, labels=[1, 2], series={"North": [3, 4]})).kind == kind
 
 
 json_values: st.SearchStrategy[Json] = st.recursive(
@@ -87,7 +138,10 @@ def test_the_schema_takes_what_the_chart_takes() -> None:
     tools = Registry([ChartTool(CPythonEngine())])
     assert tools.check(ToolCall("chart", SALES)) is None
     assert tools.check(ToolCall("chart", changed(labels=[1, 2.5]))) is None
-    assert "wrong arguments" in (tools.check(ToolCall("chart", changed(series=[[1, 2]]))) or "")
+    assert tools.check(ToolCall("chart", changed(series=[[1, 2]], labels="July"))) is None
+    assert "wrong arguments" in (tools.check(ToolCall("chart", changed(series=3))) or "")
+    described = tools.schemas.partition("\n")[0]
+    assert described.startswith("chart(kind, title, labels: [string | number], series: object | array, x_title?, ")
 
 
 @pytest.mark.parametrize(

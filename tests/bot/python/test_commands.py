@@ -48,6 +48,11 @@ def test_the_code_of_each_run_stands_in_a_block_that_it_cannot_end() -> None:
     assert fenced("`" * 9).startswith("`" * 10 + "python")
 
 
+def test_code_that_the_model_wrote_in_lines_is_shown_as_it_ran() -> None:
+    panel = code_panel([ToolCall("python", {"code": ["```python", "x = 1", "print(x)", "```"]})])
+    assert "\n```python\nx = 1\nprint(x)\n```" in panel.text
+
+
 def test_long_code_is_a_file() -> None:
     panel = code_panel([ToolCall("python", {"code": "x" * SHOWN_CHARS})])
     assert panel.text == texts.CODE_IN_FILE

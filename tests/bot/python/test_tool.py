@@ -21,7 +21,7 @@ from bot.python import texts
 from bot.python.conversation_files import MAX_NAME_BYTES, ConversationFiles, GivenFiles, file_names
 from bot.python.engine import NO_FUNCTIONS, Functions, Limit, RunEnded, RunFile, RunLimits
 from bot.python.result_files import ResultFiles
-from bot.python.tool import MAX_OUTPUT_CHARS, PythonTool, result_text, unfenced
+from bot.python.tool import MAX_OUTPUT_CHARS, PythonTool, result_text
 from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
 from tests.fakes.saved_files import SavedFilesInMemory
@@ -177,20 +177,6 @@ async def test_a_file_that_stays_is_named_with_the_reason() -> None:
     output = await conversation().tool(CPythonEngine()).run({"code": 'open("m.pkl", "w").write("x")'}, CONTEXT)
     assert f"{texts.NOT_HANDED_OVER} m.pkl: " in output.text
     assert not output.parts
-
-
-@pytest.mark.parametrize(
-    ("written", "code"),
-    [
-        ("```python\nprint(1)\n```", "print(1)"),
-        ("```\nx = 1\nx\n```\n", "x = 1\nx"),
-        ("print('```')", "print('```')"),
-        ("x = '\n```\na\n```\n'", "x = '\n```\na\n```\n'"),
-        ("```python\n```", "```python\n```"),
-    ],
-)
-def test_a_fence_around_the_code_is_left_out(written: str, code: str) -> None:
-    assert unfenced(written) == code
 
 
 async def test_an_error_of_the_code_is_a_result_with_its_own_lines_and_the_names_of_the_files() -> None:
