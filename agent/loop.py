@@ -509,6 +509,7 @@ class Loop:
                         ask=self._ask_for(placed.id),
                         inner=self._inner_calls_of(placed.id),
                         calls_before=calls_before(self._turn.progress, placed.id),
+                        call=placed.id,
                     ),
                 )
             )

@@ -66,6 +66,7 @@ def loop_of(
         reply_to=incoming.reply_to,
         kind=incoming.kind,
         words=context.provenance,
+        turn=claim.turn,
     )
     return Loop(
         turn,

@@ -28,6 +28,7 @@ class SavedFileRow(TableRow, table=True):
     used: datetime = Field(sa_type=UtcDateTime)
     sources: int
     documents: str = Field(sa_type=StorableText, default="[]")
+    call: str = Field(sa_type=StorableText, default="")
 
 
 class SavedFileSourceRow(TableRow, table=True):

@@ -56,6 +56,7 @@ def readable(
             row["drawn_from"],
             tuple(sources.get(row["id"], ())),
             tuple(sorted(read_ids(row["documents"]))),
+            row["call"],
         )
         for row in rows
     ]
@@ -94,7 +95,7 @@ def save(connection: sa.Connection, changes: FileChanges, now: datetime) -> bool
             sa.delete(saved_file).where(*same, saved_file.c.person == changes.person, saved_file.c.name == name)
         )
         values = plain | {"person": changes.person, "message": asked, "name": storable(name), "data": data}
-        values |= {"size": len(data), "saved": now, "used": now, "sources": len(messages)}
+        values |= {"size": len(data), "saved": now, "used": now, "sources": len(messages), "call": changes.call}
         inserted = connection.execute(sa.insert(saved_file).values(**values, documents=write_ids(changes.documents)))
         connection.execute(sa.insert(saved_file_source), _source_rows(row_id(inserted), changes.sources))
     _limit(connection, here)

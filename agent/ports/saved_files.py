@@ -5,6 +5,8 @@ Rules
   drawn from something narrower (`drawn_from`). Then it is for the asker who made it, and for readers of both.
   It falls with each message that it was made from: with the question in whose turn it was saved, with the messages
   whose files or words it was computed from, and with those of the files that it was computed from.
+  All files of a run are stored at once, when it has ended. A call whose process is killed after that, before its result
+  is stored, is run again: by `call` it finds that it did run, so that what it appended is not appended twice.
 """
 
 from collections.abc import Sequence
@@ -33,7 +35,8 @@ class FileSource:
 @dataclass(frozen=True, slots=True)
 class SavedFile:
     """`name`: its path in the folder of results, as in "2026/july.csv". `audience`: the label of its place;
-    `drawn_from`: see `agent.memory.audience`. `documents`: the ids of stored documents that it was made from.
+    `drawn_from`: see `agent.memory.audience`. `documents`: the ids of stored documents that it was made from. `call`:
+    see `FileChanges`.
     """
 
     id: int
@@ -43,6 +46,7 @@ class SavedFile:
     drawn_from: str = WIDE
     sources: tuple[FileSource, ...] = ()
     documents: tuple[int, ...] = ()
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,8 @@ class FileChanges:
     """What one run changed in the files of its conversation.
 
     `person`: the id of the asker. `written`: names and contents; `used`: the ids of the files that the run had;
-    `replaced`: those of them that the written ones replace, or that the code removed.
+    `replaced`: those of them that the written ones replace, or that the code removed. `call`: names the turn and the
+    call, "" for none.
     """
 
     conversation: str
@@ -62,6 +67,7 @@ class FileChanges:
     replaced: frozenset[int] = frozenset()
     sources: tuple[FileSource, ...] = ()
     documents: tuple[int, ...] = ()
+    call: str = ""
 
 
 class SavedFiles(Protocol):

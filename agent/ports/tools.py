@@ -127,6 +127,9 @@ class ToolContext:
     numbers: ReferenceNumbers = field(default_factory=ReferenceNumbers, compare=False)
     """The numbers of the sources that an answer may cite."""
     inner: InnerCalls = field(default=NO_INNER_CALLS, compare=False)
+    turn: int = 0
+    call: str = ""
+    """The call's id in its turn, as "2.1"; the same if the call runs again because its process was killed."""
 
 
 class ToolEffect(StrEnum):

@@ -71,6 +71,10 @@ class GivenFiles:
     earlier: Mapping[str, SavedFile] = field(default_factory=dict[str, SavedFile])
     documents: tuple[int, ...] = ()
 
+    def saved_by(self, call: str) -> tuple[RunFile, ...]:
+        """Return what an earlier run of this call has saved; () if it has not run before, or saved nothing."""
+        return tuple(RunFile(name, file.data) for name, file in self.earlier.items() if call and file.call == call)
+
     @property
     def messages(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(source.message for source in self.sources))
@@ -135,6 +139,7 @@ class ConversationFiles:
             replaced=frozenset(file.id for name, file in given.earlier.items() if name in gone),
             sources=(FileSource(context.message, asked=True), *given.sources, *map(FileSource, read)),
             documents=(*labels.documents, *context.documents),
+            call=name_of_call(context),
         )
         return await self.saved.save(changes, context.now) or not written
 
@@ -182,6 +187,11 @@ class ConversationFiles:
             tuple(FileSource(id_, attached=tuple(attached)) for id_, attached in by_message.items()),
             left_out=tuple(dict.fromkeys(left_out)),
         )
+
+
+def name_of_call(context: ToolContext) -> str:
+    """Return the name of a call among all of the bot, "" outside of a turn."""
+    return f"{context.turn}:{context.call}" if context.turn and context.call else ""
 
 
 def _line(file: FoundFile, reason: str) -> str:

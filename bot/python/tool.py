@@ -24,7 +24,7 @@ from bot.chat.attachments.kinds import shown_note
 from bot.python import texts
 from bot.python.code_argument import code_of
 from bot.python.code_tools import CodeTools
-from bot.python.conversation_files import ConversationFiles, GivenFiles
+from bot.python.conversation_files import ConversationFiles, GivenFiles, name_of_call
 from bot.python.engine import EngineUnavailable, Limit, PythonEngine, RunEnded, RunFile, RunLimits
 from bot.python.result_files import ResultFiles, result_files
 from bot.python.traceback_text import shorten_error
@@ -66,6 +66,8 @@ class PythonTool:
         if context.calls_before >= self.limits.per_turn:
             raise ToolError(texts.TOO_OFTEN.format(limit=self.limits.per_turn), ours=True)
         given = await self.files.of(context, self.limits.given_bytes)
+        if saved := given.saved_by(name_of_call(context)):
+            return await _saved_before(given, saved, context)
         code_tools = CodeTools(context.inner)
         functions = code_tools.functions_for(code)
         try:
@@ -74,14 +76,25 @@ class PythonTool:
                 ended = await self.engine.run(code, given.files, context.person.id, begun, functions, earlier)
         except EngineUnavailable as error:
             raise ToolError(str(error), ours=True) from None
-        words = Provenance.FOREIGN if given.files or given.earlier or given.left_out else context.words
-        plain = ToolOutput("", given.messages, (), given.audience, words=words, read=(), documents=given.documents)
-        labels = labelled(plain, code_tools.results, context.place)
-        is_kept = await self.files.save(context, given, ended, labels)
+        labels = labelled(_output_of(given, context), code_tools.results, context.place)
         # Megabytes of tables take long to look through. What code left that failed is hardly what was asked for.
         results = ResultFiles() if ended.failed else await asyncio.to_thread(result_files, ended.files)
+        is_kept = await self.files.save(context, given, ended, labels)
         text = neutralise(result_text(ended, given, results, self.limits, is_kept=is_kept))
         return replace(labels, text=text, parts=(*results.files, *results.seen), failed=ended.failed)
+
+
+def _output_of(given: GivenFiles, context: ToolContext) -> ToolOutput:
+    """Return output without a text that was computed from these files."""
+    words = Provenance.FOREIGN if given.files or given.earlier or given.left_out else context.words
+    return ToolOutput("", given.messages, (), given.audience, words=words, read=(), documents=given.documents)
+
+
+async def _saved_before(given: GivenFiles, saved: Sequence[RunFile], context: ToolContext) -> ToolOutput:
+    """Return the result of a call that has run before its process was killed: what is left are its files."""
+    results = await asyncio.to_thread(result_files, saved)
+    text = neutralise("\n".join([texts.RAN_BEFORE, *_listed(texts.EARLIER, [shown_note(file.name) for file in saved])]))
+    return replace(_output_of(given, context), text=text, parts=(*results.files, *results.seen))
 
 
 def result_text(

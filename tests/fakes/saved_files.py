@@ -38,7 +38,7 @@ class SavedFilesInMemory:
         if changes.drawn_from == NOWHERE or not self.gone.isdisjoint({*messages, *changes.documents}):
             return False
         await self.remove(changes.replaced)
-        about = (changes.audience, changes.drawn_from, changes.sources, changes.documents)
+        about = (changes.audience, changes.drawn_from, changes.sources, changes.documents, changes.call)
         self.files += [
             (changes.conversation, changes.person, SavedFile(next(self._ids), name, data, *about))
             for name, data in changes.written

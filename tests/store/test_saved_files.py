@@ -103,6 +103,15 @@ async def test_a_saved_file_comes_back_with_all_that_it_was_made_from(either: St
     assert set(file.sources) == {source, FileSource(question.message, asked=True)}
 
 
+async def test_a_saved_file_names_the_call_that_saved_it(either: Store) -> None:
+    question = await asked(either)
+    changes = FileChanges("thread", "ann", label(TEAM.audience), WIDE, [("a.csv", b"a")], call="17:2.1")
+    assert await either.saved_files.save(replace(changes, sources=(FileSource(question.message, asked=True),)), NOW)
+    await save(either, question, "b.csv")
+    found = await either.saved_files.readable("thread", frozenset({"team:test"}), "ann", NOW)
+    assert {file.name: file.call for file in found} == {"a.csv": "17:2.1", "b.csv": ""}
+
+
 async def test_a_new_file_replaces_the_one_that_the_run_had_and_a_removed_one_goes(either: Store) -> None:
     question = await asked(either)
     await save(either, question, "a.csv", "b.csv", data=b"old")

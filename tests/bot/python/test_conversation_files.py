@@ -1,5 +1,6 @@
 """What code saves is there for later runs of its conversation, for those who may read what it was made from."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from agent.incoming import Person
 from agent.memory.audience import HERE as DRAWN_HERE
 from agent.memory.audience import NOWHERE, WIDE
-from agent.messages import Keep, Provenance
+from agent.messages import Keep, Provenance, SharedFile
 from agent.ports.saved_files import FileSource
 from agent.ports.tools import ToolContext, ToolOutput
 from bot.python import conversation_files, texts
@@ -17,6 +18,7 @@ from bot.python.conversation_files import GivenFiles, is_path
 from bot.python.engine import RunEnded, RunFile
 from tests.bot.python.test_tool import ANN, CONTEXT, SALES, Conversation, attached, conversation
 from tests.fakes.cpython_engine import CPythonEngine
+from tests.patience import until
 
 SAVES = 'open("/out/sums.csv", "w").write("month,sum\\njuly,3\\n")\nNone'
 READS = 'print(open("/out/sums.csv").read())'
@@ -71,6 +73,36 @@ async def test_after_a_result_that_may_not_be_kept_neither_is_a_file_and_the_mod
     talk = conversation()
     assert texts.NOT_KEPT in await run(talk, SAVES, replace(CONTEXT, drawn_from=NOWHERE))
     assert talk.saved.files == []
+
+
+APPENDS = 'open("/out/log.txt", "a").write("x")\nNone'
+
+
+async def test_a_call_that_runs_again_after_a_kill_does_not_run_its_code_again() -> None:
+    """Its files had been saved when the process was killed, but its result had not."""
+    talk, engine = conversation(), CPythonEngine()
+    turn = replace(CONTEXT, turn=4, call="2.1")
+    await talk.tool(engine).run({"code": APPENDS}, turn)
+    again = await talk.tool(engine).run({"code": APPENDS}, turn)
+    assert again.text == f"{texts.RAN_BEFORE}\n{texts.EARLIER} log.txt"
+    assert again.parts == (SharedFile("log.txt", "text/plain", b"x"),)
+    assert again.words is Provenance.FOREIGN
+    assert len(engine.runs) == 1
+    for other in (replace(turn, call="2.2"), replace(turn, turn=5), replace(CONTEXT, turn=0, call="2.1")):
+        await talk.tool(engine).run({"code": APPENDS}, other)
+    assert talk.saved.contents == {"log.txt": b"xxxx"}
+
+
+async def test_a_run_that_is_stopped_leaves_nothing() -> None:
+    talk = conversation()
+    await run(talk, SAVES)
+    hangs = f'{APPENDS}\nopen("/out/sums.csv", "w").write("half")\nimport time\ntime.sleep(600)'
+    engine = CPythonEngine()
+    running = asyncio.create_task(talk.tool(engine).run({"code": hangs}, CONTEXT))
+    await until(lambda: engine.runs)
+    running.cancel()
+    await asyncio.wait({running})
+    assert talk.saved.contents == {"sums.csv": b"month,sum\njuly,3\n"}
 
 
 async def test_a_file_of_the_askers_own_data_is_not_there_for_others() -> None:
