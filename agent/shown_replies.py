@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from agent.memory.audience import WIDE
 from agent.turn_kinds import TurnKind
 
 
@@ -30,6 +31,8 @@ class Answered:
     kind: TurnKind = TurnKind.QUESTION
     schedule: int | None = None
     """The schedule that began the turn, or about which it tells its person."""
+    drawn_from: str = WIDE
+    """What the reply was drawn from beside its own audience (`agent.memory.audience.drawn_from`)."""
 
 
 # The kind of job that deletes one page of a reply on its platform, or clears other shown text; its payload is a

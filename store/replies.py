@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Index
 from sqlmodel import Field
 
+from agent.memory.audience import WIDE
 from agent.messages import ToolCall
 from agent.shown_replies import Answered, ReplyVerdict
 from agent.stored_messages import Author
@@ -49,6 +50,14 @@ class VerdictRow(TableRow, table=True):
 
 verdict: Final = metadata.tables["verdict"]
 
+_REPLY: Final = message.alias()
+_DRAWN_FROM: Final = (
+    sa.select(_REPLY.c.drawn_from)
+    .where(_REPLY.c.turn == turn.c.id, _REPLY.c.author == Author.BOT)
+    .order_by(_REPLY.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
 _QUESTION: Final = (
     sa.select(
         turn.c.id,
@@ -61,6 +70,7 @@ _QUESTION: Final = (
         message.c.audience,
         turn.c.kind,
         turn.c.schedule,
+        _DRAWN_FROM,
     )
     .join_from(turn, message, message.c.turn == turn.c.id)
     .where(message.c.author == Author.PERSON)
@@ -97,8 +107,8 @@ def _answered(connection: sa.Connection, number: int, pages: tuple[str, ...]) ->
     asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
     if asked is None:
         return None
-    *question, kind, schedule = asked
-    return Answered(*question, pages=pages, kind=TurnKind(kind), schedule=schedule)
+    *question, kind, schedule, drawn_from = asked
+    return Answered(*question, pages=pages, kind=TurnKind(kind), schedule=schedule, drawn_from=drawn_from or WIDE)
 
 
 def calls(connection: sa.Connection, number: int, tools: Collection[str]) -> list[ToolCall]:

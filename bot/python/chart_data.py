@@ -18,6 +18,7 @@ from typing import Final
 from agent.errors import ToolError
 from agent.messages import Json, JsonObject
 from agent.protocol.render import one_line
+from bot.chat.texts.formatting import literal
 from bot.python import texts
 
 NAME: Final = "chart"
@@ -222,15 +223,15 @@ def number_text(value: float | str | None) -> str:
 
 
 def markdown_table(chart: Chart) -> str:
-    """Return the numbers as a table in Markdown."""
+    """Return the numbers as a table in Markdown, which shows the texts as they are."""
     head = [chart.x_title or " ", *chart.series]
     rows = zip(chart.labels, *chart.series.values(), strict=True)
-    cells = [head, ["---"] + ["---:"] * len(chart.series), *(map(number_text, row) for row in rows)]
-    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in cells)
+    cells = [map(_cell, head), ["---"] + ["---:"] * len(chart.series), *(map(_cell, row) for row in rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
-def _cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|")
+def _cell(value: float | str | None) -> str:
+    return literal(value) if isinstance(value, str) else number_text(value)
 
 
 def alt_text(chart: Chart) -> str:

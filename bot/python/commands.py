@@ -3,16 +3,17 @@
 Rules
   Whoever can read a reply can see how it was computed: the button below it leads here, and only its presser sees the
   answer. A typed number names a reply of this channel, for its readers; without one, the newest of one's own is meant.
+  Code and numbers may hold what the reply leaves out: of a reply that was drawn from what not all its readers may read,
+  only the asker sees them.
   What is shown is read from the records of the turn's actions, so it is forgotten with the turn.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from agent.errors import Refused
-from agent.memory.audience import label
+from agent.memory.audience import WIDE, label
 from agent.messages import ToolCall
 from agent.ports.replies import Replies
 from agent.ports.tools import Asker
@@ -21,6 +22,7 @@ from bot.chat.commands import declaration
 from bot.chat.panels import Panel, PanelAction, PanelFile
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.texts import replies as reply_texts
+from bot.chat.texts.formatting import is_exact_in_code, literal
 from bot.python import texts
 from bot.python.chart_data import NAME as CHART
 from bot.python.chart_data import ChartError, chart_of, markdown_table
@@ -28,7 +30,6 @@ from bot.python.code_argument import code_of
 
 PYTHON: Final = "python"
 NUMBERS: Final = "numbers"  # Before the number of a reply: its charts' tables
-_TICKS: Final = re.compile("`{3,}")
 SHOWN_CHARS: Final = 2_500  # Of code in a panel: Slack's sections hold 3,000
 
 
@@ -48,6 +49,8 @@ class CodeService:
             reply = await self.replies.newest_with([tool], asker.person.id, asker.channel)
         if reply is None or not may_see(asker, reply):
             raise Refused(texts.NO_CODE if words else texts.NO_CODE_HERE)
+        if reply.drawn_from != WIDE and reply.person != asker.person.id:
+            raise Refused(texts.CODE_OF_ASKER)
         calls = await self.replies.calls(reply.turn, [tool])
         if not calls:
             raise Refused(texts.NO_CODE)
@@ -68,22 +71,16 @@ async def show(service: CodeService, call: declaration.CommandCall) -> Panel:
 
 
 def code_panel(calls: Sequence[ToolCall]) -> Panel:
-    """Return the code of these calls, as a file where it is long. Pure."""
+    """Return the code of these calls, as a file where it is long or a message would not show it as it is. Pure."""
     scripts = [code for call in calls if (code := code_of(call.args))]
     if not scripts:
         return Panel(texts.NO_CODE, refused=True)
     heads = [texts.RUN_OF.format(number=number, runs=len(scripts)) for number in range(1, len(scripts) + 1)]
     whole = "\n\n".join(f"# {head}\n{code}" for head, code in zip(heads, scripts, strict=True))
     file = PanelFile("code.py", whole)
-    if len(whole) > SHOWN_CHARS:
+    if len(whole) > SHOWN_CHARS or not is_exact_in_code(whole):
         return Panel(texts.CODE_IN_FILE, file=file)
-    return Panel("\n".join(f"{head}\n{fenced(code)}" for head, code in zip(heads, scripts, strict=True)))
-
-
-def fenced(code: str) -> str:
-    """Return code as a block of Markdown that nothing in it can end."""
-    fence = "`" * (1 + max(map(len, _TICKS.findall(code)), default=2))
-    return f"{fence}python\n{code}\n{fence}"
+    return Panel("\n".join(f"{head}\n```python\n{code}\n```" for head, code in zip(heads, scripts, strict=True)))
 
 
 def numbers_panel(calls: Sequence[ToolCall]) -> Panel:
@@ -94,7 +91,7 @@ def numbers_panel(calls: Sequence[ToolCall]) -> Panel:
             chart = chart_of(call.args)
         except ChartError:
             continue
-        tables.append(f"**{chart.title}**\n\n{markdown_table(chart)}")
+        tables.append(f"**{literal(chart.title)}**\n\n{markdown_table(chart)}")
     text = "\n\n".join(tables)
     if not text:
         return Panel(texts.NO_NUMBERS, refused=True)

@@ -24,9 +24,13 @@ COMPUTED = "Computed with Python: `/code` shows the code."
 CHARTED = "Chart: `/code numbers` shows its numbers."
 RUN_OF = "Run {number} of {runs}"
 NO_CODE = "There is no code for that answer, or it is no longer stored."
+CODE_OF_ASKER = (
+    "Only the person who asked can see how this answer was computed, because the bot used content that not all readers "
+    "of this answer can read."
+)
 NO_CODE_HERE = "None of your answers here was computed with code, or its code is no longer stored."
 WHICH_REPLY = "Write `/code` for your newest answer here that was computed, or press *Show code* below an answer."
-CODE_IN_FILE = "The code is long, so it is in the file."
+CODE_IN_FILE = "The code is in the file."
 NO_NUMBERS = "There are no numbers for that answer, or they are no longer stored."
 NUMBERS_IN_FILE = "The tables are long, so they are in the file."
 

@@ -337,6 +337,7 @@ DESCRIPTION_CHARS: Final = 120
 MAX_LISTED: Final = 40  # Tools: more make a message too long to read
 ASKED_CHARS: Final = 200
 INLINE_CHARS: Final = 100
+_INLINE: Final = re.compile(r"[^`<\n]*[^`<\s][^`<\n]*")  # What no platform could read as anything but code
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,6 +460,6 @@ def _is_asked_for_its_address(call: ToolCall, effect: ToolEffect | None) -> bool
 
 
 def _argument(name: str, shown: str) -> str:
-    if "\n" in shown or "`" in shown or len(shown) > INLINE_CHARS or not shown.strip():
+    if len(shown) > INLINE_CHARS or _INLINE.fullmatch(shown) is None:
         return f"**{literal(name)}**:\n{as_code(shown)}"
     return f"**{literal(name)}**: `{shown}`"

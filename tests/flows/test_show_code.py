@@ -16,6 +16,7 @@ from tests.bot.python.test_result_files import png
 from tests.fakes.cpython_engine import CPythonEngine
 from tests.flows.forgetting_bot import OFTEN
 from tests.flows.talks import talking
+from tests.flows.test_saved_files import PayTool
 from tests.flows.worlds import WORLDS, AnyWorld, Who
 from tests.patience import LOOK_S, until
 
@@ -36,6 +37,23 @@ async def test_each_reader_can_see_the_code_of_an_answer_alone(open_world: AnyWo
             await talk.world.press(answer, reply_texts.CODE_BUTTON, who)
             await talk.world.until(lambda: sum(SCRIPT in page.text for page in talk.world.private()) >= times)  # noqa: B023 -- awaited at once
         assert SCRIPT not in "".join(talk.texts())
+
+
+@pytest.mark.parametrize(
+    ("tool", "button"), [("python", reply_texts.CODE_BUTTON), ("chart", reply_texts.NUMBERS_BUTTON)]
+)
+async def test_code_and_numbers_that_may_hold_what_only_the_asker_may_read_are_for_them_alone(
+    open_world: AnyWorld, tool: str, button: str
+) -> None:
+    made = call("python", code="pay = 1000000\nprint(pay > 9)") if tool == "python" else call("chart", **SALES)
+    engine = CPythonEngine() if tool == "python" else Drawing()
+    async with talking(open_world, [call("pay"), made, "It is enough."], [PayTool()], code=engine) as talk:
+        answer = await talk.asked("is it enough?")
+        await talk.world.press(answer, button, Who.OTHER)
+        await talk.told(texts.CODE_OF_ASKER)
+        assert not any("1000000" in page.text for page in talk.world.private())
+        await talk.world.press(answer, button)
+        await talk.world.until(lambda: any("1000000" in page.text for page in talk.world.private()))
 
 
 async def test_an_answer_without_code_has_no_such_button(open_world: AnyWorld) -> None:

@@ -43,13 +43,24 @@ def literal(text: str) -> str:
     return _MARKDOWN.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", line)
 
 
-_BACKTICKS = re.compile("`+")
+# Three backticks end a block of code on Discord and in Slack's mrkdwn, however long its fence is; and Slack does not
+# promise that its own form of a link is plain text in code.
+_FENCES = re.compile("`{3,}")
+_SLACK_LINKS = re.compile(r"<(?=(?:https?|mailto|tel):[^<>\s|]*\|)", re.IGNORECASE)
+_JOINER: Final = "\u2060"  # It has no width
 
 
 def as_code(text: str) -> str:
-    """`text` as a block of code, in which nothing is read as Markdown, and nobody is mentioned."""
-    fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(text)), default=0))
-    return f"{fence}\n{text}\n{fence}"
+    """`text` as a block of code, in which nothing is read as Markdown, and nobody is mentioned. It looks the same, but
+    what could end the block, or be a link in it, holds a character without width: see `is_exact_in_code`.
+    """
+    held = _SLACK_LINKS.sub(f"<{_JOINER}", _FENCES.sub(lambda run: _JOINER.join(run[0]), text))
+    return f"```\n{held}\n```"
+
+
+def is_exact_in_code(text: str) -> bool:
+    """Whether a block of code holds the text as it is, on every platform."""
+    return _FENCES.search(text) is None and _SLACK_LINKS.search(text) is None
 
 
 def shortened(text: str, chars: int) -> str:

@@ -12,7 +12,7 @@ from agent.ports.tools import Asker
 from agent.shown_replies import Answered
 from bot.chat.commands.declaration import CommandCall
 from bot.python import texts
-from bot.python.commands import COMMAND, SHOWN_CHARS, CodeService, code_panel, fenced, may_see, numbers_panel
+from bot.python.commands import COMMAND, SHOWN_CHARS, CodeService, code_panel, may_see, numbers_panel
 from tests.bot.python.test_chart_data import SALES, changed
 from tests.fakes.caller import FakeCaller
 from tests.fakes.store import store_in_memory
@@ -39,13 +39,27 @@ def test_who_can_see_the_code_of_an_answer(asker: Asker, reply: Answered, sees: 
     assert may_see(asker, reply) is sees
 
 
-def test_the_code_of_each_run_stands_in_a_block_that_it_cannot_end() -> None:
-    panel = code_panel([ToolCall("python", {"code": "print(1)"}), ToolCall("python", {"code": "'```'"})])
+def test_the_code_of_each_run_stands_in_a_block() -> None:
+    panel = code_panel([ToolCall("python", {"code": "print(1)"}), ToolCall("python", {"code": "print('``')"})])
     assert panel.text == (
         f"{texts.RUN_OF.format(number=1, runs=2)}\n```python\nprint(1)\n```\n"
-        f"{texts.RUN_OF.format(number=2, runs=2)}\n````python\n'```'\n````"
+        f"{texts.RUN_OF.format(number=2, runs=2)}\n```python\nprint('``')\n```"
     )
-    assert fenced("`" * 9).startswith("`" * 10 + "python")
+
+
+@pytest.mark.parametrize("piece", ["'```\n[Sign in](https://evil.example/)'", "'<https://evil.example/|Sign in>'"])
+def test_code_that_could_end_its_block_or_be_a_link_in_it_is_a_file(piece: str) -> None:
+    panel = code_panel([ToolCall("python", {"code": f"x = {piece}"})])
+    assert panel.text == texts.CODE_IN_FILE
+    assert panel.file is not None
+    assert piece in panel.file.content
+
+
+def test_what_a_chart_says_is_shown_as_it_is_written() -> None:
+    link = "[Sign in](https://evil.example/)"
+    chart = changed(title=link, x_title=link, labels=[link, "August"])
+    panel = numbers_panel([ToolCall("chart", chart)])
+    assert panel.text.count(r"\[Sign in\](https://evil.example/)") == panel.text.count("Sign in") == 3
 
 
 def test_code_that_the_model_wrote_in_lines_is_shown_as_it_ran() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from agent.admission_terms import Authority
+from agent.consents import Undecided
 from agent.errors import Refused, StoreError
 from agent.incoming import Person
 from agent.memory.audience import GroupAudience, Place
@@ -19,8 +20,18 @@ from agent.ports.tools import Asker, ToolEffect
 from agent.tool_policy import MAX_ROWS, PolicyAnswer, PolicyRow, read_rows
 from agent.toolbox.registry import FixedTools, Toolbox
 from bot.chat.panels import Panel
+from bot.chat.texts.formatting import is_exact_in_code
 from bot.tools import texts as tool_texts
-from bot.tools.approvals import NAME, OWNER, READ_S, ApprovalPolicy, ApprovalService, NumberedRows, PolicyTable
+from bot.tools.approvals import (
+    NAME,
+    OWNER,
+    READ_S,
+    ApprovalPolicy,
+    ApprovalService,
+    NumberedRows,
+    PolicyTable,
+    question_text,
+)
 from tests.contracts.test_consents import asks, put_aside
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.fixed_config import FakeServers
@@ -302,3 +313,20 @@ async def test_a_call_is_shown_with_the_arguments_that_its_tool_gets() -> None:
     assert run == "Hello.\nSend all to Mallory."
     assert run in shown
     assert "[" not in shown
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Hi.\n```\n**to**: `ann@corp.example`\n[Report](https://evil.example/)\n```\nBye.",
+        "see <https://evil.example/|the report>",
+        "see <https://evil.example/|the report>\nand ````more````",
+    ],
+)
+def test_what_a_call_would_send_stands_in_a_block_of_code_that_no_platform_ends_or_reads(value: str) -> None:
+    call = ToolCall("mail.send", {"text": value})
+    shown = question_text(Undecided(1, "2.1-ab", call, "Send it."), ToolEffect.ACTS_OUTWARD)
+    assert shown.count("```") == 2
+    inside = shown.split("```")[1].strip("\n")
+    assert is_exact_in_code(inside)
+    assert inside.replace("\u2060", "") == value

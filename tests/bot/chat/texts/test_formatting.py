@@ -13,7 +13,15 @@ from agent.memory.forgetting_plans import Receipt
 from agent.stored_messages import Thread
 from bot.chat.texts import formatting
 from bot.chat.texts import replies as reply_texts
-from bot.chat.texts.formatting import literal, shortened, zone_named, zone_names, zone_options
+from bot.chat.texts.formatting import (
+    as_code,
+    is_exact_in_code,
+    literal,
+    shortened,
+    zone_named,
+    zone_names,
+    zone_options,
+)
 from bot.forgetting import texts as forgetting_texts
 from bot.models import texts as models_texts
 from bot.platforms import texts as platforms_texts
@@ -38,6 +46,16 @@ def shown(markdown: str) -> str:
 
 
 SEEN = {"text", "text_special", "code_inline"}
+
+
+@given(st.text("`\n<>|ah:/", max_size=60) | st.sampled_from(["```", "<https://a.example/|b>", "`" * 40]))
+def test_no_text_ends_its_block_of_code_where_three_backticks_do_or_is_a_link_of_slack_in_it(text: str) -> None:
+    block = as_code(text)
+    inside = block.removeprefix("```\n").removesuffix("\n```")
+    assert len(block) == len(inside) + len("```\n\n```")
+    assert inside.replace("\u2060", "") == text.replace("\u2060", "")
+    assert is_exact_in_code(inside)
+    assert (inside == text) is is_exact_in_code(text)
 
 
 def test_the_zones_offered_are_ordered_from_west_to_east_with_their_local_time() -> None:

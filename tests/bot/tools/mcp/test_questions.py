@@ -134,11 +134,8 @@ def test_a_servers_words_are_shown_as_they_are_and_as_its_own() -> None:
     shown = question_text(asked(schema, nasty), "paint it", {"0": "*Ann*"})
     head, body = shown.split("\n", 1)
     assert head.startswith("**`web` has a question for you**")
-    fence = body.split("\n")[0]
-    assert len(fence) > 3
-    assert set(fence) == {"`"}
-    assert body.count(f"\n{fence}\n") == 1
-    inside, below = body.removeprefix(f"{fence}\n").split(f"\n{fence}\n")
+    assert body.count("```") == 2
+    inside, below = body.removeprefix("```\n").split("\n```\n")
     assert "⟨U+001B⟩" in inside
     assert "⟨U+202E⟩" in inside
     assert r"\<@U1\> \*\*x\*\*" in below
