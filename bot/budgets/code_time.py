@@ -52,6 +52,14 @@ class CodeBudget:
             month=_in_words(sum(month.values())),
         )
 
+    async def today(self, person: str) -> str:
+        """Return what of it is used and left today. Raises StoreError."""
+        used, limit = round(await self._today(person)), await self._limit(person)
+        if limit is None:
+            return budgets_texts.CODE_TODAY_UNLIMITED.format(used=_in_words(used))
+        left = _in_words(max(0, limit - used))
+        return budgets_texts.CODE_TODAY.format(used=_in_words(used), limit=_in_words(limit), left=left)
+
     async def _today(self, person: str) -> float:
         today = await self.time.seconds_by_day(person, SpendingPeriod.days_until(self.clock.now(), 1))
         return sum(today.values())

@@ -171,6 +171,11 @@ class BudgetService:
         return None
 
     async def _render(self, account: BudgetAccount, *, own: bool) -> str:
+        if account.whose is Whose.PERSON and self.code is not None:
+            return f"{await self._render_spending(account, own=own)} {await self.code.today(account.id)}"
+        return await self._render_spending(account, own=own)
+
+    async def _render_spending(self, account: BudgetAccount, *, own: bool) -> str:
         if account.whose is Whose.PERSON and self.access.is_operator(account.id):
             return budgets_texts.OPERATOR
         spent = await self.allowances.spent(account, self.clock.now())

@@ -14,6 +14,8 @@ CODE_USED = (
     "The person who asked has used today's budget of {limit} of Python code. It resets at midnight UTC; see `/usage`."
 )
 CODE_TIME = "**Python code**: {today} today ({limit}), {month} this month"
+CODE_TODAY = "Python code: {used} used of {limit}, {left} left."
+CODE_TODAY_UNLIMITED = "Python code: {used} used, no limit."
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
 OPERATOR = "Operators have no spending limit."
 BUDGET_USAGE = (

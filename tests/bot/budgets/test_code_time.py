@@ -67,5 +67,34 @@ async def test_the_line_is_only_there_where_code_runs(runs_code: bool) -> None:
     assert bool(line) is runs_code
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("", "You, today (UTC): 0 tokens (no limit), $0 (no limit). Python code: 13 seconds used of 60 seconds, 47"),
+        (f"person:{ANN}", f"Person `{ANN}`, today (UTC): 0 tokens (no limit), $0 (no limit). Python code: 13 sec"),
+        ("everyone", "Everyone, today (UTC): 0 tokens (no limit), $0 (no limit)."),
+    ],
+)
+async def test_a_budget_shows_the_seconds_that_are_used_and_left(words: str, shown: str) -> None:
+    store, clock = store_in_memory(), FakeClock()
+    allowances = BudgetAllowances(Budgets(), store.spending, store.preferences, clock)
+    budget = opened(store, clock)
+    service = BudgetService(AccessRules(operators=frozenset({OP})), allowances, clock, budget)
+    await budget.charge(ANN, 12.6)
+    panel = await service.answer(OP if words else ANN, "C1", words)
+    assert panel.text.startswith(shown)
+    assert ("47 seconds left." in panel.text) is (words != "everyone")
+
+
+async def test_a_budget_shows_what_is_left_after_more_was_used_and_where_nothing_limits_it() -> None:
+    store, clock = store_in_memory(), FakeClock()
+    budget = opened(store, clock)
+    await budget.charge(ANN, 89.0)
+    assert await budget.today(ANN) == "Python code: 89 seconds used of 60 seconds, 0 seconds left."
+    assert await budget.today(OP) == "Python code: 0 seconds used, no limit."
+    await store.preferences.set(ANN, EXEMPT, "yes")
+    assert await budget.today(ANN) == "Python code: 89 seconds used, no limit."
+
+
 def test_who_has_asked_nothing_reads_only_that() -> None:
     assert account_text(SpendingAccount(Spent(), Spent()), "**Python code**") == texts.NOTHING_SPENT
