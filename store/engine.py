@@ -30,7 +30,6 @@ from agent.ports.memory import Facts, Memories, Profiles
 from agent.ports.operator_sessions import OperatorSessions
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
-from agent.ports.saved_files import SavedFiles
 from agent.ports.shard_leases import ShardLeases
 from agent.ports.shared_rates import SharedRates
 from agent.ports.spending import CodeTime, Spending
@@ -363,7 +362,7 @@ class Store:
     embeddings: Embeddings
     facts: Facts
     working_set: WorkingSet
-    saved_files: SavedFiles
+    saved_files: SqlSavedFiles
     profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from agent.memory.audience import NOWHERE, WIDE
 from agent.memory.forgetting_plans import IDLE_FILES
-from agent.ports.saved_files import IDLE, MAX_BYTES, MAX_SAVED, FileChanges, FileSource, SavedFile
+from agent.ports.saved_files import IDLE, MAX_BYTES, MAX_SAVED, FileChanges, FileSource, ListedFile, SavedFile
 from store import job_queue
 from store.databases.database import SqlStore, in_order, reads_long, row_id, storable, writes
 from store.file_tables import saved_file, saved_file_source
@@ -60,6 +60,22 @@ def readable(
         )
         for row in rows
     ]
+
+
+def of_person(
+    connection: sa.Connection, person: str, audiences: frozenset[str], now: datetime, limit: int, max_bytes: int
+) -> list[ListedFile]:
+    usable = saved_file.c.audience.in_(sorted(audiences)), saved_file.c.drawn_from.in_([WIDE, *sorted(audiences)])
+    columns = [saved_file.c[name] for name in ("id", "conversation", "name", "audience", "saved", "size")]
+    found = sa.select(*columns).where(saved_file.c.person == person, *usable, WHOLE, saved_file.c.used > now - IDLE)
+    listed, left = list[ListedFile](), max_bytes
+    for row in connection.execute(found.order_by(saved_file.c.id.desc()).limit(max(limit, 0))).all():
+        data = None
+        if row.size <= left:
+            left -= row.size
+            data = bytes(connection.execute(sa.select(saved_file.c.data).where(saved_file.c.id == row.id)).scalar_one())
+        listed.append(ListedFile(row.conversation, row.name, row.audience, row.saved, row.size, data))
+    return listed
 
 
 def _sources_of(connection: sa.Connection, ids: Collection[int]) -> Mapping[int, list[FileSource]]:
@@ -151,8 +167,9 @@ def drop_idle(connection: sa.Connection, conversation: str, now: datetime) -> da
 
 
 class SqlSavedFiles(SqlStore):
-    """The port SavedFiles."""
+    """The ports SavedFiles and SavedFilesOfPeople."""
 
     readable = reads_long(readable)
+    of_person = reads_long(of_person)
     save = writes(save)
     remove = writes(remove)

@@ -70,6 +70,18 @@ class FileChanges:
     call: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A saved file in an export. `size`: in bytes; `data`: None if it did not fit."""
+
+    conversation: str
+    name: str
+    audience: str
+    saved: datetime
+    size: int
+    data: bytes | None = field(default=None, repr=False)
+
+
 class SavedFiles(Protocol):
     """The files that code saved, by conversation."""
 
@@ -87,4 +99,16 @@ class SavedFiles(Protocol):
 
     async def remove(self, ids: frozenset[int]) -> None:
         """Delete these files."""
+        ...
+
+
+class SavedFilesOfPeople(Protocol):
+    """The files that code saved, by the person who asked."""
+
+    async def of_person(
+        self, person: str, audiences: frozenset[str], now: datetime, *, limit: int, max_bytes: int
+    ) -> list[ListedFile]:
+        """Return the newest files that a person's questions saved, in all conversations, as far as they may be shown to
+        these audiences: at most `limit`, with contents of at most `max_bytes` in all.
+        """
         ...

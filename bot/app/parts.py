@@ -118,6 +118,7 @@ def memory_service(store: Store, audiences: Callable[[Place], Awaitable[frozense
         conversations=store.conversations,
         spending=store.spending,
         schedules=store.schedules,
+        saved_files=store.saved_files,
         preferences=store.preferences,
         forgetting=store.forgetting,
         audiences=audiences,

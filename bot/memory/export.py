@@ -1,6 +1,7 @@
 """A person's memory as JSON."""
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from agent.memory.facts import CORRECTION, Fact
 from agent.memory.layers import Remembered
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
+from agent.ports.saved_files import ListedFile
 from agent.schedules.definitions import Schedule
 from agent.spending import NANO, SpendingAccount, Spent
 from agent.stored_messages import Author, StoredMessage, Thread
@@ -35,6 +37,10 @@ class ExportedMessages:
     _messages: list[Json] = field(default_factory=list[Json])
     _bytes_left: int = MESSAGES_BYTES
 
+    @property
+    def bytes_left(self) -> int:
+        return max(0, self._bytes_left)
+
     def add_page(self, page: Sequence[StoredMessage]) -> bool:
         """Add a page of older messages, newest first. Return False once nothing more fits."""
         for message in page:
@@ -56,6 +62,7 @@ def as_json(
     items: Sequence[Remembered],
     threads: Sequence[Thread],
     messages: ExportedMessages,
+    files: Sequence[ListedFile],
     choices: Mapping[str, str],
     scheduled: Sequence[Schedule],
     spent: SpendingAccount,
@@ -73,6 +80,7 @@ def as_json(
         "threads": thread_list,
         "messages": [*messages.exported],
         "messages_complete": messages.complete,
+        "files": [_file(item) for item in files],
         "preferences": dict(choices),
         "schedules": [_scheduled(item) for item in scheduled],
         "spending": {"today": _spent(spent.today), "month": _spent(spent.month)},
@@ -140,6 +148,17 @@ def _message(message: StoredMessage) -> Json:
         "time": _time(message.time),
         "audience": message.audience,
         "source": message.permalink,
+    }
+
+
+def _file(file: ListedFile) -> Json:
+    return {
+        "thread": file.conversation,
+        "name": file.name,
+        "time": _time(file.saved),
+        "audience": file.audience,
+        "size": file.size,
+        "base64": None if file.data is None else b64encode(file.data).decode("ascii"),
     }
 
 

@@ -21,6 +21,7 @@ from agent.ports.conversations import Conversations
 from agent.ports.forgetting import Forgetting
 from agent.ports.memory import Facts, Profiles
 from agent.ports.preferences import Preferences
+from agent.ports.saved_files import SavedFilesOfPeople
 from agent.ports.spending import Spending
 from agent.ports.tools import Asker
 from agent.schedules.port import Schedules
@@ -56,6 +57,7 @@ TURN_DIGITS: Final = 19  # Of the largest integer in a database
 TRIES: Final = 9
 FACT_CHARS: Final = 2_000  # The limit for one remembered fact
 PAGE: Final = 200  # Messages read at once for an export: no answer can be stored for those few milliseconds
+MAX_FILES: Final = 1_000  # In an export
 MAX_THREADS: Final = 10_000  # In an export: more than any person starts, in a file that still opens
 
 
@@ -78,6 +80,7 @@ class MemoryService:
     conversations: Conversations
     spending: Spending
     schedules: Schedules
+    saved_files: SavedFilesOfPeople
     clock: Clock
     audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
     """Returns the labels of the audiences that may be shown at a place."""
@@ -325,12 +328,14 @@ class MemoryService:
         preferences = await self.preferences.all_of(person.id)
         choices = {name: value for name, value in preferences.items() if name != NUMBERS}
         items, messages = await self.known(viewer, past=True), await self._messages(person.id, audiences)
+        fit = messages.bytes_left * 3 // 4  # as base64
+        files = await self.saved_files.of_person(person.id, audiences, now, limit=MAX_FILES, max_bytes=fit)
         schedules = [
             schedule
             for schedule in await self.schedules.of_person(person.id)
             if label(schedule.definition.place.audience) in audiences
         ]
-        job = as_json, person, items, threads, messages, choices, schedules, account(totals, now), now
+        job = as_json, person, items, threads, messages, files, choices, schedules, account(totals, now), now
         return await asyncio.to_thread(*job)  # encoding megabytes would block the event loop
 
     async def _messages(self, person: str, audiences: frozenset[str]) -> ExportedMessages:

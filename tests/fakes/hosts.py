@@ -16,6 +16,7 @@ from agent.ports.model import Provider
 from agent.ports.operator_sessions import OperatorSessions
 from agent.ports.preferences import Preferences
 from agent.ports.replies import Replies
+from agent.ports.saved_files import SavedFilesOfPeople
 from agent.ports.spending import Spending
 from agent.ports.tool_audit import ToolAudit
 from agent.providers.rehearsal import RehearsalProvider
@@ -114,6 +115,8 @@ class Stored(Protocol):
     def audit(self) -> ToolAudit: ...
     @property
     def operator_sessions(self) -> OperatorSessions: ...
+    @property
+    def saved_files(self) -> SavedFilesOfPeople: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +201,7 @@ def host_on(
         conversations=store.conversations,
         spending=store.spending,
         schedules=store.schedules,
+        saved_files=store.saved_files,
         clock=clock,
         audiences=audiences,
         operates=operates,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64decode
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
@@ -9,11 +10,12 @@ from itertools import count
 import pytest
 
 from agent.incoming import Person
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.audience import WIDE, GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.facts import Scope
 from agent.memory.forgetting_plans import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact
+from agent.ports.saved_files import FileChanges, FileSource
 from agent.ports.tools import Asker
 from agent.schedules.definitions import NewSchedule, ScheduleKind, Timing
 from bot.chat.commands.declaration import CommandCall
@@ -53,6 +55,7 @@ class Office:
             conversations=self.store.conversations,
             spending=self.store.spending,
             schedules=self.store.schedules,
+            saved_files=self.store.saved_files,
             preferences=self.store.preferences,
             forgetting=self.store.forgetting,
             clock=self.clock,
@@ -245,6 +248,45 @@ async def test_the_export_holds_what_its_person_said_and_was_answered_and_nothin
     ]
     assert exported["messages_complete"] is True
     assert {one["thread"] for one in exported["messages"]} == {"thread"}
+
+
+async def saved_file(office: Office, name: str, data: bytes, place: Place = DM, drawn_from: str = WIDE) -> None:
+    where = f"ann in {label(place.audience)}"
+    claim = await answered(office.store, said("sum it up", person="ann", conversation=where, place=place), "Done.")
+    sources = (FileSource(claim.message, asked=True),)
+    changes = FileChanges(where, "ann", label(place.audience), drawn_from, [(name, data)], sources=sources)
+    assert await office.store.saved_files.save(changes, office.clock.now())
+
+
+async def test_the_export_holds_the_files_that_code_saved_for_its_person_as_far_as_they_may_be_shown(
+    office: Office,
+) -> None:
+    club = Place(GroupAudience("club"))
+    await saved_file(office, "sums.csv", b"july,3")
+    await saved_file(office, "secret.csv", b"1", club)
+    await saved_file(office, "drawn.csv", b"2", drawn_from="group:club")
+    (one,) = json.loads((await office.ask("export")).file or "")["files"]
+    assert b64decode(one.pop("base64")) == b"july,3"
+    assert one == {
+        "thread": "ann in person:ann",
+        "name": "sums.csv",
+        "time": office.clock.now().isoformat(),
+        "audience": "person:ann",
+        "size": 6,
+    }
+    assert json.loads((await office.ask("export", "ben")).file or "")["files"] == []
+
+
+async def test_a_file_that_does_not_fit_is_listed_without_its_content(office: Office) -> None:
+    await saved_file(office, "small.csv", b"1")
+    await saved_file(office, "large.bin", bytes(7_000_000))
+    made = (await office.ask("export")).file or ""
+    files = json.loads(made)["files"]
+    assert [(one["name"], one["size"], one["base64"] is None) for one in files] == [
+        ("large.bin", 7_000_000, True),
+        ("small.csv", 1, False),
+    ]
+    assert len(made.encode()) < 10 * 2**20
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ assert ([command.declared.name for command in off.commands], off.tools, off.note
 print(sorted(name for name in sys.modules if name.startswith(("wasi", "wasmtime", "bot.python"))))
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 -- our own interpreter
-    names = ["chart_data", "commands", "feature", "settings", "texts"]
+    names = ["chart_data", "code_argument", "commands", "feature", "settings", "texts"]
     assert ran.stdout == f"{['bot.python', *(f'bot.python.{name}' for name in names)]}\n"
 
 
