@@ -18,7 +18,7 @@ from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
 from bot.python import texts
 from bot.python.chart_data import NAME, SCHEMA, alt_text, as_json, chart_of, file_name
 from bot.python.engine import EngineUnavailable, PythonEngine, RunFile
-from bot.python.result_files import picture_size
+from bot.python.picture_headers import picture_size
 
 # Matplotlib's own texts are read as text: "$" would begin a formula, which can be wrong.
 DRAW: Final = """

@@ -15,7 +15,7 @@ import io
 import re
 import struct
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,7 @@ from bot.chat.reply.attached_files import mark_formula
 from bot.python.conversation_files import file_names
 from bot.python.engine import RunFile
 from bot.python.outside_references import in_markdown, in_office, in_page, in_pdf, in_picture, in_xml, with_policy
+from bot.python.picture_headers import picture_size, picture_title
 
 MAX_PIXELS: Final = 40_000_000  # Of a picture for people: more takes hundreds of megabytes to show
 SEEN_PIXELS: Final = 6_000_000  # Of one for the model: vendors scale larger ones down
@@ -183,36 +184,12 @@ def _picture(name: str, media_type: str, data: bytes) -> SharedFile | str:
         return TOO_MANY_PIXELS
     kind = media_type.partition("/")[2]
     ending = name.lower().rpartition(".")[2]
-    return SharedFile(_named(name, "jpeg" if ending == "jpg" else ending, kind), media_type, data)
+    return SharedFile(_named(name, "jpeg" if ending == "jpg" else ending, kind), media_type, data, picture_title(data))
 
 
 def _named(name: str, ending: str, kind: str) -> str:
     """Return a name that ends as the kind of its content says."""
     return name if ending == kind else f"{name}.{kind}"
-
-
-def picture_size(data: bytes) -> tuple[int, int] | None:
-    """Return the width and height that a PNG, GIF or JPEG declares; None if it declares none."""
-    try:
-        if data.startswith(b"\x89PNG\r\n\x1a\n"):
-            return struct.unpack(">II", data[16:24]) if data[12:16] == b"IHDR" else None
-        if data.startswith(b"GIF8"):
-            return struct.unpack("<HH", data[6:10])
-        return next(_jpeg_sizes(data), None)
-    except struct.error:
-        return None
-
-
-def _jpeg_sizes(data: bytes) -> Iterator[tuple[int, int]]:
-    """The sizes of a JPEG's frames. Segments follow each other: a marker, and the length of what belongs to it."""
-    position = 2
-    while position + 4 <= len(data) and data[position] == 0xFF:
-        marker, length = data[position + 1], struct.unpack(">H", data[position + 2 : position + 4])[0]
-        # A frame's marker is between 0xC0 and 0xCF; three of these numbers are tables.
-        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
-            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
-            yield width, height
-        position += 2 + max(length, 2)
 
 
 def _document_problem(data: bytes) -> str | None:

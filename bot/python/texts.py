@@ -12,9 +12,9 @@ NO_PROCESS = "Python cannot run right now, because this machine cannot start ano
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
-    "in /files, by name. Print what you need; save files for the person in /out, where later runs of this conversation "
-    "find them. No network. For many look-ups at once, `from host import tools` has the tools that only read as "
-    'functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
+    "in /files, by name. Print what you need; save files for the person in /out (pictures as PNG), where later runs of "
+    "this conversation find them. No network. For many look-ups at once, `from host import tools` has the tools that "
+    'only read as functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
 )
 SECONDS = "seconds at most"
 

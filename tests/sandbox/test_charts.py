@@ -13,7 +13,7 @@ from agent.ports.tools import ToolContext
 from bot.python.chart_data import MAX_LABELS, MAX_SERIES
 from bot.python.chart_tool import ChartTool
 from bot.python.engine import RunFile
-from bot.python.result_files import picture_size
+from bot.python.picture_headers import picture_size
 from bot.python.sandbox import Sandbox
 
 CONTEXT = ToolContext(

@@ -7,7 +7,8 @@ import pytest
 
 from bot.chat.attachments.kinds import picture_type
 from bot.python.engine import RunEnded, RunFile
-from bot.python.result_files import picture_size, result_files
+from bot.python.picture_headers import picture_size
+from bot.python.result_files import result_files
 from bot.python.sandbox import Sandbox
 from bot.python.traceback_text import shorten_error
 
@@ -32,6 +33,30 @@ async def test_a_chart_is_a_picture_that_the_model_sees_too(sandbox: Sandbox) ->
     assert picture_type(chart.data) == "image/png"
     assert picture_size(chart.data) == (640, 480)
     assert len(result_files(ended.files).seen) == 1
+
+
+async def test_a_picture_has_the_titles_of_its_figure_as_its_words(sandbox: Sandbox) -> None:
+    code = """
+import io
+import matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+figure, (left, right) = plt.subplots(1, 2)
+figure.suptitle("Größe\\nby month")
+left.set_title("July")
+right.set_title("July")
+figure.savefig("titled.png")
+figure.savefig("plain", format="png")
+figure.savefig(io.BytesIO())
+figure.savefig("own.png", metadata={"Title": "Mine"})
+plt.close("all")
+plt.plot([1, 2])
+plt.savefig("bare.png")
+"""
+    ended = await run(sandbox, code)
+    alts = {file.name: file.alt for file in result_files(ended.files).files}
+    titled = "Größe by month; July"
+    assert alts == {"titled.png": titled, "plain.png": titled, "own.png": "Mine", "bare.png": ""}
 
 
 async def test_a_figure_that_is_only_shown_is_saved_too(sandbox: Sandbox) -> None:

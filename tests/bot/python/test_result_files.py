@@ -14,14 +14,18 @@ from hypothesis import strategies as st
 from agent.messages import MAX_FILES, Image, SharedFile
 from bot.python import result_files as rules
 from bot.python.engine import RunFile
-from bot.python.result_files import MAX_BYTES, MAX_SEEN, picture_size, result_files, without_formulas
+from bot.python.picture_headers import PNG, picture_size, picture_title
+from bot.python.result_files import MAX_BYTES, MAX_SEEN, result_files, without_formulas
 from tests.fakes import documents, pdfs
 
 
-def png(width: int, height: int) -> bytes:
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    chunk = struct.pack(">I", len(head)) + b"IHDR" + head + struct.pack(">I", zlib.crc32(b"IHDR" + head))
-    return b"\x89PNG\r\n\x1a\n" + chunk
+def png(width: int, height: int, title: str = "") -> bytes:
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return PNG + head + (chunk(b"iTXt", b"Title\0\0\0\0\0" + title.encode()) if title else b"")
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def jpeg(width: int, height: int) -> bytes:
@@ -184,3 +188,36 @@ def test_a_table_keeps_its_cells_but_for_marks(rows: list[list[str]]) -> None:
 def test_any_bytes_of_any_name_are_handed_over_or_have_a_reason(name: str, data: bytes, ending: str) -> None:
     found = result_files([RunFile(f"{name}.{ending}", data)])
     assert len(found.files) + len(found.left_out) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "title"),
+    [
+        (png(8, 8, "Größe by month"), "Größe by month"),
+        (png(8, 8) + chunk(b"tEXt", b"Software\0x") + chunk(b"tEXt", b"Title\0Sales\n in \xa3"), "Sales in £"),
+        (png(8, 8) + chunk(b"iTXt", b"Title\0\0\0en\0Titel\0Sales\0 m\7ore"), "Sales more"),
+        (png(8, 8) + chunk(b"iTXt", b"Title\0\1\0\0\0compressed"), ""),
+        (png(8, 8) + chunk(b"iTXt", b"Title\0\0"), ""),
+        (png(8, 8) + chunk(b"IDAT", b"x") + chunk(b"tEXt", b"Title\0late"), ""),
+        (png(8, 8) + b"\xff\xff\xff\xfftEXtTitle\0cut", "cut"),
+        (png(8, 8) + chunk(b"tEXt", b"x\0y") * 60 + chunk(b"tEXt", b"Title\0far"), ""),
+        (png(8, 8), ""),
+        (jpeg(8, 8), ""),
+        (b"", ""),
+    ],
+)
+def test_a_picture_has_the_title_that_stands_in_it(data: bytes, title: str) -> None:
+    assert picture_title(data) == title
+
+
+def test_the_title_of_a_picture_is_its_text_for_people_who_cannot_see_it() -> None:
+    (file,) = result_files([RunFile("chart.png", png(8, 8, "Sales by month"))]).files
+    assert file.alt == "Sales by month"
+    (long,) = result_files([RunFile("chart.png", png(8, 8, "x" * 20_000))]).files
+    assert len(long.alt) == 900
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_have_a_title_or_none(data: bytes) -> None:
+    for start in (b"", PNG, png(8, 8)):
+        assert "\n" not in picture_title(start + data)
