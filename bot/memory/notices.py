@@ -201,7 +201,9 @@ class WithheldNotice:
         reads. Raises StoreError.
         """
         alone = Place(PersonAudience(question.person.id))
-        searches = [call.args for action in actions for call in action.calls if call.name == RECALL][:MAX_SEARCHES]
+        # A call without a query searched nothing, or its arguments may not be kept.
+        calls = (call for action in actions for call in action.calls if call.name == RECALL and "query" in call.args)
+        searches = [call.args for call in calls][:MAX_SEARCHES]
         if question.place.audience == alone.audience or not searches:
             return 0
         groups = await self.readers.groups_of(alone)

@@ -4,7 +4,7 @@ import json
 
 from agent.incoming import Incoming
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.messages import ToolCall
+from agent.messages import JsonObject, ToolCall
 from agent.state import ActionRecord
 from bot.chat.access.readers import Readers
 from bot.memory.notices import MAX_SEARCHES, WithheldNotice
@@ -63,6 +63,14 @@ async def test_what_the_model_did_not_ask_for_is_not_counted() -> None:
     assert await held.count(asked(), searching("canoe", where="direct messages")) == 1
     assert await held.count(asked(), searching("canoe", where="public channels")) == 0
     assert await held.count(asked(), searching("canoe", when="gibberish")) == 0
+
+
+async def test_a_call_with_wrong_arguments_or_without_those_that_may_not_be_kept_is_no_search() -> None:
+    held, _ = await withheld()
+    wrong: list[JsonObject] = [{}, {"q": "canoe"}, {"wordings": "canoe"}, {"query": 7, "wordings": {}, "where": []}]
+    calls = [ActionRecord(1, NOON, "", tuple(ToolCall("recall", args) for args in wrong))]
+    assert await held.count(asked(), calls) == 0
+    assert await held.count(asked(), [*calls, *searching("canoe")]) == 2
 
 
 async def test_the_sentence_says_how_many_and_nothing_of_what() -> None:
