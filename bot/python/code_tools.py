@@ -11,11 +11,13 @@ import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from agent.errors import ToolError
 from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult
 from agent.ports.tools import InnerCalls, Tool, ToolEffect
+from agent.protocol.grammar import ParserLimits
+from agent.protocol.json_text import JsonReader, Unreadable
 from agent.toolbox.signatures import limit_spec, objects_of
 from bot.python import texts
 from bot.python.engine import NO_FUNCTIONS, Function, Functions
@@ -51,13 +53,24 @@ class CodeTools:
         async def call(name: str, args: JsonObject) -> str:
             _, tool, arguments = offered[name]
             named = {arguments.get(argument, argument): value for argument, value in args.items()}
-            result = await self.inner.run(ToolCall(tool, named))
+            result = await self.inner.run(ToolCall(tool, _as_of_a_model(named)))
             self.results.append(result)
             if result.status is not ResultStatus.SUCCESS:
                 raise ToolError(result.content)
             return result.content
 
         return Functions(tuple(function for function, *_ in offered.values()), call)
+
+
+def _as_of_a_model(args: JsonObject) -> JsonObject:
+    """Return arguments as those of a model are read: without NUL and halves of characters, which databases and servers
+    refuse. Raises ToolError for numbers that are no JSON, or very long.
+    """
+    try:
+        (read,) = JsonReader(ParserLimits()).read(json.dumps(dict(args)))
+    except Unreadable as error:
+        raise ToolError(texts.WRONG_ARGUMENTS.format(why=error), ours=True) from None
+    return cast("JsonObject", read)
 
 
 def _function_of(tool: Tool, name: str) -> tuple[Function, dict[str, str]]:

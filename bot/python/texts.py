@@ -23,6 +23,7 @@ SECONDS = "seconds at most"
 COMPUTED = "Computed with Python: `/code` shows the code."
 CHARTED = "Chart: `/code numbers` shows its numbers."
 RUN_OF = "Run {number} of {runs}"
+WRONG_ARGUMENTS = "wrong arguments: {why}"
 NO_CODE = "There is no code for that answer, or it is no longer stored."
 CODE_OF_ASKER = (
     "Only the person who asked can see how this answer was computed, because the bot used content that not all readers "

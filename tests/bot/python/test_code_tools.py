@@ -223,6 +223,23 @@ def page(args: JsonObject) -> ToolOutput:
     return ToolOutput(text.get(str(args["url"]), "Rule 7."))
 
 
+async def test_arguments_of_code_are_read_as_those_of_a_model() -> None:
+    """Half a character ends the connection to a server, NUL a query of PostgreSQL, and NaN is no JSON."""
+    code = f"""{IMPORT}
+tools.look(query="a\\x00b\\ud800", **{{"ur\\udc80l": 1}})
+for value in (float("nan"), float("inf"), 10**500):
+    try:
+        tools.look(query=[value])
+    except tools.ToolError as error:
+        print(error)
+"""
+    look = Source("look", lambda _: ToolOutput("found"), schema={"type": "object"})
+    read = await code_world(code, rest=[look]).asked()
+    assert look.got == [{"query": "ab\ufffd", "ur\ufffdl": 1}]
+    for why in ("NaN is not JSON", "Infinity is not JSON", "more than 400 digits"):
+        assert why in read
+
+
 async def test_an_address_that_code_puts_together_is_not_fetched() -> None:
     """A page tells the code whom to inform, and the code builds the address, with what it knows."""
     fetch = Source("web_fetch", page)
