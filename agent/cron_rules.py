@@ -141,7 +141,7 @@ def _days_in_words(monthday: str, month: str, weekday: str, weeks: int, days: in
         return f"on the last day of {months}"
     if monthday.isdecimal():
         return (
-            f"every year on {int(monthday)} {months}"
+            f"every year on {months} {int(monthday)}"
             if month.isdecimal()
             else f"on {_ordinal(int(monthday))} of {months}"
         )

@@ -53,7 +53,8 @@ def late_note(due: Occurrence, now: datetime, person_zone: str = "") -> str:
         return f"This was due {duration_in_words(now - due.time)} ago; I was away."
     zone = zone_of(name)
     time, today = due.time.astimezone(zone), now.astimezone(zone)
-    when = f"{time:%H:%M}" if time.date() == today.date() else f"{time:%A} {day_in_words(time)}, {time:%H:%M}"
+    day = "" if time.date() == today.date() else f"on {time:%A}, {day_in_words(time)}, "
+    when = f"{day}at {time:%H:%M}"
     many = "more than 500" if due.missed >= MAX_MISSED else f"{due.missed}"
     before = f", as for {many} before it" if due.missed else ""
-    return f"This was due at {when}; I was away{before}."
+    return f"This was due {when}; I was away{before}."

@@ -135,7 +135,8 @@ def problem_of(timing: Timing, now: datetime) -> str:
 
 
 def in_words(timing: Timing, now: datetime) -> str:
-    """Describe the timing: "Monday 24 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 24 May 2027".
+    """Describe the timing: "Monday, November 24, 09:00 Europe/Berlin; then every Monday at 09:00, until May 24,
+    2027".
 
     "" if there is no next time; "in 20 minutes" if the zone is unknown. Raises ValueError as `next_occurrence`.
     """
@@ -146,17 +147,18 @@ def in_words(timing: Timing, now: datetime) -> str:
         return f"in {duration_in_words(first - now)}"
     zone = zone_of(timing.zone)
     today, local = now.astimezone(zone), first.astimezone(zone)
-    day = day_in_words(local) if local.year == today.year else f"{day_in_words(local)} {local.year}"
-    words = f"{local:%A} {day}, {local:%H:%M} {timing.zone}"
+    day = day_in_words(local) if local.year == today.year else day_and_year_in_words(local)
+    words = f"{local:%A}, {day}, {local:%H:%M} {timing.zone}"
     if not timing.rule:
         return words
     until = with_end(timing, now).until
-    end = "" if until is None else f", until {day_in_words(until.astimezone(zone))} {until.astimezone(zone).year}"
+    end = "" if until is None else f", until {day_and_year_in_words(until.astimezone(zone))}"
     return f"{words}; then {rule_in_words(timing.rule, timing.weeks, timing.days)}{end}"
 
 
 def following_in_words(timing: Timing, now: datetime, zone: str) -> str:
-    """The next times of a repetition on the clock of `zone`: "Mon 30 Nov 08:00, Mon 7 Dec 08:00, Mon 14 Dec 08:00".
+    """The next times of a repetition on the clock of `zone`: "Mon, Nov 30, 08:00; Mon, Dec 7, 08:00; Mon, Dec 14,
+    08:00".
 
     "" for a single time, or one in an unknown zone. Raises ValueError as `next_occurrence`.
     """
@@ -167,7 +169,7 @@ def following_in_words(timing: Timing, now: datetime, zone: str) -> str:
     while len(found) < SHOWN_TIMES and (moment := next_occurrence(ends, found[-1] if found else now)) is not None:
         found.append(moment)
     shown = [moment.astimezone(here) for moment in found]
-    return ", ".join(f"{at:%a} {at.day} {at:%b} {at:%H:%M}" for at in shown)
+    return "; ".join(f"{at:%a}, {at:%b} {at.day}, {at:%H:%M}" for at in shown)
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -189,7 +191,8 @@ def _problem_of_moment(at: datetime, zone: str, now: datetime) -> str:
         return "The time needs a UTC offset."
     if at <= now:
         local = now.astimezone(zone_of(zone or "UTC"))
-        return f"That time has passed: it is {local:%A %d %B %Y, %H:%M} {zone or 'UTC'} now."
+        day = day_and_year_in_words(local)
+        return f"That time has passed: it is {local:%A}, {day}, {local:%H:%M} {zone or 'UTC'} now."
     return "That time is too far ahead: choose one within five years." if at > now + MAX_AHEAD else ""
 
 
@@ -245,4 +248,10 @@ def _clock_change(early: datetime, late: datetime, zone: tzinfo | None) -> datet
 
 
 def day_in_words(local: datetime) -> str:
-    return f"{local.day} {local:%B}"
+    """ "May 24"."""
+    return f"{local:%B} {local.day}"
+
+
+def day_and_year_in_words(local: datetime) -> str:
+    """ "May 24, 2027"."""
+    return f"{day_in_words(local)}, {local.year}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, time, tzinfo
 
 from agent.schedules.definitions import ScheduleKind, ScheduleRefused, Timing
-from agent.schedules.times import day_in_words, zone_of
+from agent.schedules.times import day_and_year_in_words, zone_of
 from bot.chat.texts.formatting import literal, shortened
 from bot.chat.texts.replies import LAPSES, SCHEDULED
 
@@ -18,7 +18,7 @@ REMIND_USAGE = (
 ASK_USAGE = "Say when, then what to do: `/schedules ask every Monday at 8:00 | sum up the week here`."
 NO_TIME = (
     "I could not find a time in that. Write it at the beginning or at the end: `tomorrow at 9:00`, "
-    "`in 20 minutes`, `on 3 December at noon`, `every Monday at 8:00`, `every 2 weeks on Friday at 10:00`."
+    "`in 20 minutes`, `on December 3 at noon`, `every Monday at 8:00`, `every 2 weeks on Friday at 10:00`."
 )
 PARTLY_UNDERSTOOD = (
     "I read “{understood}” as the time, but could not read “{left}”. Write the time in another way. If those words "
@@ -98,9 +98,9 @@ def entry(number: int, kind: ScheduleKind, when: str, where: str, words: str) ->
 
 
 def last_day(timing: Timing, now: datetime) -> str:
-    """ "24 May 2027", in the schedule's zone. `now` is used if it has no end."""
+    """ "May 24, 2027", in the schedule's zone. `now` is used if it has no end."""
     local = (timing.until or now).astimezone(zone_of(timing.zone or "UTC"))
-    return f"{day_in_words(local)} {local.year}"
+    return day_and_year_in_words(local)
 
 
 def quoted(words: str) -> str:
@@ -108,11 +108,11 @@ def quoted(words: str) -> str:
 
 
 def choice_label(meant: datetime | time, zone: tzinfo) -> str:
-    """ "Tue 24 Nov, 09:00"."""
+    """ "Tue, Nov 24, 2026, 09:00"."""
     if isinstance(meant, time):
         return f"{meant:%H:%M}"
     local = meant.astimezone(zone)
-    return f"{local:%a} {local.day} {local:%b %Y, %H:%M}"
+    return f"{local:%a}, {local:%b} {local.day}, {local:%Y, %H:%M}"
 
 
 def choices_text(labels: Sequence[str], spelled: str, *, passed: bool) -> str:

@@ -37,7 +37,7 @@ FIVE_MINUTES = timedelta(minutes=5)
         ("0 10 3 * *", "on the 3rd of every month at 10:00"),
         ("0 10 L * *", "on the last day of every month at 10:00"),
         ("0 10 1 2,5,8,11 *", "on the 1st of February, May, August and November at 10:00"),
-        ("0 10 1 6 *", "every year on 1 June at 10:00"),
+        ("0 10 1 6 *", "every year on June 1 at 10:00"),
         ("0 10 13 * 5", "at 10:00 on the 13th day of month and on Friday"),
     ],
 )
@@ -47,9 +47,11 @@ def test_a_rule_is_said_in_a_persons_words(rule: str, words: str) -> None:
 
 def test_the_next_times_are_shown_on_the_clock_of_who_reads_them() -> None:
     timing = Timing("America/New_York", rule="30 8 * * 1-5; 0 17 * * 1-5")
-    assert following_in_words(timing, NOW, "Europe/Berlin") == "Mon 23 Nov 14:30, Mon 23 Nov 23:00, Tue 24 Nov 14:30"
+    assert (
+        following_in_words(timing, NOW, "Europe/Berlin") == "Mon, Nov 23, 14:30; Mon, Nov 23, 23:00; Tue, Nov 24, 14:30"
+    )
     soon = Timing("Europe/Berlin", rule="0 13 * * *", until=NOW + timedelta(hours=25))
-    assert following_in_words(soon, NOW, "") == "Tue 24 Nov 13:00", "no more than there are"
+    assert following_in_words(soon, NOW, "") == "Tue, Nov 24, 13:00", "no more than there are"
     assert following_in_words(Timing("Europe/Berlin", at=NOW + timedelta(days=1)), NOW, "") == ""
 
 

@@ -131,7 +131,7 @@ async def test_a_reminder_is_said_below_the_answer_with_its_time_and_cancelled_b
         live_host(tmp_path, ScriptedProvider(reminding(CALL_BEN)), clock) as host,
         serving(fake, host),
     ):
-        line = "*Scheduled: Monday 1 June, 09:00 Europe/Berlin*"
+        line = "*Scheduled: Monday, June 1, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me on 1 June at nine to call Ben", f"I will.\n\n{line}")
         assert [label for label in labels(reply) if label in SCHEDULING] == [*SCHEDULING]
         assert UNDO not in labels(reply)
@@ -151,7 +151,7 @@ async def test_a_reminder_is_changed_in_a_window_by_the_asker_alone_and_the_answ
     clock, model = FastClock(speed=1.0), ScriptedProvider(reminding(CALL_BEN))
     async with running_discord(clock) as fake, live_host(tmp_path, model, clock) as host, serving(fake, host):
         await host.preferences.set(f"discord:{ANN}", ZONE, "Europe/Paris")
-        said = "I will.\n\n*Scheduled: Monday 1 June, 09:00 Europe/Berlin*"
+        said = "I will.\n\n*Scheduled: Monday, June 1, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me on 1 June at nine to call Ben", said)
         await fake.press(BO, reply, "Change")
         await page(fake, NOT_YOURS)
@@ -159,7 +159,7 @@ async def test_a_reminder_is_changed_in_a_window_by_the_asker_alone_and_the_answ
         await fake.until(lambda: pressed.window)
         assert pressed.window is not None
         await fake.fill_in(ANN, pressed.window, reply, when="2026-06-02 10:00", what="call Eve")
-        changed = "Changed. **Tuesday 2 June, 10:00 Europe/Paris**.\n“call Eve”"
+        changed = "Changed. **Tuesday, June 2, 10:00 Europe/Paris**.\n“call Eve”"
         assert (await page(fake, changed))["flags"] & EPHEMERAL
         (kept,) = await host.schedules.schedules.of_person(f"discord:{ANN}")
         assert kept.definition.words == "call Eve"
@@ -173,7 +173,7 @@ async def test_of_several_reminders_of_one_answer_each_is_changed_and_all_are_ca
         live_host(tmp_path, ScriptedProvider(reminding(*twice)), clock) as host,
         serving(fake, host),
     ):
-        line = "*Scheduled: Monday 1 June, 09:00 Europe/Berlin*"
+        line = "*Scheduled: Monday, June 1, 09:00 Europe/Berlin*"
         reply = await told(fake, host, "remind me of both", f"I will.\n\n{line}\n{line}")
         await fake.press(ANN, reply, "Change")
         await fake.until(lambda: any(schedule_texts.WHICH_OF_THEM in seen(one) for one in by_the_bot(fake)))

@@ -38,10 +38,12 @@ async def test_on_discord_the_zone_is_chosen_first_what_is_unclear_asked_and_a_w
         asked = await shown(fake, schedule_texts.ZONE_FIRST)
         await fake.choose(ANN, asked, "10:20, UTC+01:00 · Berlin")
         which = await shown(fake, schedule_texts.WHICH)
-        assert labels(which) == ["Tue 24 Nov 2026, 03:00", "Tue 24 Nov 2026, 15:00"]
+        assert labels(which) == ["Tue, Nov 24, 2026, 03:00", "Tue, Nov 24, 2026, 15:00"]
         assert await kept(host) == []
-        await fake.press(ANN, which, "Tue 24 Nov 2026, 15:00")
-        done = await shown(fake, "I will remind you in a direct message: **Tuesday 24 November, 15:00 Europe/Berlin**.")
+        await fake.press(ANN, which, "Tue, Nov 24, 2026, 15:00")
+        done = await shown(
+            fake, "I will remind you in a direct message: **Tuesday, November 24, 15:00 Europe/Berlin**."
+        )
         (one,) = await kept(host)
         assert (one.definition.words, one.definition.direct, one.definition.source) == (
             "water *all* the plants",
@@ -52,7 +54,7 @@ async def test_on_discord_the_zone_is_chosen_first_what_is_unclear_asked_and_a_w
         fields = {field["custom_id"]: field for field in parts(window) if "custom_id" in field}
         assert fields["what"]["value"] == "water *all* the plants"
         await fake.fill_in(ANN, window, done, when="every Friday at 9:00")
-        await shown(fake, "Changed. **Friday 27 November, 09:00 Europe/Berlin; then every Friday at 09:00")
+        await shown(fake, "Changed. **Friday, November 27, 09:00 Europe/Berlin; then every Friday at 09:00")
         await fake.command(ANN, "schedules", GENERAL)
         listed = await shown(fake, schedule_texts.YOURS)
         await fake.press(ANN, listed, "Cancel")

@@ -200,7 +200,7 @@ def _short_number(value: float) -> str:
 
 
 def _short(day: date) -> str:
-    return f"{day.day} {day:%b}"
+    return f"{day:%b} {day.day}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,20 +162,20 @@ def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -
     [
         (
             Timing("Europe/Berlin", rule="0 9 * * 1"),
-            "Monday 30 November, 09:00 Europe/Berlin; then every Monday at 09:00, until 22 May 2027",
+            "Monday, November 30, 09:00 Europe/Berlin; then every Monday at 09:00, until May 22, 2027",
         ),
         (
             Timing("Europe/Berlin", rule="30 8 * * 0,6", until=NOW + timedelta(days=30)),
             (
-                "Saturday 28 November, 08:30 Europe/Berlin; "
-                "then every Saturday and Sunday at 08:30, until 23 December 2026"
+                "Saturday, November 28, 08:30 Europe/Berlin; "
+                "then every Saturday and Sunday at 08:30, until December 23, 2026"
             ),
         ),
         (
             Timing("Asia/Kolkata", rule="15 7 1 * *"),
-            "Tuesday 1 December, 07:15 Asia/Kolkata; then on the 1st of every month at 07:15, until 22 May 2027",
+            "Tuesday, December 1, 07:15 Asia/Kolkata; then on the 1st of every month at 07:15, until May 22, 2027",
         ),
-        (Timing("America/New_York", at=NOW + timedelta(days=60)), "Friday 22 January 2027, 07:00 America/New_York"),
+        (Timing("America/New_York", at=NOW + timedelta(days=60)), "Friday, January 22, 2027, 07:00 America/New_York"),
         (Timing("America/New_York", at=NOW), ""),
         (Timing("", at=NOW + timedelta(minutes=20)), "in 20 minutes"),
         (Timing("", at=NOW + timedelta(minutes=61)), "in 1 hour and 1 minute"),
@@ -183,7 +183,7 @@ def test_a_hostile_rule_is_refused_or_comes_within_a_moment_of_work(rule: str) -
         (Timing("", at=NOW + timedelta(seconds=5)), "in 1 minute"),
         (
             Timing("", at=NOW + timedelta(minutes=20)).seen_from("Asia/Kolkata"),
-            "Monday 23 November, 17:50 Asia/Kolkata",
+            "Monday, November 23, 17:50 Asia/Kolkata",
         ),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_rule_of_every_third_day_counts_days_of_the_calendar_also_where_the_cl
     mondays = Timing("Europe/Berlin", rule="0 9 * * 1", since=since, days=2)
     assert "every Monday at 09:00, of every 2 days" in in_words(mondays, since)
     hours = Timing("Europe/Berlin", rule="0 */6 * * *", since=since, days=2)
-    assert in_words(hours, since).endswith("then every 2 days at 00:00, 06:00, 12:00 and 18:00, until 20 April 2027")
+    assert in_words(hours, since).endswith("then every 2 days at 00:00, 06:00, 12:00 and 18:00, until April 20, 2027")
 
 
 def test_a_rule_of_every_second_week_skips_the_weeks_between_also_where_the_clocks_change() -> None:

@@ -60,7 +60,7 @@ async def test_a_time_on_the_persons_clock_is_kept_and_told_in_words() -> None:
     world = World()
     told = await world.ask(what="call Ben", at="2026-11-24T09:00", where="direct")
     (one,) = await world.kept()
-    assert "Tuesday 24 November, 09:00 Europe/Berlin" in told
+    assert "Tuesday, November 24, 09:00 Europe/Berlin" in told
     assert one.next == datetime(2026, 11, 24, 8, tzinfo=UTC)
     made = one.definition
     assert (made.source, made.channel, made.conversation, made.message) == ("slack:T1", "C1", "C1:1", "1.0")
@@ -77,7 +77,7 @@ async def test_a_question_that_comes_again_has_its_end_and_what_is_looked_at_fir
         check={"kind": "channel", "target": "C9"},
     )
     (one,) = await world.kept()
-    assert "then every Monday at 08:00, until 24 May 2027" in told
+    assert "then every Monday at 08:00, until May 24, 2027" in told
     assert (one.definition.place, one.definition.direct, one.definition.kind) == (GENERAL, False, ScheduleKind.QUESTION)
     assert one.definition.check == FirstCheck(CheckKind.CHANNEL, "C9")
 

@@ -301,6 +301,15 @@ async def test_a_schedule_missed_while_no_process_ran_comes_late_and_says_so() -
     assert world.shown(plants) == ["Water the plants.\n\nThis was due at 13:00; I was away, as for 2 before it."]
 
 
+async def test_a_reminder_that_comes_on_a_later_day_names_the_day_on_which_it_was_due() -> None:
+    world = World()
+    plants = await world.keep("Water the plants.", timing=Timing("UTC", at=NOON + HOUR))
+    async with world.serving() as scheduler:
+        await world.pass_(scheduler, 24 * HOUR + HOUR)
+    due = f"{NOON:%A}, {NOON:%B} {NOON.day}"
+    assert world.shown(plants) == [f"Water the plants.\n\nThis was due on {due}, at 13:00; I was away."]
+
+
 async def test_a_question_whose_time_is_long_over_waits_for_the_next_but_a_single_one_is_asked() -> None:
     world = World(["Late, but here."])
     daily = await world.keep("What is new?", QUESTION)

@@ -73,9 +73,9 @@ async def test_a_reminder_is_stored_and_confirmed_in_the_persons_zone_with_butto
     panel = await service.remind("every Monday at 8:00 to sum up")
     (kept,) = await service.kept()
     assert panel.text == (
-        "I will remind you in a direct message: **Monday 30 November, 08:00 Europe/Berlin; "
-        "then every Monday at 08:00, until 22 May 2027**.\n"
-        "Next: Mon 30 Nov 08:00, Mon 7 Dec 08:00, Mon 14 Dec 08:00.\n“sum up”"
+        "I will remind you in a direct message: **Monday, November 30, 08:00 Europe/Berlin; "
+        "then every Monday at 08:00, until May 22, 2027**.\n"
+        "Next: Mon, Nov 30, 08:00; Mon, Dec 7, 08:00; Mon, Dec 14, 08:00.\n“sum up”"
     )
     assert labels(panel) == ["Change", "Cancel"]
     assert (kept.definition.words, kept.definition.kind, kept.definition.direct) == (
@@ -94,13 +94,13 @@ async def test_an_ambiguous_time_is_asked_back_and_a_button_chooses_one() -> Non
     service = AnnsCommands()
     panel = await service.remind("tomorrow at 3 to call Ben")
     assert panel.refused
-    assert labels(panel) == ["Tue 24 Nov 2026, 03:00", "Tue 24 Nov 2026, 15:00"]
+    assert labels(panel) == ["Tue, Nov 24, 2026, 03:00", "Tue, Nov 24, 2026, 15:00"]
     assert await service.kept() == []
     await service.remind(panel.actions[1].words, pressed=True)
     (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 14, tzinfo=UTC))
     edited = await service.show(f"edit {kept.id} tomorrow at 4")
-    assert labels(edited) == ["Tue 24 Nov 2026, 04:00", "Tue 24 Nov 2026, 16:00"]
+    assert labels(edited) == ["Tue, Nov 24, 2026, 04:00", "Tue, Nov 24, 2026, 16:00"]
     await service.show(edited.actions[1].words)
     (kept,) = await service.kept()
     assert (kept.definition.words, kept.definition.timing.at) == ("call Ben", datetime(2026, 11, 24, 15, tzinfo=UTC))
@@ -130,7 +130,7 @@ async def test_before_a_divider_nothing_is_dropped() -> None:
     assert await service.kept() == []
     panel = await service.show("ask every hour between 9 and 17 | check the build")
     assert "then every hour from 09:00 to 17:00, until" in panel.text
-    assert "\nNext: Mon 23 Nov 11:00, Mon 23 Nov 12:00, Mon 23 Nov 13:00.\n" in panel.text
+    assert "\nNext: Mon, Nov 23, 11:00; Mon, Nov 23, 12:00; Mon, Nov 23, 13:00.\n" in panel.text
 
 
 async def test_edit_without_a_change_shows_the_schedule_with_its_buttons() -> None:
@@ -161,8 +161,8 @@ async def test_edit_changes_the_words_only_behind_a_divider() -> None:
 async def test_a_repetition_in_another_zone_shows_its_next_times_in_the_persons_own() -> None:
     service = AnnsCommands()
     panel = await service.remind("every Monday at 9:00 New York time to call the US team")
-    assert "Monday 23 November, 09:00 America/New_York; then every Monday at 09:00" in panel.text
-    assert "\nNext Europe/Berlin: Mon 23 Nov 15:00, Mon 30 Nov 15:00, Mon 7 Dec 15:00.\n" in panel.text
+    assert "Monday, November 23, 09:00 America/New_York; then every Monday at 09:00" in panel.text
+    assert "\nNext Europe/Berlin: Mon, Nov 23, 15:00; Mon, Nov 30, 15:00; Mon, Dec 7, 15:00.\n" in panel.text
 
 
 @pytest.mark.slow
@@ -224,10 +224,10 @@ async def test_a_list_has_buttons_that_pause_resume_and_cancel() -> None:
     await service.remind("me tomorrow at 9:00 to call Ben", in_general())
     shown = await service.show()
     assert [part.text for part in shown.parts] == [
-        "**2** · reminder in a direct message · Tuesday 24 November, 09:00 Europe/Berlin\n“call Ben”",
+        "**2** · reminder in a direct message · Tuesday, November 24, 09:00 Europe/Berlin\n“call Ben”",
         (
-            "**1** · task in <#C1> · Monday 30 November, 08:00 Europe/Berlin; then every Monday at 08:00, "
-            "until 22 May 2027\n“sum up \\*the week\\* here”"
+            "**1** · task in <#C1> · Monday, November 30, 08:00 Europe/Berlin; then every Monday at 08:00, "
+            "until May 22, 2027\n“sum up \\*the week\\* here”"
         ),
     ]
     assert [action.label for action in shown.parts[1].actions] == ["Change", "Pause", "Cancel"]
@@ -251,7 +251,7 @@ async def test_people_change_only_their_own_and_operators_see_times_and_places_w
         assert (await service.show(words, stranger)).refused
     every = await service.show("all", bob)
     assert ANN.id in every.text
-    assert "Tuesday 24 November, 09:00" in every.text
+    assert "Tuesday, November 24, 09:00" in every.text
     assert "secret" not in every.text
     assert (await service.show("pause 1", bob)).refused
     assert "secret" not in (await service.show("cancel 1", bob)).text
@@ -283,7 +283,7 @@ async def test_a_schedule_that_cannot_be_stored_is_refused_with_a_remedy() -> No
     said = {
         "call Ben": schedule_texts.NO_TIME,
         "tomorrow at 9:00": schedule_texts.NO_WORDS,
-        "2020-01-01 09:00 call Ben": "That time has passed: it is Monday 23 November 2026, 10:20 Europe/Berlin now.",
+        "2020-01-01 09:00 call Ben": "That time has passed: it is Monday, November 23, 2026, 10:20 Europe/Berlin now.",
         "every 3 minutes look": "The rule '*/3 * * * *' occurs too often: leave at least 5 minutes between two times.",
     }
     assert {words: (await service.remind(words)).text for words in said} == said
@@ -319,10 +319,10 @@ async def test_one_that_has_lapsed_says_so_in_the_list_and_how_it_goes_on() -> N
     )
     call = CommandCall(words="", caller=service.ann)
     (shown,) = (await remind.COMMAND.bound(later_service).run(call)).parts
-    assert "ended 22 May 2027. To run it for another half year, resume it: `/schedules resume 1`." in shown.text
+    assert "ended May 22, 2027. To run it for another half year, resume it: `/schedules resume 1`." in shown.text
     assert [action.label for action in shown.actions] == ["Resume", "Cancel"]
     resumed = await remind.COMMAND.bound(later_service).run(CommandCall(words="resume 1", caller=service.ann))
-    assert "until 25 February 2028" in resumed.text
+    assert "until February 25, 2028" in resumed.text
 
 
 async def test_a_notice_about_one_that_lapses_asks_in_buttons_or_in_words_and_other_notices_ask_nothing() -> None:

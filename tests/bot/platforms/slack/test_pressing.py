@@ -227,7 +227,7 @@ async def test_the_line_and_the_buttons_of_what_was_cancelled_go_and_what_was_re
     host, shown = await replied(slack, OFFERS | {ReplyAction.UNDO} | SCHEDULING)
     await scheduled(host)
     await remembered(host)
-    lines = ("Remembered: drinks tea", "Scheduled: Monday 24 November, 09:00 Europe/Berlin")
+    lines = ("Remembered: drinks tea", "Scheduled: Monday, November 24, 09:00 Europe/Berlin")
     blocks, told = dict[str, Object](), platforms_texts.UNSCHEDULED.strip("*")
     for name, second in (("before", lines[1]), ("after", told)):
         italic = [{"type": "text", "text": line, "style": {"italic": True}} for line in (lines[0], second)]
