@@ -355,7 +355,7 @@ QUESTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
 }
 SERVICE_QUESTIONS: Final[Sequence[tuple[str, str]]] = [
     ("6. Service", "y"),
-    ("The service does not see the environment", "y"),
+    ("The service does not use this terminal's environment", "y"),
     ("Write the file and run the commands", "y"),
 ]
 

@@ -85,8 +85,8 @@ class NetworkSettings:
         None,
         section=Section.NETWORK,
         description=(
-            "The proxy for https:// and wss:// addresses (docs/proxy.md): its address, with a user and a password "
-            "before the host if it requires them. Default: none."
+            "The address of the proxy for https:// and wss:// connections, with a user and password before the host if "
+            "the proxy requires them (docs/proxy.md). Default: none."
         ),
         example="http://proxy.example.com:3128",
         sensitivity=PROXY,
@@ -96,7 +96,7 @@ class NetworkSettings:
         proxy,
         None,
         section=Section.NETWORK,
-        description="The proxy for http:// and ws:// addresses. Default: none.",
+        description="The address of the proxy for http:// and ws:// connections. Default: none.",
         example="http://proxy.example.com:3128",
         sensitivity=PROXY,
     )
@@ -118,8 +118,8 @@ class NetworkSettings:
         None,
         section=Section.NETWORK,
         description=(
-            "A file with the certificate authorities to trust, in PEM form, instead of the system's (docs/proxy.md). "
-            "Default: the system's."
+            "A PEM file with the certificate authorities to trust, instead of the system's (docs/proxy.md). Default: "
+            "the system's."
         ),
         example="/etc/cogency/authorities.pem",
         sensitivity=ROUTE,

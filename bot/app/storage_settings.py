@@ -18,8 +18,8 @@ def database_url(value: str) -> str:
     if value.partition("://")[0] in {"postgresql", "postgres", "postgresql+asyncpg"}:
         return _postgresql_url(value)
     raise ValueError(
-        "must name an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
-        "or a PostgreSQL database, as in postgresql://user:password@host/database"
+        "must be an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes), or a PostgreSQL database, "
+        "as in postgresql://user:password@host/database"
     )
 
 
@@ -33,7 +33,7 @@ def _postgresql_url(value: str) -> str:
     if not has_host or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
         raise ValueError(
             "must have the form postgresql://user:password@host/database; "
-            'in the password, write "@", "/", ":", "#", "%" and blanks as %40, %2F, %3A, %23, %25 and %20'
+            'in the password, write "@", "/", ":", "#", "%" and spaces as %40, %2F, %3A, %23, %25 and %20'
         )
     return value
 

@@ -12,16 +12,16 @@ ABOUT = ("Version", "Models", "Database")
 # The file of Slack's apps, for operators.
 
 TWO_SLACK_LISTS = (
-    "COGENCY_SLACK_APPS is set together with SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID. Describe that app "
-    "in the file that COGENCY_SLACK_APPS names and remove the other settings, or remove COGENCY_SLACK_APPS."
+    "COGENCY_SLACK_APPS cannot be combined with SLACK_BOT_TOKEN, SLACK_APP_TOKEN or SLACK_CLIENT_ID. Describe that app "
+    "in the COGENCY_SLACK_APPS file and remove the other settings, or remove COGENCY_SLACK_APPS."
 )
 SLACK_SERVE_UNKNOWN = "{file} has no app {name}. Add it there, or correct the name."
 SLACK_APPS_NO_TOML = "COGENCY_SLACK_APPS: {file} is not valid TOML: {error}. Write a table for each app, as in [acme]."
-SLACK_APPS_EMPTY = "COGENCY_SLACK_APPS: {file} describes no app. Write a table for each app, as in [acme]."
+SLACK_APPS_EMPTY = "COGENCY_SLACK_APPS: {file} does not describe any apps. Write a table for each app, as in [acme]."
 SLACK_APP_TWICE = "COGENCY_SLACK_APPS: {file}: the apps {names} have the same bot_token. Each app needs its own."
 SLACK_APP_WRONG = "COGENCY_SLACK_APPS: {file}, app {app}: {problem}."
-SLACK_APP_TABLE = "it must be a table, as in [acme] and its keys below"
-SLACK_APP_KEY = "{key} is not one of its keys, which are {known}"
+SLACK_APP_TABLE = "it must be a table: a line such as [acme], with its keys below"
+SLACK_APP_KEY = "{key} is not a valid key; use {known}"
 SLACK_APP_KEY_TWICE = "{key} and {file} are both set; keep one of them"
 SLACK_APP_TEXT = 'the value of {key} must be a quoted string, as in {key} = "…"'
 SLACK_APP_INCOMPLETE = "bot_token or bot_token_file is missing; copy it from the app's OAuth & Permissions page"
@@ -34,26 +34,26 @@ NO_MANIFEST = "The manifest could not be created: {error}."
 # Tools
 
 OTEL_MISSING = (
-    "OpenTelemetry's variables name a receiver of traces, but the extra 'otel' is not installed. Run {command}, or "
-    "set OTEL_TRACES_EXPORTER=none."
+    "OpenTelemetry's environment variables set a destination for traces, but the extra 'otel' is not installed. Run "
+    "{command}, or set OTEL_TRACES_EXPORTER=none."
 )
 OTEL_PROTOCOL = (
-    "OpenTelemetry's variables ask for traces over {protocol}, so none are sent: Cogency only supports "
+    "OpenTelemetry's environment variables request traces over {protocol}, so none are sent. Cogency only supports "
     "http/protobuf, which collectors accept on port 4318."
 )
 PLUGINS_NEED_MCP = "the servers of plug-ins were not started, because the extra 'mcp' is not installed. Run {command}"
 MCP_MISSING = "COGENCY_MCP needs the extra 'mcp', which is not installed. Run {command}"
 ACCOUNT_KEY_MISSING = (
-    "{file} lists servers where each person signs in ({servers}). To encrypt their tokens, set COGENCY_ACCOUNT_KEY "
-    "to the output of `openssl rand -base64 32`, or COGENCY_ACCOUNT_KEY_FILE to a file that holds it."
+    "{file} lists servers where each person signs in ({servers}). To encrypt their tokens, set COGENCY_ACCOUNT_KEY to "
+    "the output of `openssl rand -base64 32`, or set COGENCY_ACCOUNT_KEY_FILE to a file that contains it."
 )
 ACCOUNT_KEY_TWICE = "COGENCY_ACCOUNT_KEY and COGENCY_ACCOUNT_KEY_FILE are both set. Remove one of them."
 SIGN_IN_ADDRESS = (
-    "Set COGENCY_SIGN_IN_HTTP and COGENCY_SIGN_IN_ADDRESS together: where the bot listens, and the address at which "
-    "browsers reach it."
+    "Set both COGENCY_SIGN_IN_HTTP (where the bot listens) and COGENCY_SIGN_IN_ADDRESS (the address that browsers "
+    "open)."
 )
 SIGN_IN_PLAIN = "COGENCY_SIGN_IN_ADDRESS must start with https://, or point to this machine."
-POLICY_FAULTS = "{setting} names {file}, which has invalid rows: {faults}. docs/tools.md shows the form."
+POLICY_FAULTS = "{setting} points to {file}, which has invalid rows: {faults}. See docs/tools.md for the format."
 NO_SLACK_WAY = (
     "SLACK_APP_TOKEN is missing. Set it for Socket Mode, or set COGENCY_SLACK_HTTP and SLACK_SIGNING_SECRET for "
     "events over HTTP."
@@ -63,20 +63,20 @@ TWO_SLACK_WAYS = (
     "over HTTP."
 )
 NO_SERVERS_TO_STAY_IN = (
-    "COGENCY_DISCORD_OTHER_SERVERS=leave needs to know which servers to stay in. Set COGENCY_DISCORD_SERVERS."
+    "With COGENCY_DISCORD_OTHER_SERVERS=leave, set COGENCY_DISCORD_SERVERS to the servers that the bot stays in."
 )
 NOTHING_TO_RUN = "There is nothing to run. Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."
 PAGE_LISTENS = "the operators' page is at {address}; `cogency operator` prints a sign-in link"
 OPERATOR_PAGE_OPEN = (
-    "COGENCY_OPERATOR_PAGE names {host}, which other machines can reach without encryption. Use 127.0.0.1 with `ssh "
-    "-L`, or put a TLS proxy in front and set COGENCY_OPERATOR_ADDRESS to its https:// address."
+    "COGENCY_OPERATOR_PAGE is set to {host}, which other machines can reach without encryption. Use 127.0.0.1 with "
+    "`ssh -L`, or put a TLS proxy in front and set COGENCY_OPERATOR_ADDRESS to its https:// address."
 )
 OPERATOR_ADDRESS_PLAIN = (
-    "COGENCY_OPERATOR_ADDRESS must start with https://, which a proxy in front of the page provides. http:// is only "
-    "for 127.0.0.1 and localhost."
+    "COGENCY_OPERATOR_ADDRESS must start with https://, so put a TLS proxy in front of the page. Use http:// only for "
+    "127.0.0.1 and localhost."
 )
 OPERATOR_ADDRESS_PATH = (
-    "COGENCY_OPERATOR_ADDRESS must be a separate host without a path, such as https://operate.example.com"
+    "COGENCY_OPERATOR_ADDRESS must be its own host, without a path, such as https://operate.example.com"
 )
 
 
@@ -88,23 +88,25 @@ ID_NEAR = "Did you mean {near}?"
 ID_FIND = "`cogency {kind} find NAME` finds an ID."
 ERASED_BEFORE = "Nothing is stored about {of}. It was erased on {when:%Y-%m-%d %H:%M} UTC (audit entry {number})."
 NAME_OF_MANY = "Several channels are called {name}. Use the ID: {ids}."
-NAMES_UNREAD = "{platform} did not send the names of its channels: {reason}"
+NAMES_UNREAD = "{platform} did not return the channel names: {reason}"
 FOUND_LINE = "{id}  {name}  {messages}, last {last}"
 OPERATOR_NAME = "{name!r} is not a valid operator name. Use letters, digits and . _ @ + - (at most 64)."
 NOTHING_ASKED = "There is no request number {number}. `cogency audit` lists all requests, with their numbers after #."
 ASKED_BEFORE = "Request {number} is already confirmed."
 ASKED_LONG_AGO = "This request is from {when:%Y-%m-%d %H:%M} UTC, more than 24 hours ago. Make a new one."
-ASKED_BY_YOU = "{name} made this request, so somebody else must confirm it: another account, or --operator NAME."
+ASKED_BY_YOU = (
+    "{name} made this request, so another operator must confirm it, from another account or with --operator NAME."
+)
 ASKED_OTHERWISE = "Request {number} is to {act} the {kind} {of}. Confirm it with `cogency {kind} confirm {number}`."
 NOBODY_ERASES = (
     "Nothing was erased, because another process is using {where} and did not respond. Stop it and try again."
 )
 STILL_ERASING = "The result is not known yet. `cogency audit` will show it as #{number}."
 ERASES = "This erases everything stored about {of}: {amounts}. You cannot undo this."
-ERASES_CHOICES = "Only choices, accounts and records without text are stored about {of}. This erases them."
+ERASES_CHOICES = "Only preferences, accounts and records without text are stored about {of}. This erases them."
 ERASES_REPETITIONS = "This includes {count} in other threads that repeat it."
 ERASES_RELATED = (
-    "{count} elsewhere may say the same in other words, or be based on it. They stay unless you add --related."
+    "{count} elsewhere may say the same in other words or be based on it. They are not erased unless you add --related."
 )
 CHECK_PERSON = (
     "To verify: `cogency person export {of}` finds nothing. Audit entry #{number} names {known_as} instead of the ID."
@@ -118,15 +120,15 @@ FOUND_BY_READERS = "Full members who can read {of} can ask about them, there and
 FILE_EXISTS = "{file} already exists. Choose another name, or add --force."
 FILE_NOT_WRITTEN = "{file} could not be written ({reason})."
 SLACK_DISTRIBUTION_LACKS = (
-    "With SLACK_CLIENT_ID, other workspaces can install the app, which needs {lacking} (docs/slack.md, Distribute "
-    "the app)."
+    "To let other workspaces install the app with SLACK_CLIENT_ID, also set {lacking} (docs/slack.md, Distribute the "
+    "app)."
 )
 SLACK_DISTRIBUTION_MISSING = (
-    "SLACK_CLIENT_ID needs the extra 'mcp', whose libraries encrypt tokens, but it is not installed. Run {command}"
+    "SLACK_CLIENT_ID needs the extra 'mcp', which encrypts tokens. It is not installed. Run {command}"
 )
 SLACK_DISTRIBUTION_ALONE = (
-    "SLACK_CLIENT_ID and SLACK_BOT_TOKEN are both set. Remove SLACK_BOT_TOKEN, and install the app in your own "
-    "workspace from its install page, too."
+    "SLACK_CLIENT_ID and SLACK_BOT_TOKEN are both set. Remove SLACK_BOT_TOKEN, and also install the app in your own "
+    "workspace from the install page."
 )
 SLACK_ADDRESS_PLAIN = (
     "COGENCY_SLACK_ADDRESS must start with https://, or point to this machine, and must not have a path."

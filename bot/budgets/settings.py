@@ -37,7 +37,7 @@ class BudgetSettings:
         FooterStyle.OFF,
         section=Section.ANSWERS,
         description=(
-            "The small print under each reply: off, model (which model answered) or cost (also tokens and price)."
+            "The small print below each reply: off, model (which model answered) or cost (also tokens and price)."
         ),
     )
     person_tokens: int | None = setting(
@@ -70,7 +70,7 @@ class BudgetSettings:
         parsers.limit(10**12),
         None,
         section=Section.ACCESS,
-        description="Maximum number of tokens per channel and day.",
+        description="Maximum number of tokens per channel per day.",
         example="0",
     )
     """Channels differ too much in size for one number."""
@@ -79,7 +79,7 @@ class BudgetSettings:
         dollars,
         None,
         section=Section.ACCESS,
-        description="Maximum cost per channel and day, in US dollars.",
+        description="Maximum cost per channel per day, in US dollars.",
         example="0",
         write=in_dollars,
     )
@@ -89,7 +89,7 @@ class BudgetSettings:
         None,
         section=Section.ACCESS,
         description=(
-            "Maximum number of tokens per Slack workspace and day, unless the workspace's app has its own budget in "
+            "Maximum number of tokens per Slack workspace per day, unless the workspace's app has its own budget in "
             "the COGENCY_SLACK_APPS file."
         ),
         example="0",
@@ -99,7 +99,7 @@ class BudgetSettings:
         dollars,
         None,
         section=Section.ACCESS,
-        description="Maximum cost per Slack workspace and day, in US dollars.",
+        description="Maximum cost per Slack workspace per day, in US dollars.",
         example="0",
         write=in_dollars,
     )

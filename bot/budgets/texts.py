@@ -19,7 +19,7 @@ CODE_TODAY_UNLIMITED = "Python code: {used} used, no limit."
 ONLY_OPERATORS = "Only operators (COGENCY_OPERATORS) can see or change other people's budgets."
 OPERATOR = "Operators have no spending limit."
 BUDGET_USAGE = (
-    "Write `channel`, `workspace`, `everyone` or a person, or nothing for your own budget. To change it, add "
+    "Write `channel`, `workspace`, `everyone` or a person, or leave it empty for your own budget. To change it, add "
     "`5,000,000 tokens`, `$20`, `exempt` or `reset`."
 )
 OTHER_BUDGETS = (
@@ -27,7 +27,7 @@ OTHER_BUDGETS = (
     "person."
 )
 NO_SUCH_LIMIT = "There is no such limit. To set one, use {setting}."
-APPS_SETTING = "{setting} (or {key} of its app in the file of COGENCY_SLACK_APPS)"
+APPS_SETTING = "{setting} (or {key} for the app in the COGENCY_SLACK_APPS file)"
 ONLY_RAISED = "The default budget is {usually}. Here you can only raise it; to change the default, use {setting}."
 
 
@@ -36,8 +36,8 @@ NO_LIMIT = "no limit"
 LIMIT = "of {limit}"
 YOU = "You"
 EVERYONE = "Everyone"
-LIST_PRICES = f"Days are UTC days; costs use list prices of {PRICES_AS_OF}."
-ESTIMATED = "~ partly estimated, because the model did not report it"
+LIST_PRICES = f"Days are in UTC. Costs use list prices as of {PRICES_AS_OF}."
+ESTIMATED = "~ partly estimated, because the model did not report usage"
 NOTHING_SPENT = "You have not asked anything this month."
 TODAY = "Today"
 THIS_MONTH = "This month"

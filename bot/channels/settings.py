@@ -16,9 +16,9 @@ class ChannelSettings:
         20,
         section=Section.ACCESS,
         description=(
-            "The maximum that channel managers can choose with /channel ambient: how many open questions that were "
-            "not addressed to the bot it answers in the channel per day. Each one costs a call to the learning model, "
-            "and so do up to five unanswered questions for each. 0: nobody can turn this on."
+            "The highest value that channel managers can choose with /channel ambient, which is how many questions per "
+            "day the bot answers in a channel without being addressed. Each answer costs a call to the learning model, "
+            "and so do up to five unanswered questions for each answer. With 0, nobody can turn this on."
         ),
         after="COGENCY_MODEL_ACCESS",
     )

@@ -13,7 +13,8 @@ FORGET_DECLINED = "Nothing was forgotten."
 FORGET_THREAD = "Forget this thread"
 FORGET_THREAD_WHAT = "Erase what you wrote to the bot in this thread, and everything derived from it."
 EDITED_MEANWHILE = (
-    "*You edited your question after I started. This answers the earlier version; press Regenerate for the new one.*"
+    "*You edited your question after I started. This answers the earlier version. To answer the new one, press "
+    "Regenerate.*"
 )
 # What a person knows by name, in the order of a receipt, in singular and plural.
 _KINDS = {
@@ -24,12 +25,12 @@ _KINDS = {
     "files": ("file that code saved", "files that code saved"),
     "schedules": ("schedule", "schedules"),
     "summaries": ("summary", "summaries"),
-    "accounts": ("sign-in at a tool", "sign-ins at tools"),
+    "accounts": ("sign-in to a tool", "sign-ins to tools"),
 }
 # As previews and receipts count those in which something falls.
 THREADS = "conversations"
 HOME_FORGET = "Forget what you told me"
-FORGET_SECTION = "You see what will be erased before anything is erased."
+FORGET_SECTION = "Before anything is erased, you see what it will be."
 
 
 def amounts(counts: Mapping[str, int]) -> str:
@@ -43,7 +44,7 @@ def amounts(counts: Mapping[str, int]) -> str:
 
 
 # As much as the search for proof shows: what somebody says elsewhere in words of their own is another text.
-FOUND_NOTHING = "A search afterwards found none of these texts where they were"
+FOUND_NOTHING = "A search afterward did not find any of these texts where they were"
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -53,12 +54,12 @@ def receipt_text(receipt: Receipt) -> str:
     done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
     if receipt.related:
         stays = counted(receipt.related, "message", "messages")
-        done = f"{done} {stays} elsewhere may say the same in other words, or be based on it. I did not forget them."
+        done = f"{done} {stays} elsewhere may say the same in other words or be based on it. I did not forget them."
     if receipt.documents:
         done = f"{done} {_documents_stay(receipt.documents)}."
     if receipt.replies:
         pages = counted(receipt.replies, "message", "messages")
-        done = f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
+        done = f"{done} I am also deleting {pages} of mine where you see them. That may take a while."
     if receipt.kept:
         done = f"{done} {_staying(receipt.kept)} where you see {_them(receipt.kept)}, as you chose."
     if receipt.ephemeral:
@@ -78,7 +79,7 @@ def _them(messages: int) -> str:
 def _proof(receipt: Receipt) -> str:
     if receipt.found_again:
         again = counted(receipt.found_again, "entry", "entries")
-        return f"**A search afterwards still found {again}.** Tell my operator."
+        return f"**A search afterward still found {again}.** Please tell my operator."
     if receipt.bytes_gone:
         return f"{FOUND_NOTHING}, and their bytes are gone from the database files."
     if receipt.kept_by_server:
@@ -108,14 +109,14 @@ ABOUT_TOO_SHORT = (
 OTHERS = "not shown here, because you said it to others"
 FORGET_CHANGED = "This changed in the meantime. Nothing is erased yet."
 FORGETTING = "I am still working on your earlier request to forget. Wait until it is done, then ask again."
-FORGET_STOPPED = "I stopped looking. Nothing was forgotten."
-NOTHING_SOUGHT = "I am not looking for anything to forget here right now."
-ERASING = "Erasing. This can take a while; I will post here when it is done."
+FORGET_STOPPED = "I stopped the search. Nothing was forgotten."
+NOTHING_SOUGHT = "No search for things to forget is running here."
+ERASING = "Erasing. This can take a while. I will post here when it is done."
 FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.
 NOTHING_BUT_CHOICES = (
-    "I store nothing that you wrote and know nothing about you. Do you also want me to forget your choices, such as "
-    "your model?"
+    "I do not store anything that you wrote and know nothing about you. Do you also want me to forget your "
+    "preferences, such as your model?"
 )
 
 
@@ -132,7 +133,7 @@ def forget_question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
         lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
     if preview.repetitions.count:
         told = counted(preview.repetitions.count, "answer", "answers")
-        lines += ["", f"{told} of mine elsewhere used what you said there, and will be erased too:"]
+        lines += ["", f"{told} of mine elsewhere used what you said there and will also be erased:"]
         lines += _listed(preview.repetitions.lines, preview.repetitions.count)
     if preview.related.count:
         lines += ["", f"{related_words(preview)} I keep them unless you choose otherwise:"]
@@ -182,11 +183,11 @@ def nothing_to_forget(wish: OneThread | During | AboutTopic, zone: tzinfo) -> st
     """There is nothing that it could erase."""
     match wish:
         case AboutTopic(_, words):
-            return f"Nothing that you said, and nothing that I know about you, mentions “{literal(words)}”."
+            return f"Nothing that you said and nothing that I know about you mentions “{literal(words)}”."
         case OneThread():
-            return "I store nothing from this thread: nothing that you said in it, and nothing that I learned from it."
+            return "I do not store anything that you said in this thread or anything that I learned from it."
         case During(_, period):
-            return f"I have nothing that you said {_span(period, zone)}."
+            return f"I do not store anything that you said {_span(period, zone)}."
         case _:
             assert_never(wish)
 
@@ -215,4 +216,4 @@ def _span(period: TimeSpan, zone: tzinfo) -> str:
     return f"from {since} to {until} ({zone})"
 
 
-COPY_STILL_KEPT = "{model} may still store part of an old turn; trying again later."
+COPY_STILL_KEPT = "{model} may still store part of an old turn; the bot will try again later."

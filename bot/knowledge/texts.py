@@ -4,21 +4,21 @@
 # What places know
 
 KNOWLEDGE_USAGE = (
-    "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with the number from the list. Managers of a "
+    "Write `/knowledge`, `/knowledge show 3` or `/knowledge remove 3`, with a number from the list. Managers of a "
     "public channel can also write `/knowledge share on` or `/knowledge share off`."
 )
 SHARING_ON = (
-    "{who} turned on sharing: from now on, I may quote what full members tell me in this channel to others on the "
-    "team, in public channels and direct messages, with its author and link. I share nothing that was said before, and "
-    "nothing from guests. To stop sharing yours, use `/memory share off`; to erase it, `/forget`. Channel managers can "
-    "turn this off with `/knowledge share off`."
+    "{who} turned on sharing. From now on, I may quote what full members tell me in this channel to others on the "
+    "team, in public channels and direct messages, with the author's name and a link. I do not share anything that was "
+    "said before, or anything from guests. To stop sharing what you say, use `/memory share off`. To erase it, use "
+    "`/forget`. Channel managers can turn sharing off with `/knowledge share off`."
 )
-SHARING_OFF = "{who} turned off sharing: I no longer share what people tell me in this channel."
+SHARING_OFF = "{who} turned off sharing. I no longer share what people tell me in this channel."
 SURE_TO_SHARE = (
     "I will announce it to everyone in this channel first. I will share only what people tell me after the "
     "announcement."
 )
-SHARED_FROM_NOW = "From now on I share what full members tell me here with others on the team."
+SHARED_FROM_NOW = "From now on, I share what full members tell me here with others on the team."
 SHARED_NO_MORE = "I no longer share anything from this channel."
 SHARES_HERE = "I share what full members tell me in this channel with others on the team."
 SHARES_ALREADY = "I already share what people tell me here."
@@ -35,7 +35,7 @@ NOT_FOR_GUESTS = "Only full members can see the documents of a place."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
 NOT_REMOVING = "Only the person who added it, or a manager of the channel where it was added, can remove it."
 DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its bytes are gone."
-DOCUMENT_REMOVED_LATER = "Removed: {name}. I no longer know it; its last bytes are erased when the database is idle."
+DOCUMENT_REMOVED_LATER = "Removed: {name}. I no longer know it. Its last bytes are erased when the database is idle."
 BEGINS_SO = "It begins with:"
 NOT_LEARNING = "Only channel managers can add documents here. You can add some for yourself in a direct message."
 NOTHING_TO_LEARN = (
@@ -56,10 +56,10 @@ NOT_LEARNED = "Not learned: {name}: {why}."
 EMPTY_FILE = "it contains no text"
 TOO_LONG_TO_LEARN = "it is longer than {chars} characters; add it in parts"
 ONLY_A_PART = "only a part of it could be read"
-NO_ROOM_ANY_MORE = "its current text is more than I can search quickly here"
+NO_ROOM_ANY_MORE = "its current text is too long for me to search quickly here"
 TOO_MANY_DOCUMENTS = "Not learned: this place already has 1,000 documents. Remove some of them with `/knowledge` first."
 NO_ROOM = (
-    "Not learned: with {name}, there would be more here than I can search quickly. Remove some documents with "
+    "Not learned: with {name}, this place would have more text than I can search quickly. Remove some documents with "
     "`/knowledge` first."
 )
 FIRST_FILES = "I learn up to {most} files or links at once. Send the others in another message."
@@ -68,14 +68,16 @@ UNREAD_SINCE = "could not be read since {day}: {why}"
 # What operators add with `cogency learn`
 
 NO_SUCH_PATH = "There is no file or folder {path}. Check the path."
-NOTHING_MATCHES = "No file matches {path}. Check the pattern: * stands for a part of a name, ** for folders."
+NOTHING_MATCHES = "No file matches {path}. Check the pattern: * matches part of a name, and ** matches folders."
 TOO_MANY_FILES = (
     "There are more than {most} files. A place holds up to 1,000 documents, so choose a folder with fewer files."
 )
-SAME_NAME = "another of these files has the same name; add their folder instead, so that names include the path"
+SAME_NAME = "another of these files has the same name; add the folder instead, so that names include the path"
 PLACE_GONE = "The place was erased in the meantime, so the remaining files were not learned."
 FOLDER_UNREADABLE = "the folder could not be listed ({reason}); check its permissions"
 FILE_UNREADABLE = "it could not be read; check its permissions"
 PLACE_FULL = "this place already has 1,000 documents; remove some with `/knowledge` first"
-PLACE_TOO_LARGE = "with it, there would be more here than the bot can search quickly; remove some documents first"
+PLACE_TOO_LARGE = (
+    "with this file, the place would have more text than the bot can search quickly; remove some documents first"
+)
 READ_IN_PART = "only in part: {why}"

@@ -59,7 +59,7 @@ class LearningPauses:
         return [pause for value, pause in candidates if value == PAUSED]
 
     async def is_paused_for_all(self, source: str, channel: str) -> bool:
-        """Return whether learning is paused for everybody in this channel. Raises StoreError."""
+        """Return whether learning is paused for everyone in this channel. Raises StoreError."""
         return await self._of_channel(source, channel) == PAUSED
 
     async def set(self, person: str, channel: str | None, *, on: bool) -> None:

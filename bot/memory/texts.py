@@ -31,10 +31,10 @@ def withheld_text(count: int) -> str:
 
 
 LEARNS = (
-    "*I store what you write to me and learn from it. To see what I know, use `/memory`; to stop learning, "
-    "`/memory pause`; to erase it, `/forget`.*"
+    "*I store what you write to me and learn from it. To see what I know, use `/memory`. To stop learning, use "
+    "`/memory pause`. To erase it, use `/forget`.*"
 )
-KEEPS = "*I store what you write to me. To see what I know about you, use `/memory`; to erase it, `/forget`.*"
+KEEPS = "*I store what you write to me. To see what I know about you, use `/memory`. To erase it, use `/forget`.*"
 KEPT = f"{REMEMBERED}{{facts}}*"
 LEARNED_SINCE = f"{LEARNED_EARLIER}{{facts}}*"
 KEPT_AND_LEARNED = f"{REMEMBERED}{{facts}}. Learned from your earlier messages: {{earlier}}*"
@@ -44,7 +44,7 @@ INSTEAD = "{fact} (replaced: {before})"
 MORE_FACTS = "{facts}; and {many} more"
 TAKEN_BACK = "Undone: {facts}. I will not learn it again from that message."
 HOLDS_AGAIN = "{done} This is valid again: {before}."
-BOTH_VALID = "Undone: {before} is valid again. {fact} stays valid, too."
+BOTH_VALID = "Undone: {before} is valid again. {fact} also stays valid."
 NOTHING_KEPT = "There is nothing left to undo."
 
 
@@ -54,16 +54,16 @@ NOTHING_KEPT = "There is nothing left to undo."
 MEMORY_HELP: Mapping[str, str] = {
     "/memory": "see what I remember about you and where it came from",
     "/memory show 3": "see all of entry 3",
-    "/memory delete 3": "delete entry 3; I do not learn it again from the same message",
+    "/memory delete 3": "delete entry 3; I will not learn it again from the same message",
     "/memory undo": "restore what you deleted last, within a minute",
     "/memory correct 3 NEW WORDS": "replace entry 3 with your own words",
     "/memory everywhere 3": "use entry 3 in all my replies to you",
     "/memory here 3": "use entry 3 only where you said it",
     "/memory export": "export everything I know about you as JSON",
     "/memory pause": "stop learning from what you say",
-    "/memory pause here": "stop in this channel only; channel managers can add “for everybody”",
-    "/memory resume": "start learning again; also “resume here”",
-    "/memory share off": "stop sharing what you told me in public channels; “share on” shares it again",
+    "/memory pause here": "stop in this channel only; channel managers can add “for everyone”",
+    "/memory resume": "start learning again; you can add “here”",
+    "/memory share off": "stop sharing what you told me in public channels; “share on” turns it back on",
 }
 MEMORY_USAGE = (
     "`/memory` shows the list. You can add `show 3`, `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, "
@@ -71,7 +71,7 @@ MEMORY_USAGE = (
 )
 DID_YOU_MEAN = "Did you mean `/memory {word}`? "
 _ENTRY_FORM = "Write the entry's number, as in `/memory {word} 3`."
-_PAUSE_FORM = "Write `/memory {word}`, `/memory {word} here`, or `/memory {word} here for everybody`."
+_PAUSE_FORM = "Write `/memory {word}`, `/memory {word} here`, or `/memory {word} here for everyone`."
 # What can be written where a request of that name cannot be read.
 MEMORY_FORMS: Mapping[str, str] = {
     "show": MEMORY_USAGE,
@@ -106,41 +106,41 @@ FIELDS: Mapping[ProfileField, str] = {
 }
 # Behind what does not hold everywhere.
 ASSUMED: Mapping[Scope, str] = {
-    Scope.HYPOTHETICAL: " (only assumed, in one conversation)",
+    Scope.HYPOTHETICAL: " (an assumption in one conversation)",
     Scope.DRAFT: " (a draft, in one conversation)",
     Scope.SESSION: " (for one conversation)",
     Scope.TASK: " (for one question)",
 }
 DELETED = (
-    "Deleted {said}. You can restore it with `/memory undo` within a minute; then it is erased. I will not learn it "
-    "again from the same message. To erase the message itself, use `/forget`."
+    "Deleted {said}. You can restore it with `/memory undo` within a minute. After that, it is erased. I will not "
+    "learn it again from the same message. To erase the message itself, use `/forget`."
 )
 BACK = "Restored: {said}."
 NOT_BACK = "There is nothing to restore. Deleted entries are erased after a minute."
 ELSEWHERE = "the entry, where you said it"
-LATER = "Old bytes may stay in the database files until the next cleanup."
-STILL_FOUND = "**A search afterwards still finds it.** Please tell my operator."
+LATER = "Old bytes may remain in the database files until the next cleanup."
+STILL_FOUND = "**A search afterward still finds it.** Please tell my operator."
 CORRECTED = "Corrected: your own words now replace {said}."
 BETWEEN_US = (
     "You wrote them only to me, so I use them only where nobody else can read them, unless you choose “use everywhere”."
 )
 USED_EVERYWHERE = (
-    "From now on I use it in all my replies to you, and in nobody else's. Anyone who can see one of those replies may "
+    "From now on, I use it in all my replies to you, but in nobody else's. Anyone who can see one of those replies may "
     "also see this entry."
 )
-USED_HERE = "From now on I use it only where you said it."
+USED_HERE = "From now on, I use it only where you said it."
 NOT_YOUR_WORDS = "That did not come from your own words alone, so I can use it only where it was said."
 SAME = "The entry already says exactly that."
 NO_SECRETS = "This looks like a password, a key or a card number. I never store those, so nothing changed."
 ENTRY_TOO_LONG = "An entry can have up to {most} characters, so nothing changed."
 BOUND = "Someone with more authority set that, so nothing changed."
 MEMORY_FULL = (
-    "This place has reached the limit of {most} facts. For each new fact I drop the oldest replaced one, or the one "
-    "that no answer has used for the longest time."
+    "This place has reached the limit of {most} facts. For each new fact, I delete the oldest replaced one, or the one "
+    "that has gone unused the longest."
 )
-LEARNING = "I was just learning something, so nothing changed. Try again."
+LEARNING = "I was learning something at that moment, so nothing changed. Try again."
 EXPORTED = "This is everything I know about you."
-NOT_THE_MANAGER = "Only channel managers can decide that for everybody. For yourself, use `/memory pause here`."
+NOT_THE_MANAGER = "Only channel managers can decide that for everyone. For yourself, use `/memory pause here`."
 
 
 def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
@@ -152,8 +152,8 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
     asked = "someone asks" if for_everybody else "you ask"
     back = resume_hint(here=here, for_everybody=for_everybody)
     return (
-        f"I stopped learning from what {whom}{where}. I never learn what is said in the meantime, unless {asked} me to "
-        f"remember it. {back} What I already remember stays; to see it, use `/memory`."
+        f"I stopped learning from what {whom}{where}. I will never learn what is said in the meantime unless {asked} "
+        f"me to remember it. {back} I keep what I already remember. To see it, use `/memory`."
     )
 
 
@@ -164,21 +164,21 @@ OWN_KEPT_BACK = "I do not share what you tell me in public channels. To change t
 
 def paused_text(*, here: bool, for_everybody: bool) -> str:
     """Learning is still paused."""
-    where = f"{' in this channel' if here else ''}{' for everybody' if for_everybody else ''}"
+    where = f"{' in this channel' if here else ''}{' for everyone' if for_everybody else ''}"
     return f"Learning is paused{where}. {resume_hint(here=here, for_everybody=for_everybody)}"
 
 
 def resume_hint(*, here: bool, for_everybody: bool) -> str:
-    where = f"{' here' if here else ''}{' for everybody' if for_everybody else ''}"
+    where = f"{' here' if here else ''}{' for everyone' if for_everybody else ''}"
     return f"To resume, use `/memory resume{where}`."
 
 
-LISTS_AT_ONCE = "Your list was opened in several places at once. Open it again."
+LISTS_AT_ONCE = "You opened your list in several places at once. Open it again."
 GO_ON_WITH = ("Continue: {what}", "Let's continue with this: “{what}”. Where did we stop, and what is next?")
 GOAL = ("Next step: {what}", "What is a good next step toward this goal of mine: {what}?")
 PROJECT = ("About {what}", "What do you know about my project {what}, and what is still open?")
 
-# What holds for everybody: `/policy`
+# What holds for everyone: `/policy`
 
 POLICY_USAGE = (
     "Write `list`, `history`, `set NAME: POLICY`, as in `set budget: at most 5,000 EUR a month`, or `remove 3`."
@@ -199,4 +199,4 @@ POLICY_REMOVED = "Removed. `/policy history` still lists it."
 
 # Work in the background
 
-JOB_UNREADABLE = "The model's notes on a conversation cannot be read; trying again later."
+JOB_UNREADABLE = "The model's notes on a conversation could not be read; the bot will try again later."

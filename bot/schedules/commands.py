@@ -203,7 +203,7 @@ REMIND_COMMAND = declaration.Command(
     bare=False,
     examples={
         "me tomorrow at 9:00 to call Ann": "a direct message to you at that time",
-        "every weekday at 8:30 standup": "here, repeatedly; for half a year unless you give an end",
+        "every weekday at 8:30 standup": "here, repeatedly; for six months unless you give an end",
         "in 20 minutes the oven": "once, here",
     },
 )

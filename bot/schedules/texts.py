@@ -11,27 +11,27 @@ from bot.chat.texts.replies import LAPSES, SCHEDULED
 WORDS_CHARS = 200  # Of what is said or asked, in a list
 
 REMIND_USAGE = (
-    "Say when, then what: `tomorrow at 9:00 to call Ann`, `in 20 minutes the oven`, `every weekday at 8:30 standup`. "
-    "Start with `me` (`me tomorrow at 9:00 …`) to get the reminder in a direct message. "
-    "You can put a `|` between the time and the text."
+    "Write the time first, then the text: `tomorrow at 9:00 to call Ann`, `in 20 minutes the oven`, `every weekday at "
+    "8:30 standup`. Start with `me` (`me tomorrow at 9:00 …`) to get the reminder in a direct message. You can put a "
+    "`|` between the time and the text."
 )
-ASK_USAGE = "Say when, then what to do: `/schedules ask every Monday at 8:00 | sum up the week here`."
+ASK_USAGE = "Write the time first, then what to do: `/schedules ask every Monday at 8:00 | sum up the week here`."
 NO_TIME = (
     "I could not find a time in that. Write it at the beginning or at the end: `tomorrow at 9:00`, "
     "`in 20 minutes`, `on December 3 at noon`, `every Monday at 8:00`, `every 2 weeks on Friday at 10:00`."
 )
 PARTLY_UNDERSTOOD = (
-    "I read “{understood}” as the time, but could not read “{left}”. Write the time in another way. If those words "
-    "belong to the text, put a `|` between the time and the text."
+    "I read “{understood}” as the time, but could not read “{left}”. Write the time differently. If those words belong "
+    "to the text, put a `|` between the time and the text."
 )
-NOT_UNDERSTOOD = "I could not read “{left}” as a time. Write it in another way."
+NOT_UNDERSTOOD = "I could not read “{left}” as a time. Write it differently."
 REST_IS_TEXT = "Use the rest as the text"
 FOLLOWING = "\nNext{zone}: {times}."
 NO_WORDS = "Add what the reminder should say after the time: `tomorrow at 9:00 to call Ann`."
 TOO_LONG = "Shorten the text to {most:,} characters."
 WHICH = "Which time do you mean?"
 PASSED = "That time has passed today. Do you mean:"
-SPELL = "Or write a time that can mean only one thing: `{words}`."
+SPELL = "Or write the time unambiguously: `{words}`."
 ZONE_FIRST = "I need your time zone to know when that is."
 KEPT = {
     ScheduleKind.REMINDER: "I will remind {whom}: **{when}**.{following}\n“{words}”",
@@ -48,7 +48,7 @@ RESUMED = "Resumed: **{when}**.{following}\n“{words}”"
 CANCELLED = "Canceled: “{words}”"
 NOT_ANY_MORE = "It is no longer scheduled."
 WHICH_OF_THEM = "Which one do you mean?"
-NEVER_AGAIN = "It has no next run. Give it a new time."
+NEVER_AGAIN = "It has no next run. Choose a new time."
 UNKNOWN = "Your list has no number {id}. To see the list, use `/schedules`."
 NOTHING = (
     "You have no reminders or scheduled tasks. To create one, try `/schedules remind me tomorrow at 9:00 to call Ann`."
@@ -74,19 +74,25 @@ FORBID_DONE = (
 )
 ALLOW_DONE = "People can schedule posts here again."
 MANAGERS_ONLY = "Only channel managers can change that."
-NO_CHANNEL = "Use that command in a channel."
+NO_CHANNEL = "Use this command in a channel."
 REFUSED = {
-    ScheduleRefused.MANY_OF_PERSON: "You have reached the limit for one person. Cancel some in `/schedules` first.",
+    ScheduleRefused.MANY_OF_PERSON: (
+        "You have reached the maximum number of schedules. Cancel some with `/schedules` first."
+    ),
     ScheduleRefused.QUESTION_DELETED: "You deleted the question.",
-    ScheduleRefused.MANY_AT_WORK: "You have reached the limit of tasks at once. Wait for one to finish, or stop one.",
-    ScheduleRefused.MANY_IN_CHANNEL: "This channel has reached its limit. Cancel some of your schedules here first.",
+    ScheduleRefused.MANY_AT_WORK: (
+        "You have reached the maximum number of running tasks. Wait for one to finish, or stop one."
+    ),
+    ScheduleRefused.MANY_IN_CHANNEL: (
+        "This channel has reached the maximum number of schedules. Cancel some of yours here first."
+    ),
 }
 KINDS = {ScheduleKind.REMINDER: "reminder", ScheduleKind.QUESTION: "task", ScheduleKind.WORK: "long task"}
 AT_WORK = "running since {since:%H:%M}"
 WORK_STOPPED = "Stopped: “{words}”"
 WORK_STAYS = "A long task cannot be changed while it runs. Stop it with `/schedules cancel {id}`, then ask again."
 REST_PAUSED, REST_ENDED = "paused", "ended"
-NOTHING_SEEN = "I cannot read what this task checks first: `{tool}` is not available right now."
+NOTHING_SEEN = "I cannot run this task's check, because `{tool}` is not available right now."
 IN_CHANNEL = "in <#{channel}>"
 HOME_SCHEDULES = "Reminders and scheduled tasks"
 
@@ -121,26 +127,28 @@ def choices_text(labels: Sequence[str], spelled: str, *, passed: bool) -> str:
 
 
 LAPSES_SOON = (
-    "Your {kind} “{words}” ends on {day}: it was scheduled without an end, so it runs for half a year. You can keep it "
-    "for another half year."
+    "Your {kind} “{words}” ends on {day}. It was scheduled without an end date, so it runs for six months. You can "
+    "keep it for another six months."
 )
 LAPSED = (
-    "Your {kind} “{words}” has run for half a year and has ended, because it was scheduled without an end. You can "
-    "keep it for another half year."
+    "Your {kind} “{words}” has ended after six months, because it was scheduled without an end date. You can keep it "
+    "for another six months."
 )
 LAPSE_LINE = f"{LAPSES}, or end it? Only the person who scheduled it can decide.*"
 LAPSE_LINE_HOW = f"{LAPSES} with `/schedules resume {{id}}`, or end it with `/schedules cancel {{id}}`.*"
-HOW_TO_GO_ON = "To run it for another half year, resume it: `/schedules resume {id}`."
+HOW_TO_GO_ON = "To run it for another six months, resume it: `/schedules resume {id}`."
 SCHEDULE_ENDED = "Your scheduled task “{words}” has ended and will not run again. {why}"
 SCHEDULE_OVER_BUDGET = "Your scheduled task “{words}” did not run: {why} You get this notice once a day."
-WORK_OVER_BUDGET = "I stopped here, with what I have so far. {why}"
-WORK_TOO_LONG = "I stopped here, with what I have so far: I reached the limit of {minutes} minutes for one task."
-WORK_TOO_MUCH = "I stopped here, with what I have so far: I cannot hold any more of what I read."
+WORK_OVER_BUDGET = "I stopped early. This is what I have so far. {why}"
+WORK_TOO_LONG = (
+    "I stopped early, because I reached the limit of {minutes} minutes for one task. This is what I have so far."
+)
+WORK_TOO_MUCH = "I stopped early, because I cannot hold any more of what I read. This is what I have so far."
 WORK_FORBIDDEN = "I stopped here. {why}"
 WORK_TAKEN_AWAY = "I stopped your task “{words}”. {why}"
 # Without a word of it: what calls somebody outlives their thread.
-WORK_DONE = "Done: the result is above."
-WORK_ENDED = "I stopped; what I have so far is above."
+WORK_DONE = "Done. The result is above."
+WORK_ENDED = "I stopped early. What I have so far is above."
 NO_CHECKS = "The check that this task runs first is not available here."
 
 

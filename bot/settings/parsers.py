@@ -33,7 +33,7 @@ def url(*schemes: str) -> Callable[[str], str]:
         if parts.username or parts.password:
             raise ValueError("must not contain a user name or password; API keys have their own settings")
         if parts.query or parts.fragment:
-            raise ValueError('must end before any "?" or "#"')
+            raise ValueError('must not contain "?" or "#"')
         return value.rstrip("/")
 
     return read
@@ -47,7 +47,7 @@ def listen_address(value: str) -> tuple[str, int]:
     """Parse a host and a port to listen at, as in 0.0.0.0:3000 or [::]:3000."""
     match = _LISTEN.fullmatch(value)
     if match is None or not 0 < int(match[2]) < 65_536:
-        raise ValueError("must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000")
+        raise ValueError("must be a host and a port to listen on, as in 127.0.0.1:3000 or 0.0.0.0:3000")
     return match[1].strip("[]"), int(match[2])
 
 
@@ -56,9 +56,9 @@ def _split(value: str, first: str) -> SplitResult:
         parts = urlsplit(value)
         _ = parts.port  # an invalid port is only noticed when it is read
     except ValueError:
-        raise ValueError(f"is not a valid address; write it as in {first}://host.example:8080") from None
+        raise ValueError(f"is not a valid address; write it like {first}://host.example:8080") from None
     if "]" in parts.netloc and _BRACKETED.fullmatch(parts.netloc.rpartition("@")[2]) is None:
-        raise ValueError(f"is not a valid address; write it as in {first}://[::1]:8080")
+        raise ValueError(f"is not a valid address; write it like {first}://[::1]:8080")
     if any(character.isspace() or not character.isprintable() for character in value):
         raise ValueError("contains a space; write the address without spaces")
     return parts

@@ -74,8 +74,8 @@ def _fault(status: os.stat_result, name: str) -> str | None:
         return None
     if status.st_uid not in {os.geteuid(), 0}:
         return (
-            "belongs to another user, who could send your API keys elsewhere. Take ownership with `chown`, or start "
-            "in another folder."
+            "belongs to another user, who could send your API keys elsewhere. Take ownership with `chown`, or start in "
+            "another folder."
         )
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid, os.geteuid())
     if by_group or status.st_mode & stat.S_IWOTH:

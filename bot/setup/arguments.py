@@ -26,9 +26,9 @@ E = TypeVar("E", bound=StrEnum)
 MAX_DAYS = 3_650  # Longer than bills are kept
 MAX_ROW = 2**31  # Of a row's number in the audit
 MAX_ID_CHARS = 20  # Of an id on Discord
-FEATURES = f"features of the app: {', '.join(SlackFeature)}, separated by commas (default: what the settings use)"
-APP_SAYS = "the app's name in the file of COGENCY_SLACK_APPS, if you serve several"
-IN_SERVERS = f"what the bot does in servers: {', '.join(discord.DiscordFeature)}, separated by commas (default: all)"
+FEATURES = f"features of the app, separated by commas: {', '.join(SlackFeature)} (default: those that the settings use)"
+APP_SAYS = "the app's name in the COGENCY_SLACK_APPS file, if you serve several apps"
+IN_SERVERS = f"features in servers, separated by commas: {', '.join(discord.DiscordFeature)} (default: all)"
 
 
 class Subcommand(StrEnum):
@@ -165,7 +165,7 @@ def _add_play(commands: _Commands) -> None:
         "--keep",
         type=_argument_type(_file_to_keep),
         metavar="FILE",
-        help="the database for messages (default: messages are not kept)",
+        help="the database file for messages (default: messages are not stored)",
     )
     play.add_argument(
         "--port",
@@ -201,7 +201,7 @@ def _add_doctor(commands: _Commands) -> None:
 
 def _add_usage(commands: _Commands) -> None:
     usage = commands.add(
-        Subcommand.USAGE, "show what model calls used: tokens, and money at list prices", setup_texts.WORKS_BESIDE
+        Subcommand.USAGE, "show the tokens and cost (at list prices) of model calls", setup_texts.WORKS_BESIDE
     )
     usage.add_argument(
         "--days",
@@ -215,14 +215,14 @@ def _add_usage(commands: _Commands) -> None:
         type=_argument_type(one_of(By)),
         default=By.PERSON,
         metavar=f"{{{','.join(By)}}}",
-        help="how to group the sums (default: person)",
+        help="how to group the totals (default: person)",
     )
     usage.add_argument("--json", dest="as_json", action="store_true", help="print JSON")
 
 
 def _add_audit(commands: _Commands) -> None:
     audit = commands.add(
-        Subcommand.AUDIT, "list tool calls: who, where, what, and who approved them", setup_texts.WORKS_BESIDE
+        Subcommand.AUDIT, "list tool calls: who made them, where, and who approved them", setup_texts.WORKS_BESIDE
     )
     audit.add_argument(
         "--since",
@@ -235,23 +235,25 @@ def _add_audit(commands: _Commands) -> None:
 
 def _add_operator(commands: _Commands) -> None:
     operator = commands.add(
-        Subcommand.OPERATOR, "print a link that signs you in to the operators' page", setup_texts.OPERATOR_SAYS
+        Subcommand.OPERATOR, "print a sign-in link for the operators' page", setup_texts.OPERATOR_SAYS
     )
     instead = operator.add_mutually_exclusive_group()
     instead.add_argument("--sessions", action="store_true", help="list open sessions instead")
-    instead.add_argument("--sign-out-all", action="store_true", help="sign everybody out instead")
+    instead.add_argument("--sign-out-all", action="store_true", help="sign out everyone instead")
 
 
 def _add_migrate(commands: _Commands) -> None:
     migrate = commands.add(
-        Subcommand.MIGRATE, "upgrade the database to the newest version, as every start does", setup_texts.MIGRATE_SAYS
+        Subcommand.MIGRATE,
+        "upgrade the database to the newest version, as each start of the bot does",
+        setup_texts.MIGRATE_SAYS,
     )
     migrate.add_argument("--back", metavar="VERSION", help="go back to an earlier release (0.1.0) or migration (r0012)")
     migrate.add_argument(
         "--backup", dest="file", type=Path, metavar="FILE", help="the backup file (default: named by version and time)"
     )
     migrate.add_argument(
-        "--yes", action="store_true", help="go back even if the earlier version cannot hold everything"
+        "--yes", action="store_true", help="go back even if the earlier version cannot store everything"
     )
 
 
@@ -274,11 +276,11 @@ def _add_backups(commands: _Commands) -> None:
         type=_argument_type(database_url),
         metavar="URL",
         required=True,
-        help="the target database, in the same form",
+        help="the target database, in the same format",
     )
     backup.add_argument("--replace", action="store_true", help="replace the file if it exists")
     for command in (restore, copy):
-        command.add_argument("--replace", action="store_true", help="replace what the database holds now")
+        command.add_argument("--replace", action="store_true", help="replace the database's current contents")
 
 
 def _parse_moment(text: str) -> datetime:
@@ -324,7 +326,7 @@ def _add_people(commands: _Commands, kind: str) -> None:
             "file",
             nargs="?",
             metavar="FILE",
-            help="the export file, readable only by you (default: named by ID and day)",
+            help="the export file, which only you can read (default: named by ID and date)",
         )
         command.add_argument("--force", action="store_true", help="overwrite an existing file")
     for command in (erase, confirm):
@@ -365,7 +367,10 @@ def _add_manifest(commands: _Commands) -> None:
         help="the prefix of each slash command (default: COGENCY_SLACK_COMMAND_PREFIX)",
     )
     manifest.add_argument(
-        "--http", default="", metavar="URL", help="the address where Slack reaches the bot, instead of Socket Mode"
+        "--http",
+        default="",
+        metavar="URL",
+        help="the address where Slack reaches the bot, to use HTTP instead of Socket Mode",
     )
     manifest.add_argument("--app", type=_argument_type(slack_app), metavar="NAME", help=APP_SAYS)
     manifest.add_argument("--name", default="Cogency", help="the app's name (default: Cogency)")
@@ -374,7 +379,7 @@ def _add_manifest(commands: _Commands) -> None:
 
 def _add_invite(commands: _Commands) -> None:
     link = commands.add(
-        Subcommand.INVITE, "print the links that add the bot to a server or an account", setup_texts.INVITE_ASKS
+        Subcommand.INVITE, "print the links for adding the bot to a server or an account", setup_texts.INVITE_ASKS
     )
     link.add_argument(
         "--features",

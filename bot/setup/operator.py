@@ -319,7 +319,7 @@ def _forms_to_check(settings: Settings, choice: ModelChoice) -> Sequence[ToolsFo
 NOT_ASKED = Finding(
     Level.NOTE,
     "Model",
-    "the model was not asked a test question",
+    "the model was not tested with a question",
     "Run `cogency doctor` without --no-model to test it.",
 )
 ONE_WORD = Message(Role.USER, "Answer with the one word: yes")

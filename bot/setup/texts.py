@@ -15,7 +15,7 @@ CONTEXT_SMALL = (
     "the model's context window is {size:,} tokens, and a question may need {needed:,}. Older messages and memories "
     "that do not fit are left out"
 )
-CONTEXT_TINY = "the model's context window of {size:,} tokens hardly holds the instructions, a question and an answer"
+CONTEXT_TINY = "the model's context window of {size:,} tokens barely fits the instructions, a question and an answer"
 WIDEN_CONTEXT = "To enlarge the context window, {widen}."
 FIT_CONTEXT = "Choose a model with a larger context window."
 NO_MODEL_TO_CHECK = (
@@ -25,36 +25,38 @@ NEWER_WORKS = "{where} is at version {found}, from a newer release that this rel
 DATABASE_CREATED = "{where}: created at version {version}."
 DATABASE_NEWEST = "{where}: already at the newest version, {version}."
 DATABASE_MIGRATED = "{where}: upgraded from version {before} to {version}."
-MIGRATE_SAYS = "With --back it returns to an earlier version, after a backup. Stop the bot first."
+MIGRATE_SAYS = "With --back, it makes a backup and returns to an earlier version. Stop the bot first."
 BACK_IS_THERE = "{where}: already at version {version}."
 BACK_LOSES = "{where}: version {to} cannot hold\n{lost}"
 BACK_REFUSED = (
-    "Nothing was changed. To go back without them, add --yes. A full backup is made first, and `cogency restore` "
-    "brings them back once this version runs again."
+    "Nothing was changed. To go back without this data, add --yes. A full backup is made first, and when this version "
+    "runs again, `cogency restore` restores the data."
 )
-BACK_ALONE = "--backup and --yes only work with --back VERSION. Add it, or leave them out."
+BACK_ALONE = "--backup and --yes only work with --back VERSION. Add --back, or remove the other options."
 BACK_LOST = "Removed:\n{lost}"
 BACK_DONE = (
-    "{where}: went back from version {before} to {to}. Start the earlier release now; this release would upgrade it "
-    "again."
+    "{where}: went back from version {before} to {to}. Start the earlier release now, because this release would "
+    "upgrade the database again."
 )
 BACKED_UP = "{file}: {held}, at version {version}."
 HOLDS = "{file} holds {held}, as of {made}."
 RESTORED = "{where} now holds the backup. Start the bot again."
-FORGOTTEN_AGAIN = "Messages that were forgotten after the backup were forgotten again: {messages}."
+FORGOTTEN_AGAIN = "Messages forgotten after the backup were forgotten again: {messages}."
 FORGOTTEN_UNKNOWN = (
-    "This database has no record of what was forgotten after the backup, so that data is back. Erase it again."
+    "This database has no record of what was forgotten after the backup, so that data was restored. Erase it again."
 )
-COPIED = "{where} holds {held}; the copy was compared and matches. Set COGENCY_DATABASE_URL to it and start the bot."
+COPIED = (
+    "{where} now holds {held}. The copy matches the source. Set COGENCY_DATABASE_URL to the copy and start the bot."
+)
 RESTORE_SAYS = (
-    "Stop the bot first. What was forgotten after the backup is forgotten again, if the database still has a record "
-    "of it."
+    "Stop the bot first. Data that was forgotten after the backup is forgotten again, if the database still has a "
+    "record of it."
 )
-COPY_SAYS = "Copies from SQLite to PostgreSQL, or back. Stop the bot first. The source stays unchanged."
+COPY_SAYS = "Copies from SQLite to PostgreSQL, or the other way. Stop the bot first. The source is not changed."
 SETTINGS_FROM = (
-    "Settings come from the environment and from one file: the file that --config names, or .env in the current "
-    "folder, or .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists all "
-    "settings."
+    "Settings come from the environment and from one file. This is the file given with --config, or else .env in the "
+    "current folder, or else .env in your configuration folder (~/.config/cogency on Linux). `cogency settings` lists "
+    "all settings."
 )
 COMPLETION_SAYS = (
     'For bash, add eval "$(cogency completion bash)" to ~/.bashrc. For zsh, write the output to a file named '
@@ -69,59 +71,59 @@ ASK_WITHOUT_MODEL = (
 )
 SETTINGS_SAYS = "Copy the lines that you need into a .env file and uncomment them."
 PASTE_MANIFEST = (
-    "Create the app from it at https://api.slack.com/apps, or paste it into your app's manifest and install the app "
-    "again."
+    "Create the app from this manifest at https://api.slack.com/apps. For an existing app, replace its manifest and "
+    "install the app again."
 )
-INVITE_ASKS = "Without --application, it asks Discord which application DISCORD_TOKEN belongs to."
+INVITE_ASKS = "Without --application, the command asks Discord which application DISCORD_TOKEN belongs to."
 DOCTOR_LOOKS = (
-    "It changes nothing unless you add --fix, works while the bot runs, and exits with 1 if a problem keeps the bot "
-    "from running."
+    "You can run it while the bot runs. It changes nothing unless you add --fix. It exits with 1 if a problem keeps "
+    "the bot from running."
 )
 FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
 LOOKING_AT = "checking {names}"
-CHECK_SAYS = "It shows what the model can do, and ends with a recommendation."
+CHECK_SAYS = "It shows what the model can do and gives a recommendation."
 ASK_READS = (
-    "Without a question it reads one from standard input. It exits with 0 if the question was answered and with 69 "
-    "if the model could not answer."
+    "Without a question, it reads one from standard input. It exits with 0 if the question was answered and with 69 if "
+    "the model could not answer."
 )
-WORKS_BESIDE = "It works while the bot runs."
+WORKS_BESIDE = "You can run it while the bot runs."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
-    "It shows two people side by side in a browser, with a public channel, a private one and direct messages. It uses "
-    "the model from COGENCY_MODEL or an API key, or the offline rehearsal. Only this machine can reach it. Press "
-    "Ctrl-C to stop."
+    "It opens a page that shows two people side by side, with a public channel, a private channel and direct messages. "
+    "It uses the configured model, or the offline rehearsal model. Only this machine can reach the page. Press Ctrl-C "
+    "to stop."
 )
 PLAY_AT = (
     "Open this page. Its address works like a password, so do not share it:\n\n    {address}\n\nPress Ctrl-C to stop."
 )
-PLAY_NO_FOLDER = "must be a file in a folder that exists; the folder of {file} does not"
+PLAY_NO_FOLDER = "must be a file in an existing folder; the folder of {file} does not exist"
 RUN_ENDS = "Press Ctrl-C or send SIGTERM to stop it."
-PYTHON_RUNS = "code runs in its sandbox; it started in {seconds:.1f} s"
+PYTHON_RUNS = "Python code runs; the sandbox started in {seconds:.1f} s"
 SANDBOX_REMEDY = (
     "Install the extra 'python' again. The sandbox needs Linux (x86-64 or arm64), macOS (arm64) or Windows (x86-64), "
-    "and 1.5 GB of free memory at its first start. The log has the details."
+    "and 1.5 GB of free memory when it first starts. The log has the details."
 )
-WEB_READ = "the bot can read web pages when somebody asks"
-SEARCH_WORKS = "{name} answered a search with {count} results in {seconds:.1f} s"
+WEB_READ = "the bot can read web pages when someone asks"
+SEARCH_WORKS = "{name} returned {count} search results in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"
-NETWORKS_OPEN = "anybody who can use the bot can ask it to read addresses in these private networks: {networks}"
-TOOLS_ASKED_FIRST = "{names} run only after the person approves"
-PLUGIN_ADDED = "{summary}. The bot uses it from its next start."
+NETWORKS_OPEN = "anyone who can use the bot can ask it to read addresses in these private networks: {networks}"
+TOOLS_ASKED_FIRST = "{names} run only after the person who asked approves"
+PLUGIN_ADDED = "{summary}. The bot uses it after the next restart."
 PLUGIN_THERE = "{root} is already in use as {name}."
 PLUGIN_NAME_TAKEN = "{root} has the same name, {name}, as {first}. Remove that plug-in first."
 PLUGIN_UNUSABLE = "The bot cannot use anything in {root}, so it was not added."
-PLUGIN_REMOVED = "The bot no longer uses {name} from its next start. Its folder was not deleted: {root}"
+PLUGIN_REMOVED = "The bot stops using {name} after the next restart. The folder was not deleted: {root}"
 PLUGIN_FROM_SETTING = "{name} comes from COGENCY_PLUGINS. Remove {root} from that setting."
 PLUGIN_UNKNOWN = "There is no plug-in {name}. `cogency plugins list` shows the plug-ins in use."
 NO_PLUGINS = "No plug-ins are in use. `cogency plugins add PATH` adds one."
-PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from its next start and reads it from this folder."
+PLUGINS_ADD_SAYS = "The plug-in is checked first. The bot uses it from this folder after the next restart."
 PLUGINS_CHECK_SAYS = (
-    "It connects to the servers of the plug-ins that are in use. It starts nothing from other folders unless you add "
-    "--connect. It exits with 1 if something cannot be used."
+    "It connects to the servers of plug-ins that are in use. It does not start anything from other folders unless you "
+    "add --connect. It exits with 1 if something cannot be used."
 )
-CONNECT_SAYS = "start the plug-in's servers and list their tools; this runs the servers' commands"
+CONNECT_SAYS = "start the plug-in's servers, which runs their commands, and list their tools"
 NOT_CONNECTED = "not started, because it is not in use; --connect starts it"
 PLUGINS_REMOVE_SAYS = "The plug-in's folder is not deleted."
 PLUGIN_REMEDY = "`cogency plugins check` shows the details."
@@ -130,20 +132,20 @@ OFFICE_MISSING = (
 )
 OFFICE_REMEDY = "Run {command}"
 PEOPLE_SIGN_IN = "{sentence}; each person signs in with `/tools`, {how}"
-ISSUER_MISSING = "{server} decides which sign-in service receives the `client_secret` from its entry"
+ISSUER_MISSING = "{server} can choose which sign-in service receives the `client_secret` from its entry"
 NAME_ISSUER = (
-    'Add "issuer" to the entry with the address of the sign-in service where you registered the bot. Then no other '
-    "service receives the secret."
+    'To send the secret to one service only, add "issuer" to the entry, with the address of the sign-in service where '
+    "you registered the bot."
 )
 BY_PAGES = "on pages at {address}"
-BY_PASTING = "by pasting the address that their browser shows, because COGENCY_SIGN_IN_ADDRESS is not set"
-POLICY_ROWS = "{rows} in {file} decide who can use which tools"
+BY_PASTING = "by pasting the address from their browser, because COGENCY_SIGN_IN_ADDRESS is not set"
+POLICY_ROWS = "{rows} in {file} control who can use which tools"
 
 # What `cogency doctor` advises
 
 NOT_IN_TIME = "the check did not finish within {seconds:g} s"
 FETCH_AGAIN = "Run `cogency doctor` again. If this happens again, check whether the service responds."
-EVERYBODY = "everybody on this machine"
+EVERYBODY = "everyone on this machine"
 WHOM_A_LIST_LETS = "users on the folder's access list"
 THE_GROUP = "the group {name}"
 HOLDS_KEYS = "which contains your API keys"
@@ -154,8 +156,8 @@ FILE_OPEN = "{who} can read {file}, {holds}"
 FILE_CLOSE = "Run `chmod 600 {file}`."
 FILE_SHELTERED = "only the permissions of {folder} keep others from reading {file}, {holds}"
 FILES_CLOSED = "nobody else on this machine can read or replace the secrets and the database"
-ROOTS_FILE = "Root created {file}. Restrict its permissions where it is created."
-FOLDER_WRITABLE = "{who} can write to {folder}, and so replace {file}"
+ROOTS_FILE = "Root created {file}. Restrict its permissions in whatever creates the file."
+FOLDER_WRITABLE = "{who} can write to {folder} and replace {file}"
 FOLDER_CLOSE = "Run `chmod go-w {folder}`."
 FIXED_RIGHTS = "{file} is now private to you (mode {after}, before {before})"
 FIXED_VERSION = "{where} was upgraded from version {before} to {after}; {file} is the backup from before"
@@ -170,20 +172,21 @@ DISK_FREE = "{free} free in {folder}{takes}"
 DISK_TAKEN = "; the database uses {taken}"
 DISK_ROOM = "Free some space. {needed} leave room for growth and for a copy during a backup or an upgrade."
 DISK_FILES = "only {files:,} more files can be created in {folder}"
-DISK_INODES = "Delete files that nobody needs from that folder. A file system that cannot create files counts as full."
+DISK_INODES = "Delete unneeded files from that folder. The file system is full if it cannot create more files."
 DISK_READ_ONLY = "the file system of {folder} is read-only"
 DISK_MOUNT = "Mount it as writable, or choose another place in COGENCY_DATABASE_URL."
-FREE_MODELS = "{models}: providers of free models may train on people's messages unless your account forbids it"
-FREE_MODELS_REMEDY = (
-    "Forbid it at https://openrouter.ai/settings/privacy, or choose a paid model. Cogency cannot see your account's "
-    "setting."
+FREE_MODELS = (
+    "{models}: providers of free models may train on people's messages unless you turn this off in your account"
 )
-TIER_UNSEEN = "Cogency cannot tell from {key} whether it is on {plan}, where {label} may train on people's messages"
-TIER_REMEDY = "Check the plan of your account, and read {terms}"
+FREE_MODELS_REMEDY = (
+    "Turn it off at https://openrouter.ai/settings/privacy, or choose a paid model. Cogency cannot see that setting."
+)
+TIER_UNSEEN = "Cogency cannot tell whether {key} belongs to {plan}, where {label} may train on people's messages"
+TIER_REMEDY = "Check your account's plan, and read {terms}"
 DISCORD_FORBIDS = "training a model on Discord messages requires Discord's permission"
 DISCORD_POLICY = "Discord's developer policy: https://support-dev.discord.com/hc/en-us/articles/8563934450327"
 TRACES_SENT = "traces go to {host}"
-TRACES_NOT_SENT = "no traces are sent, although OpenTelemetry's variables ask for them"
+TRACES_NOT_SENT = "OpenTelemetry's environment variables request traces, but none are sent"
 TRACES_PLAIN = "traces go to {host} unencrypted"
 TRACES_HTTPS = "Use an https:// address, or a collector on this machine."
 TRACES_WORDLESS = "{name} has no effect, because traces never contain messages"
@@ -194,17 +197,17 @@ PROXY_REFUSES = "the proxy at {proxy} does not connect to {host} ({status})"
 PROXY_ALLOW = "Ask your network's administrators to allow {host}."
 PROXY_AWAY = "the proxy at {proxy} cannot be reached"
 PROXY_CHECK = "Check the address in HTTPS_PROXY."
-SIGN_IN_ASKED = "{name} asks for a sign-in, as it should, after {seconds:.1f} s"
-SIGN_IN_OPEN = "{name} answers after {seconds:.1f} s without a sign-in"
+SIGN_IN_ASKED = "{name} correctly asks for a sign-in (after {seconds:.1f} s)"
+SIGN_IN_OPEN = "{name} answers without a sign-in (after {seconds:.1f} s)"
 SIGN_IN_ODD = "{name} answered with status {status} instead of asking for a sign-in"
 SIGN_IN_AWAY = "{name} could not be reached"
 DID_YOU_MEAN = "Did you mean {meant}?"
 HELD_WHILE_RUNNING = "This is normal while the bot runs. A second bot needs its own database."
 COMES_WITH_START = "The bot creates it when it first starts."
-NEXT_START_MIGRATES = "The bot upgrades it at its next start, as `cogency migrate` does."
+NEXT_START_MIGRATES = "The bot upgrades it when it next starts, like `cogency migrate`."
 NEXT_START_RENEWS = (
-    "The bot rebuilds it at its next start, before it answers. This takes about a minute for 250,000 messages. The bot "
-    "answers messages from that time afterwards."
+    "The bot rebuilds it when it next starts, which takes about a minute for 250,000 messages. Messages that arrive in "
+    "the meantime are answered afterward."
 )
 ONLY_REHEARSAL = "no real model is configured, so the offline rehearsal model answers by fixed rules"
 SET_REAL_MODEL = "Set COGENCY_MODEL or an API key."
@@ -217,89 +220,93 @@ NO_DATE = "must be a date such as 2026-11-30 or 2026-11-30T12:00, not {text}"
 # `cogency init`.
 
 INIT_BEGINS = (
-    "This asks what your bot needs, tests it, and writes it to {file}. Press Enter to accept the value in brackets. "
-    "Ctrl-C cancels without writing anything. You can run this again at any time; it only changes what you change."
+    "This command asks for your bot's settings, tests them, and writes them to {file}. Press Enter to accept the value "
+    "in brackets. Ctrl-C cancels without writing anything. You can run the command again at any time. It keeps all "
+    "settings that you do not change."
 )
-INIT_MODEL = "\n1. The model: which one should answer?"
-INIT_WHICH_MODEL = "A number, or another model as provider:name"
+INIT_MODEL = "\n1. Model: which model should answer?"
+INIT_WHICH_MODEL = "Enter a number, or another model as provider:name"
 INIT_LOCAL = "on this machine, free"
-INIT_REHEARSAL = "no real model; answers by fixed rules, so that you can try everything else"
+INIT_REHEARSAL = "answers by fixed rules, without a real model, so that you can try everything else"
 INIT_KEY_THERE = "{key} is set"
 INIT_NEEDS_KEY = "needs {key}"
 INIT_NOT_RUNNING = "free; install it from https://ollama.com, or enter the address of another machine"
 INIT_SERVER = "an OpenAI-compatible server"
-INIT_SERVER_ABOUT = "vLLM, LM Studio, llama.cpp, LiteLLM or a gateway, at its address"
+INIT_SERVER_ABOUT = "vLLM, LM Studio, llama.cpp, LiteLLM or a gateway"
 INIT_SERVER_ADDRESS = "Address of the server"
 INIT_SERVER_KEY = "{key} (press Enter if the server needs none): "
 INIT_SERVER_SENDS = "{key} is set, and this server would receive it. Continue (y or n)?"
-INIT_NO_LIST = "{address} did not list its models. Enter the name of one."
-INIT_WHICH_OF = "Which model? A number, or a name"
+INIT_NO_LIST = "{address} did not list its models. Enter the name of a model."
+INIT_WHICH_OF = "Which model? Enter a number or a name"
 INIT_NAME_MODEL = "Name of the model"
-INIT_KEY_PAGE = "You can create a key at {page} (it stays hidden when you paste it)."
+INIT_KEY_PAGE = "You can create a key at {page} (the key stays hidden when you paste it)."
 INIT_SLACK = "\n2. Slack: should the bot work in a workspace (y or n)?"
 INIT_SLACK_APP = (
-    '\nSlack needs an app for your bot. Its page opens with everything filled in. Choose your workspace, press "Next", '
-    'then "Create". You then see the "Basic Information" page of your new app.'
+    "\nSlack needs an app for your bot. The page to create it opens with everything filled in. Choose your workspace, "
+    'press "Next", and then press "Create". You then see the "Basic Information" page of your new app.'
 )
 INIT_SLACK_BY_HAND = (
     'No browser could be opened here. On any computer, open https://api.slack.com/apps?new_app=1 and choose "From a '
-    'manifest". As the manifest, paste what `{command}` prints. Then press "Next" and "Create".'
+    'manifest". Run `{command}` and paste its output as the manifest. Then press "Next" and "Create".'
 )
 INIT_SHOW_MANIFEST = "Print the manifest here now (y or n)?"
 INIT_OPEN = "Press Enter to open it"
 INIT_PASTE = "No browser could be opened here. Open this page on any computer: {page}"
 INIT_SLACK_SOCKET = (
     '\nOn "Basic Information", under "App-Level Tokens", choose "Generate Token and Scopes". Enter any name, add the '
-    'scope connections:write, and press "Generate". Copy the token that starts with xapp- (it stays hidden when you '
-    "paste it)."
+    'scope connections:write, and press "Generate". Copy the token that starts with xapp- (the token stays hidden when '
+    "you paste it)."
 )
 INIT_SLACK_INSTALL = (
     '\nOn the "Install App" page, press "Install to …" and "Allow". Copy the "Bot User OAuth Token" that starts with '
     "xoxb-."
 )
 MODULES_SHARED = (
-    "another installed package, {others}, has modules with the same names ({modules}), and one overwrites the other"
+    "another installed package, {others}, has modules with the same names ({modules}), so one package overwrites the "
+    "other's files"
 )
 MODULES_APART = "Install Cogency in its own environment: run `uv tool install .` in a clone."
 INIT_NO_NUMBER = "{number} is not on the list. Enter a number from 1 to {most}."
 INIT_YES_OR_NO = "Please answer y or n."
-INIT_KEEP = "{where} is already set up. Keep it as it is (y or n)?"
+INIT_KEEP = "{where} is already set up. Keep its settings (y or n)?"
 INIT_PASTED_OTHER = "That is a different token. This one starts with {begins}. Please copy it again."
 INIT_PASTED_NOTHING = "Nothing was pasted. Please copy it again, or press Ctrl-C to cancel."
 INIT_STOPPED = "Canceled. Nothing was written. Run the same command to start again."
 INIT_NOTHING_SET = (
-    "Nothing was written, because the environment sets none of the settings that `cogency settings` lists, such as "
+    "Nothing was written, because the environment does not contain any setting from `cogency settings`, such as "
     "COGENCY_MODEL."
 )
 INIT_KEEPS = " [Enter keeps the one that is set]"
 INIT_DISCORD = "\n3. Discord: should the bot work on servers (y or n)?"
 DISCORD_PORTAL = "https://discord.com/developers/applications"
 INIT_DISCORD_APP = (
-    '\nDiscord needs an application for your bot. Its page opens: press "New Application", give it a name, and press '
-    '"Create". Then, in this order:\n'
-    '  - On the "Installation" page, set "Install Link" to "None" and save. Discord refuses the next step otherwise.\n'
+    '\nDiscord needs an application for your bot. The page to create it opens. Press "New Application", enter a name, '
+    'and press "Create". Then follow these steps in order:\n'
+    '  - On the "Installation" page, set "Install Link" to "None" and save. Otherwise, Discord refuses the next step.\n'
     '  - On the "Bot" page, turn off "Public Bot", turn on "Message Content Intent", and save.\n'
-    '  - On the same page, press "Reset Token" and copy the token (it stays hidden when you paste it).'
+    '  - On the same page, press "Reset Token" and copy the token (the token stays hidden when you paste it).'
 )
 INIT_DATA = (
-    "\n4. Storage: where should messages be stored? Press Enter for this place, or enter a file or a postgresql:// "
-    "address"
+    "\n4. Storage: where should messages be stored? Press Enter to accept the place in brackets, or enter a file or a "
+    "postgresql:// address"
 )
-INIT_DATA_WHICH = "Enter a file, such as ~/cogency.db, a postgresql:// address, or nothing for the place in brackets."
+INIT_DATA_WHICH = (
+    "Enter a file, such as ~/cogency.db, or a postgresql:// address. Press Enter to accept the place in brackets."
+)
 INIT_ACCESS = (
     "\n5. Access: by default every member can use the bot, within limits that stop runaway costs. To restrict it, "
     'enter IDs, such as channel:C0123,person:U0123 (Slack and Discord show them under "Copy ID")'
 )
-INIT_OPERATORS = "Your own user ID, to be an operator without limits (press Enter to skip)"
+INIT_OPERATORS = "Your own user ID, to become an operator without limits (press Enter to skip)"
 INIT_EVERYBODY = "every member"
 INIT_COST = "Maximum cost for everyone together per day, in US dollars (0 for no limit)"
-INIT_ANYWAY = "Keep it anyway (y), or try again (n)?"
+INIT_ANYWAY = "Keep this value anyway (y), or try again (n)?"
 INIT_SILENT = (
-    "The service did not respond, so your input was not tested. Try again (y), or continue without the test (n)?"
+    "The service did not respond, so your entry was not tested. Try again (y), or continue without the test (n)?"
 )
 INIT_WRITTEN = "\nWrote {names} to {file}. Only you can read that file."
 INIT_TERMINAL = "No platform is set up yet. Run `cogency chat` to talk to the bot in this terminal."
-INIT_SERVED = "\nPeople can mention the bot in channels where you invited it, or send it a direct message."
+INIT_SERVED = "\nPeople can send the bot a direct message, or mention it in channels that you invited it to."
 MANAGERS = {
     "systemd-user": "systemd, for your user",
     "systemd": "systemd",
@@ -308,7 +315,7 @@ MANAGERS = {
 }
 INIT_SERVICE = "\n6. Service: keep the bot running, even after this machine restarts ({manager}; y or n)?"
 INIT_SERVICE_SETS = (
-    "The service does not see the environment of this terminal, where {names} are set. Write them to {file} (y or n)?"
+    "The service does not use this terminal's environment, which sets {names}. Write these settings to {file} (y or n)?"
 )
 INIT_SERVICE_FILE = "\nThis would be {file}:\n"
 INIT_SERVICE_COMMANDS = "These commands would start it:\n"
@@ -316,13 +323,16 @@ INIT_SERVICE_YES = "Write the file and run the commands (y or n)?"
 INIT_SERVICE_STARTS = "Starting…"
 INIT_SERVICE_RUNS = "The bot is running. Its log: {log}\nTo stop it for good: {stop}"
 INIT_SERVICE_FAILED = "The service did not start:\n\n{why}\n\nIts log: {log}"
-SERVICE_UNWRITABLE = "{file} could not be written ({reason}). Check its folder."
-SERVICE_NO_ANSWER = "The command could not be run, or did not end in time."
+SERVICE_UNWRITABLE = "{file} could not be written ({reason}). Check the folder."
+SERVICE_NO_ANSWER = "The command could not be run, or did not finish in time."
 INIT_RUN = "Start it now in this terminal (y or n)?"
 INIT_NOT_WRITTEN = "Nothing was written. Fix the problems above and run this again."
-INIT_SAYS = "In a terminal it asks questions. With --yes it tests what the environment sets, and writes it to the file."
+INIT_SAYS = (
+    "In a terminal, it asks questions. With --yes, it tests the settings from the environment and writes them to the "
+    "file."
+)
 INIT_NO_TERMINAL = "Nothing was written, because nobody is here to answer. Run this in a terminal, or add --yes."
-DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check its folder."
+DOTENV_UNWRITABLE = "{dotenv} could not be written ({reason}). Check the folder."
 
 
 # The operators' page, as those who set it up are told of it.
@@ -331,15 +341,16 @@ PAGE_IS_AT = "the page is at {address}; `cogency operator` prints a sign-in link
 OPERATOR_PAGE_OFF = "The operators' page is off. Set COGENCY_OPERATOR_PAGE=127.0.0.1:8090 and restart the bot."
 OPERATOR_LINK = "Open this link within {minutes} minutes to sign in one browser:\n{link}"
 OPERATOR_LINK_REMOTE = (
-    "From another machine, forward the port first: run ssh -L {port}:127.0.0.1:{port} with this machine's name."
+    "From another machine, first forward the port: run ssh -L {port}:127.0.0.1:{port} HOST, with this machine's name "
+    "as HOST."
 )
-OPERATOR_SAYS = "It needs the page that COGENCY_OPERATOR_PAGE turns on, and works while the bot runs."
-SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links no longer work either."
+OPERATOR_SAYS = "Set COGENCY_OPERATOR_PAGE first, which turns on the page. You can run this command while the bot runs."
+SIGNED_OUT_ALL = "Signed out: {sessions}. Unused links also no longer work."
 NO_SESSIONS = "Nobody is signed in."
 SESSION_LINE = "signed in {opened:%Y-%m-%d %H:%M} UTC, last seen {seen:%H:%M}, expires by {expires:%H:%M}"
-NOBODY_FOUND = "Nothing matches. Try fewer letters."
+NOBODY_FOUND = "No results. Try fewer letters."
 ASKED_NOW = (
-    "Nothing happened yet, because COGENCY_TWO_OPERATORS requires a second operator. Another operator has 24 hours "
+    "Nothing has happened yet, because COGENCY_TWO_OPERATORS requires a second operator. Another operator has 24 hours "
     "to confirm with `cogency {kind} confirm {number}`."
 )
 TYPE_ID = "Type {of} to erase it: "
@@ -347,30 +358,30 @@ NOT_TYPED = "That was not {of}. Nothing was erased."
 SAY_YES = "Nothing was erased, because nobody is here to confirm. Add --yes."
 EXPORTED_TO = "Wrote everything stored about {of} to {file}. Audit entry: #{number}."
 DISTRIBUTED = "workspaces can install the app at {address}/slack/install"
-DISTRIBUTED_TO_NOBODY = "no workspace is allowed to install the app at {address}/slack/install"
+DISTRIBUTED_TO_NOBODY = "no workspace can install the app at {address}/slack/install"
 NAME_INSTALLERS = "List the workspaces in COGENCY_SLACK_INSTALLERS, or set it to * to allow all."
 
 
 OPENING = "Opening the database…"
 
 
-FREE_SHARDS = "If this lasts longer than 15 seconds, check the log of each process."
+FREE_SHARDS = "If this takes longer than 15 seconds, check the log of each process."
 
 
-NO_CALLS = "No tools were called in that time."
+NO_CALLS = "No tools were called in that period."
 
 # Files that an operator adds to the documents of a place
 
 OPERATOR_NAME_SAYS = "your name for the audit (default: the account's name; the audit records both)"
 LEARN_SAYS = (
-    "Run it again after changes: it skips unchanged files and replaces the documents of changed ones. It leaves out "
-    "hidden files and links out of the folder. It works while the bot runs."
+    "After changes, run it again. It skips unchanged files and replaces the documents of changed files. It ignores "
+    "hidden files, and links that lead out of the folder. You can run it while the bot runs."
 )
 LEARN_PLACE_SAYS = (
-    "the channel, by its name or ID, or a whole workspace or server, from `cogency place find`; or a person, for their "
-    "direct messages"
+    "a channel (name or ID), a whole workspace or server (from `cogency place find`), or a person, for their direct "
+    "messages"
 )
-REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders, if their files are gone"
+REMOVE_MISSING_SAYS = "also remove documents that this command added from these folders and whose files no longer exist"
 LEARNING_FILES = "Reading files"
 FILE_LEARNED = "learned {name} ({detail})"
 FILE_UPDATED = "updated {name} ({detail})"
@@ -378,5 +389,5 @@ FILE_REFUSED = "refused {name}: {detail}"
 FILE_REMOVED = "removed {name}"
 FILES_DONE = "Documents of {of}: {counts}. {readers}"
 FILES_LEFT_OUT = "Left out: {counts}."
-NO_FILES = "There are no files to learn in that path."
+NO_FILES = "There are no files to add in that path."
 NOTHING_REMOVED = "Nothing was removed, because a folder is empty or could not be read."

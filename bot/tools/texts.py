@@ -9,7 +9,7 @@ from bot.chat.texts.formatting import literal, shortened
 # Tools, and the calls that wait for their asker
 
 TOOLS_MEANT = "Did you mean `/tools {words}`?"
-TOOLS_USAGE = "Use `/tools` to see what needs your approval and which tools I can use for you here."
+TOOLS_USAGE = "Use `/tools` to see which calls need your approval and which tools I can use for you here."
 TOOLS_HERE = "Tools I can use when you ask me here:"
 NO_TOOLS_HERE = "I have no tools to use when you ask me here."
 TOOLS_REFUSED = "Blocked for you here by an operator:"
@@ -27,7 +27,7 @@ ASKED_EACH_TIME = "asks you first, each time"
 EFFECTS = {
     "READS": "It only reads.",
     "WRITES_HERE": "It changes what I store.",
-    "ACTS_OUTWARD": "Others may notice: it sends, creates or changes something outside this conversation.",
+    "ACTS_OUTWARD": "It sends, creates or changes something outside this conversation, which others may notice.",
     "IRREVERSIBLE": "**It cannot be undone.**",
     "": "I do not know what it does.",
 }
@@ -45,8 +45,8 @@ SIGN_OUT_OF = "Sign out of {server}"
 DECIDED = {
     "allow": "Approved once.",
     "always": (
-        "Approved. In this thread, I ask again only if I have read what others wrote, or if I repeat what a tool said "
-        "and your message does not contain everything that the call needs."
+        "Approved. In this thread, I will ask again only in two cases: I have read what others wrote, or the call "
+        "repeats a tool's output and contains something that your message does not."
     ),
     "refuse": "Denied. The call will not run.",
 }
@@ -54,7 +54,7 @@ NOT_DECIDED = {
     "ALLOWED_BEFORE": "You already approved this. Nothing changed.",
     "REFUSED_BEFORE": "You already denied this. Nothing changed.",
     "NOT_THEIRS": "Only the person who asked can decide this.",
-    "OVER": "This request is over: it was stopped, forgotten or asked again, or it expired. Nothing changed.",
+    "OVER": "This request is no longer open. It was stopped, forgotten or asked again, or it expired. Nothing changed.",
 }
 
 # The operators' table of tools
@@ -77,8 +77,9 @@ POLICY_NO_NAME = (
     "instead, such as `U0123` (in Slack: “Copy member ID” in their profile)."
 )
 POLICY_EMPTY = (
-    "There are no rows, so each tool's effect decides: tools that read run, tools that act outward ask first. To add a "
-    "row, use `/tools policy set TOOLS WHO WHERE ANSWER`, for example `set github.* manager team ask`."
+    "There are no rows, so each tool's effect decides. Tools that only read run without asking. Tools that act outward "
+    "ask first. To add a row, use `/tools policy set TOOLS WHO WHERE ANSWER`, for example `set github.* manager team "
+    "ask`."
 )
 POLICY_HEAD = "Who can use which tools where. The first row that matches a call applies:"
 POLICY_FILE_ROW = "- `{row}` (from the file)"
@@ -88,18 +89,18 @@ POLICY_HOW = (
     "NUMBER` removes one. Rows from the file come first and can be changed only in the file."
 )
 POLICY_SET = "Row {number} added; it applies in every process within ten seconds: `{row}`."
-POLICY_FILE_FIRST = "Where a row from the file also matches, that row applies."
+POLICY_FILE_FIRST = "If a row from the file also matches, the row from the file applies."
 POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now."
 POLICY_REMOVED = "Row {number} removed, in every process within ten seconds: `{row}`."
 POLICY_NO_ROW = "Nothing changed: no row {number} was set by a command."
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."
 POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."
 POLICY_UNREADABLE = (
-    "The table of tools in the database cannot be read. Restore it from a backup, or delete the row of the table "
-    "“preference” whose owner is “{owner}” and whose name is “{name}”."
+    "The table of tools in the database cannot be read. Restore it from a backup, or delete the row with the owner "
+    "“{owner}” and the name “{name}” from the table “preference”."
 )
-POLICY_FILE_HAS = "the file now says: {rows}"
-POLICY_FILE_NONE = "the file now says nothing"
+POLICY_FILE_HAS = "the file now has these rows: {rows}"
+POLICY_FILE_NONE = "the file now has no rows"
 
 # Accounts at servers
 
@@ -119,8 +120,8 @@ ACCOUNT_WANTS = (
     "- `{server}`: you are signed in, but a tool needs more permissions. Grant them with `/tools sign in {server}`."
 )
 ACCOUNT_LOST = (
-    "- `{server}`: your sign-in cannot be read any more because my operator's key changed. Get a new link with "
-    "`/tools sign in {server}`."
+    "- `{server}`: I can no longer read your sign-in, because my operator's key changed. Get a new link with `/tools "
+    "sign in {server}`."
 )
 SIGN_IN_LINK = (
     "[Sign in to {server}]({url})\n\nThis link is only for you, works once, and expires in {minutes} minutes. Do not "
@@ -128,17 +129,17 @@ SIGN_IN_LINK = (
 )
 SIGN_IN_PASTE = (
     "1. [Sign in to {server}]({url}) within {minutes} minutes. The link is only for you.\n"
-    "2. Your browser then shows a page that cannot be opened. Copy its whole address, which begins with "
+    "2. Your browser then shows a page that does not load. Copy its whole address, which begins with "
     "`http://127.0.0.1`.\n"
     "3. Write `/tools sign in {server} ADDRESS`, with that address in place of ADDRESS."
 )
 TOO_HASTY = "You just asked for several links. Use the last one, or try again in a minute."
 PASTE_WHOLE = "Paste the whole address that your browser shows, starting with `http`. The code alone is not enough."
 NOT_YOUR_LINK = (
-    "This address does not belong to an open sign-in of yours at `{server}`. Nothing changed. Get a new link with "
+    "This address does not match a sign-in that you started at `{server}`. Nothing changed. Get a new link with "
     "`/tools sign in {server}`."
 )
-SIGNED_IN = "You are signed in to `{server}`. From your next message on, I can use it for you, and only for you."
+SIGNED_IN = "You are signed in to `{server}`. Starting with your next message, I can use it for you, and only for you."
 NOT_SIGNED_IN = "You are not signed in to `{server}`: {why}"
 SIGNED_OUT = "You are signed out of `{server}`, and it no longer accepts my access."
 SIGNED_OUT_HERE = (
@@ -153,13 +154,13 @@ NOT_TOLD = (
 
 # What a tool says, for the model to pass on.
 
-SIGN_IN_TOOL = "Say how the person can use {server}, which works with an account of their own."
+SIGN_IN_TOOL = "Explain how the person can use {server}, which needs their own account."
 SIGN_IN_FIRST = (
-    "The person is not signed in at {server}. Tell them to write `/tools sign in {server}`, and then ask again. "
+    "The person is not signed in to {server}. Tell them to write `/tools sign in {server}`, and then ask again. "
     "Continue without it."
 )
 KEY_CHANGED = (
-    "The person's sign-in at {server} can no longer be read, because the operator's key has changed. Tell them to "
+    "The person's sign-in to {server} can no longer be read, because the operator's key has changed. Tell them to "
     "write `/tools sign in {server}`, and then ask again. Continue without it."
 )
 SIGN_IN_AGAIN = (
@@ -167,15 +168,15 @@ SIGN_IN_AGAIN = (
     "again. Continue without it."
 )
 MORE_RIGHTS = (
-    "The person has not given the rights that this needs at {server}. Tell them to write `/tools sign in {server}`, "
-    "which asks for them, and then ask again. Continue without it."
+    "The person has not granted the permissions that this needs at {server}. Tell them to write `/tools sign in "
+    "{server}`, which requests them, and then ask again. Continue without it."
 )
 SOON_READY = (
-    "The person is signed in at {server}; its tools are available from their next message. If they are not, the "
-    "reason is: {why}. Tell them so, and continue without it."
+    "The person is signed in to {server}, and its tools are available from their next message. If they are not, the "
+    "reason is: {why}. Tell the person so, and continue without the server."
 )
 STILL_CONNECTING = "it is still connecting"
-NOT_THEIR_TOOL = "this tool belongs to somebody else's account"
+NOT_THEIR_TOOL = "this tool belongs to someone else's account"
 TOO_MANY = "too many people are using servers with their own accounts right now; try again in a minute"
 
 # What a server asks the person in the middle of a call.
@@ -218,7 +219,7 @@ FORMS = {
     "date-time": "Write a date and time like 2026-01-31T14:00:00+01:00.",
 }
 # Why what a server asks is not even shown.
-NO_FORM = "it asks for something that a form cannot contain"
+NO_FORM = "its form asks for something that is not supported"
 TOO_MANY_FIELDS = "its form has more than {most} fields"
 NOT_BY_FORM = "it asks for a secret in a form, which the specification forbids"
 BAD_ADDRESS = "its address is not safe to show"
@@ -229,7 +230,7 @@ TOO_LONG_TO_SHOW = "it is too long to read"
 OAUTH_UNREACHABLE = "it cannot be reached right now. Try again in a few minutes."
 OAUTH_NOT_TRUSTED = "its certificate is not trusted here. My operator has to set SSL_CERT_FILE."
 OAUTH_NO_METADATA = "it does not say where to sign in. My operator needs to check its entry in mcp.json."
-OAUTH_OTHER_RESOURCE = "it names a service other than its own. Nothing was sent there. Tell my operator."
+OAUTH_OTHER_RESOURCE = "it names a service that is not its own. Nothing was sent there. Tell my operator."
 OAUTH_OTHER_ISSUER = "the answer does not come from the service that I asked. Nothing was sent. Tell my operator."
 OAUTH_NO_PKCE = "it does not support PKCE, which I require for every sign-in. Tell my operator."
 OAUTH_NO_CLIENT = "my operator needs to register me there first and add the `client_id` to mcp.json."
@@ -238,8 +239,8 @@ OAUTH_NOT_REGISTERED = (
     "mcp.json."
 )
 OAUTH_ELSEWHERE = (
-    "it sends people to {host} to sign in, but {issuer} would get their code. If that is right, my operator can add "
-    "that service as `issuer` to its entry in mcp.json."
+    "it sends people to {host} to sign in, but {issuer} would receive their code. If that is correct, my operator can "
+    "add that service as `issuer` to the entry in mcp.json."
 )
 OAUTH_BAD_ADDRESS = "it names an address that is not safe to call. Tell my operator."
 OAUTH_INSIDE = "it names an address in my own network. Nothing was sent there. Tell my operator."
@@ -316,7 +317,7 @@ PLUGIN_LIST_UNREADABLE = (
     "{file}, the list of plug-ins, cannot be read. Make it a text file with one folder per line, or remove it."
 )
 PLUGIN_LIST_UNWRITABLE = (
-    "{file}, the list of plug-ins, cannot be written ({why}). Make sure that you can write to its folder."
+    "{file}, the list of plug-ins, cannot be written ({why}). Make sure that you can write to the folder."
 )
 MCP_NO_JSON = "{file} is not valid JSON: {error}."
 MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/tools.md.'
@@ -325,6 +326,6 @@ MCP_SERVER = "{file}, server {name}: {problem}."
 MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; these tools are offered: {offered}"
 SHARED_ACCOUNT = " with your account"
 CHECK_MCP_ENTRY = (
-    "Check its entry in that file, and check that the server starts when you run it yourself. The bot starts "
-    "without it."
+    "Check its entry in that file, and check that the server starts when you run it yourself. The bot starts without "
+    "this server."
 )

@@ -35,7 +35,7 @@ def web_search(value: str) -> tuple[str, str] | None:
 def header(value: str) -> str:
     """Parse a value for an HTTP header."""
     if not (value.isascii() and value.isprintable() and len(value) <= 200):
-        raise ValueError("must have at most 200 ASCII characters, as in Cogency/1 (+https://example.com/bot)")
+        raise ValueError("can have up to 200 ASCII characters, as in Cogency/1 (+https://example.com/bot)")
     return value
 
 
@@ -49,7 +49,7 @@ class WebSettings:
         default=False,
         section=Section.WEB,
         description=(
-            'Read web pages, PDFs and feeds when somebody asks (docs/web.md): on or off. Needs the extra "web". '
+            'Read web pages, PDFs and feeds when someone asks (docs/web.md): on or off. Needs the extra "web". '
             "Default: off."
         ),
         example="on",
@@ -97,7 +97,7 @@ class WebSettings:
     brave_api_key: Secret | None = secret_setting(
         "BRAVE_API_KEY",
         section=Section.WEB,
-        description="The API key for Brave Search, from a plan that allows use by AI.",
+        description="The API key for Brave Search. The plan must allow use with AI.",
     )
     tavily_api_key: Secret | None = secret_setting(
         "TAVILY_API_KEY",
@@ -110,8 +110,8 @@ class WebSettings:
         Networks(),
         section=Section.WEB,
         description=(
-            "What the bot can read besides the public web: address ranges, hosts, and hosts with ports, separated by "
-            "commas. Anybody who can use the bot can then ask it to read them. Default: nothing."
+            "Private addresses that the bot can read besides the public web: address ranges, hosts, and hosts with "
+            "ports, separated by commas. Anyone who can use the bot can then ask it to read them. Default: nothing."
         ),
         example="10.0.0.0/8,wiki.example.com,192.168.1.7:3000",
     )

@@ -10,15 +10,15 @@ SEARCH_NOT_TRUSTED = "the certificate of {name} is not trusted here; the operato
 SEARCH_UNREACHABLE = "{name} cannot be reached; if this continues, the operator needs to check COGENCY_WEB_SEARCH"
 SEARCH_TOO_OFTEN = "{name} received too many searches; try again in a minute"
 SEARCH_BLOCKED = (
-    "{name} does not answer programs at the moment; if this continues, the operator needs to choose another engine in "
-    "COGENCY_WEB_SEARCH"
+    "{name} does not answer automated requests at the moment; if this continues, the operator needs to choose another "
+    "engine in COGENCY_WEB_SEARCH"
 )
 SEARCH_KEY_REFUSED = "the search engine does not accept its API key; the operator needs to check {setting}"
 SEARCH_SPENT = "the search engine's API key has used up its quota; the operator needs to check {setting}"
 SEARCH_ODD = "{name} did not answer with search results ({status}); the operator needs to check COGENCY_WEB_SEARCH"
 WEB_MISSING = "COGENCY_WEB=on needs the extra 'web', which is not installed. Run {command}, or remove the setting."
 DDGS_MISSING = (
-    "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed. Run {command}, or name another engine."
+    "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed. Run {command}, or set another engine."
 )
 SEARCH_KEY_MISSING = "COGENCY_WEB_SEARCH={engine} needs {key}: set it in the environment or in .env."
-WEB_AGENT = "Cogency/{version} (an assistant that reads a page when somebody asks it to)"
+WEB_AGENT = "Cogency/{version} (an assistant that reads pages when people ask it to)"

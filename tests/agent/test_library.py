@@ -344,7 +344,7 @@ async def test_an_agent_with_connections_says_that_it_belongs_to_one_event_loop(
 
         with pytest.raises(ProviderUnavailable):
             await ask()
-        with pytest.raises(RuntimeError, match=r"Ask everything within one asyncio.run\(main\(\)\)"):
+        with pytest.raises(RuntimeError, match=r"Ask all questions within one asyncio.run\(main\(\)\)"):
             await asyncio.to_thread(lambda: asyncio.run(ask()))
 
 

@@ -46,7 +46,7 @@ def knowing(seen: list[str]) -> ScriptedProvider:
 
     def answer(messages: Sequence[Message]) -> str:
         asked = messages[-1].text
-        if "You decide whether" in messages[0].text:
+        if "Decide whether an assistant" in messages[0].text:
             return "no" if "lunch" in asked else "yes"
         seen.append(next(one.text for one in messages if one.role is Role.SYSTEM))
         return WIKI if "wiki" in asked else NOTHING_TO_REPORT
@@ -131,7 +131,7 @@ async def test_a_question_to_nobody_runs_only_what_reads_and_shows_only_what_all
     tool: Tooled, runs: bool, is_answered: bool
 ) -> None:
     def answer(messages: Sequence[Message]) -> str:
-        if "You decide whether" in messages[0].text:
+        if "Decide whether an assistant" in messages[0].text:
             return "yes"
         results = [one.text for one in messages if "<results>" in one.text]
         return f"I looked: {results[-1]}" if results else calls_of((tool.name, {}))
@@ -164,7 +164,7 @@ async def test_what_its_person_asks_the_bot_during_an_answer_to_nobody_gets_an_a
                 return await super().run(args, context)
 
         def answer(messages: Sequence[Message]) -> str:
-            if "You decide whether" in messages[0].text:
+            if "Decide whether an assistant" in messages[0].text:
                 return "yes"
             return "Bob has it." if any("<results>" in one.text for one in messages) else calls_of(("look", {}))
 

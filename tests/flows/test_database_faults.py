@@ -126,7 +126,9 @@ POSTGRESQL = {
     "a server that stops and starts": Fault(
         "could not be reached. Check that the server is running", stop_server, start_server
     ),
-    "a server that takes no writes": Fault("is read-only. Name the primary server", forbid_writing, allow_writing),
+    "a server that takes no writes": Fault(
+        "is read-only. Set COGENCY_DATABASE_URL to the primary server", forbid_writing, allow_writing
+    ),
 }
 
 

@@ -98,7 +98,7 @@ async def test_a_model_that_is_not_open_is_refused_in_one_private_sentence() -> 
     async with recording() as (fake, host):
         asked = await fake.command(ANN, "ask", question="hello", model="wrong")
         said = await shown_for(fake, asked)
-        assert seen(said) == "That model cannot be chosen: choose one of ollama:usual, ollama:other."
+        assert seen(said) == "You cannot choose that model: choose one of ollama:usual, ollama:other."
         assert host.taken == []
 
 
@@ -309,7 +309,7 @@ async def test_a_scope_says_what_the_words_are_about() -> None:
         for options, understood in (
             ({"scope": "about", "what": "boats"}, "mentions “boats”"),
             ({"scope": "everything"}, "I will forget everything that you told me"),
-            ({"scope": "thread"}, "I store nothing from this thread"),
+            ({"scope": "thread"}, "I do not store anything that you said in this thread"),
             ({"scope": "time", "what": "2 hours"}, "I will forget what you said from"),
         ):
             called = await fake.command(ANN, "forget", **options)

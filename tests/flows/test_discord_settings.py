@@ -221,7 +221,7 @@ async def test_the_panel_works_after_a_restart() -> None:
             panel = await opened(fake)
         async with serving(fake, host):
             await fake.press(BO, panel, "Show only to me")
-            await fake.until(lambda: "Show to everybody" in labels(panel))
+            await fake.until(lambda: "Show to everyone" in labels(panel))
 
 
 def _menu(custom_id: str, value: str) -> Payload:

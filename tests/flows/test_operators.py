@@ -88,7 +88,7 @@ def test_two_operators_export_and_erase_at_a_shell(tmp_path: Path) -> None:
     cogency(tmp_path, "chat", typed="remember that my boat is blue\n")
     both = {"COGENCY_TWO_OPERATORS": "export,erase"}
     wanted = cogency(tmp_path, "person", "export", ANNA, "--operator", "ann", **both)
-    assert "Nothing happened yet" in wanted.stdout
+    assert "Nothing has happened yet" in wanted.stdout
     alone = cogency(tmp_path, "person", "confirm", "2", "out.json", "--operator", "ann", **both)
     assert (alone.returncode, "ann made this request" in alone.stderr) == (Exit.FAILED, True)
     assert not (tmp_path / "out.json").exists()

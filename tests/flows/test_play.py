@@ -294,7 +294,7 @@ async def test_a_repetition_that_lapsed_while_nothing_ran_asks_after_the_next_st
         await ann.offer(asks, "keep")
         await ann.shown("Resumed: ")
         await ann.until(lambda: "keep" not in ann.messages[asks["id"]]["offers"])
-        assert "Kept for another half year" in ann.messages[asks["id"]]["html"]
+        assert "Kept for another six months" in ann.messages[asks["id"]]["html"]
 
 
 async def test_a_command_is_answered_to_its_user_alone_and_a_mistyped_one_is_told_the_nearest(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_pages_plugin_is_checked_listed_and_removed(tmp_path: Path) -> None:
     assert [ran.stdout.splitlines()[0] for ran in said] == [
         "acme-office: 1 skill, 0 servers",
         f"acme-office: 1 skill, 0 servers  ({tmp_path / 'office'})",
-        f"The bot no longer uses acme-office from its next start. Its folder was not deleted: {tmp_path / 'office'}",
+        f"The bot stops using acme-office after the next restart. The folder was not deleted: {tmp_path / 'office'}",
     ]
     assert cogency(tmp_path, "plugins", "list").stdout.startswith("No plug-ins are in use")
 

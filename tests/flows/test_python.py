@@ -83,7 +83,7 @@ async def test_while_the_sandbox_warms_up_the_answer_goes_on_without_it(open_wor
         await talk.world.ask("what is one?")
         await talk.ended(1)
         assert said(talk) == ["In a moment."]
-        assert "still warming up" in talk.model.requests[-1][-1].text
+        assert "still starting" in talk.model.requests[-1][-1].text
 
 
 async def test_a_file_whose_message_was_deleted_is_not_there_any_more(open_world: AnyWorld) -> None:

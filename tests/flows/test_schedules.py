@@ -289,7 +289,7 @@ async def test_one_that_has_lapsed_stays_in_the_list_and_is_ended_by_its_person(
         world, schedules, person = here.world, here.hosts[0].store.schedules, here.world.person(Who.ASKER)
         await let_one_lapse(here)
         shown = await here.ask_for("list")
-        assert "To run it for another half year, resume it: `/schedules resume" in shown
+        assert "To run it for another six months, resume it: `/schedules resume" in shown
         await world.press(notice_now(here), world.label(ReplyAction.END))
         await world.until(lambda: platforms_texts.ENDED_NOW.strip("*") in notice_now(here).text)
         assert await schedules.of_person(person) == []

@@ -166,7 +166,7 @@ def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> 
     kept = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/forget everything\nno\n/memory\n")
     assert kept.stdout.count("turquoise") >= 2
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n")
-    assert "A search afterwards found none of these texts where they were" in forgotten.stdout
+    assert "A search afterward did not find any of these texts where they were" in forgotten.stdout
     after = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n/threads\n")
     assert "turquoise" not in after.stdout
     files = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
@@ -258,13 +258,13 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
     assert (nothing.returncode, nothing.stdout) == (Exit.ARGUMENTS, "")
     assert (
         nothing.stderr
-        == "cogency ask: There is no question. Write it after `cogency ask`, or send it to standard input.\n"
+        == "cogency ask: There is no question. Write one after `cogency ask`, or send it to standard input.\n"
     )
 
 
 def test_a_pause_of_learning_says_that_what_one_asks_to_be_remembered_is_kept(tmp_path: Path) -> None:
     said = cogency(tmp_path, "chat", typed="/memory pause\nremember that my cat is Tom\n/memory\n").stdout
-    assert "I never learn what is said in the meantime, unless you ask me to remember it." in said
+    assert "I will never learn what is said in the meantime unless you ask me to remember it." in said
     assert "- **1** my cat is Tom" in said
 
 
@@ -379,7 +379,7 @@ def test_a_backup_is_written_once_and_restored_where_that_is_said(tmp_path: Path
         "cogency: The file mnoday does not exist. Correct the name.\n",
     )
     copied = cogency(tmp_path, "copy", "--to", f"sqlite:///{tmp_path / 'moved.db'}")
-    assert "was compared and matches" in copied.stdout
+    assert "The copy matches the source" in copied.stdout
 
 
 def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_audit_shows_the_operator_each_call_of_a_tool_also_while_the_bot_runs(tm
     assert "remember  writes here  unasked (effect)  success" in shown.stdout
     told = json.loads(read.stdout)
     assert (told["tool"], told["outcome"], told["person"]) == ("remember", "success", "terminal:anna")
-    assert none.stdout == "No tools were called in that time.\n"
+    assert none.stdout == "No tools were called in that period.\n"
     assert wrong.returncode == Exit.ARGUMENTS
     assert "must be a date" in wrong.stderr
 
@@ -566,7 +566,7 @@ def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
     described = " ".join(cogency(tmp_path, "--help").stdout.split())
     assert "check-model" in described
-    assert "or .env in the current folder, or .env in your configuration folder" in described
+    assert "or else .env in the current folder, or else .env in your configuration folder" in described
     assert "--config FILE" in described
     assert "Chat in the terminal, or through pipes. Type /help" in cogency(tmp_path, "chat", "--help").stdout
 

@@ -155,7 +155,7 @@ def test_the_doctor_warns_of_a_secret_that_goes_to_whichever_service_a_server_na
     servers["mcpServers"]["wiki"]["oauth"] = oauth
     file.write_text(json.dumps(servers), "utf-8")
     said = cogency(tmp_path, "doctor", **given).stdout
-    assert ("wiki decides which sign-in service receives the `client_secret`" in said) == warns
+    assert ("wiki can choose which sign-in service receives the `client_secret`" in said) == warns
     assert "hush" not in said
 
 

@@ -34,7 +34,7 @@ ANSWERS: Final = {
     "cogency ask 'use ferry": "> From Kiel today at 7:15 and 19:15.",
     "cogency plugins check": "acme-office: 1 skill, 0 servers",
     "cogency plugins list": "weekly-report",
-    "cogency plugins remove": "The bot no longer uses acme-office",
+    "cogency plugins remove": "The bot stops using acme-office",
 }
 # What the page says that stands in `.env` beside a file that holds this.
 BESIDE: Final = {
@@ -125,7 +125,7 @@ def test_whoever_follows_the_page_from_its_top_has_everything_that_it_promises(f
             case _:
                 raise AssertionError(f"nobody has run this: {snippet}")
     assert said == list(ANSWERS.values())
-    assert "3 rows in tool-policy.txt decide who can use which tools" in run(folder, "cogency doctor")
+    assert "3 rows in tool-policy.txt control who can use which tools" in run(folder, "cogency doctor")
 
 
 def installed(folder: Path, project: dict[str, Any]) -> None:

@@ -34,8 +34,8 @@ class AccessSettings:
         section=Section.ACCESS,
         description=(
             "Who can use the bot: IDs of teams (workspaces or servers), channels, roles (in Slack: user groups, S…) "
-            "and people, separated by commas. If you name teams, channels or roles, each kind must match; a person "
-            "you name always has access. Default: every member of a workspace or server with the bot."
+            "and people, separated by commas. If you list teams, channels or roles, each kind must match. People whom "
+            "you list always have access. Default: every member of a workspace or server with the bot."
         ),
         example="team:T0123,channel:C0123,role:1234567890,person:U0123",
     )
@@ -44,7 +44,7 @@ class AccessSettings:
         acl.parse_entries,
         frozenset(),
         section=Section.ACCESS,
-        description="Who cannot use the bot, listed as in COGENCY_ALLOW. This list overrides COGENCY_ALLOW.",
+        description="Who cannot use the bot, in the same form as COGENCY_ALLOW. This list overrides COGENCY_ALLOW.",
         example="person:U0456",
     )
     open_to: frozenset[Authority] = setting(
@@ -65,8 +65,8 @@ class AccessSettings:
         {},
         section=Section.ACCESS,
         description=(
-            "Who can choose which model with /model, as a JSON object that maps models to lists as in COGENCY_ALLOW. "
-            "Everybody can choose models that are not listed."
+            "Who can choose which model with /model, as a JSON object that maps models to lists in the form of "
+            "COGENCY_ALLOW. Everyone can choose models that are not listed."
         ),
         example="""'{"openai:gpt-6.1-sol": "role:1234567890,person:U0123"}'""",
     )
@@ -111,8 +111,8 @@ class AccessSettings:
         1_000,
         section=Section.ACCESS,
         description=(
-            "How many questions can wait for an answer, in all processes together. The bot refuses further questions "
-            "at once and says so."
+            "How many questions can wait for an answer, across all processes. The bot refuses further questions and "
+            "says so."
         ),
     )
     """If sixteen are answered in parallel, each in half a minute, the last of a thousand waits for half an hour."""

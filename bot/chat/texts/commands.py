@@ -4,9 +4,9 @@ from agent.admission_terms import Authority
 
 SUMMARISE_THREAD = "Summarize this thread"
 SUMMARISE_ONWARDS = "Summarize from here"
-SUMMARISE_WHAT = "Read what was written there and summarize it. Only you see the answer."
+SUMMARISE_WHAT = "Read the messages there and summarize them. Only you see the answer."
 SUMMARISE_THREAD_QUESTION = "Please read this whole thread and summarize it for me: {link}"
-SUMMARISE_ONWARDS_QUESTION = "Please read what was written here from this message on and summarize it for me: {link}"
+SUMMARISE_ONWARDS_QUESTION = "Please read everything from this message on and summarize it for me: {link}"
 
 # Windows for what is remembered
 
@@ -27,7 +27,7 @@ WHOAMI_ENTRIES = {
 }
 WHOAMI_ROLES = "Your roles or user groups: {roles}"
 WHOAMI_MORE = " and {count} more"
-WHOAMI_NO_ROLES = "Your roles or user groups: none of those in my settings"
+WHOAMI_NO_ROLES = "Your roles or user groups: none that my settings mention"
 WHOAMI_RANK = "Your rank here: {rank}"
 RANKS = {
     Authority.STRANGER: "not a member",
@@ -36,12 +36,14 @@ RANKS = {
     Authority.MANAGER: "manager",
     Authority.ADMIN: "admin",
 }
-WHOAMI_DIRECT = "Who reads my answers here: only you"
-WHOAMI_GROUP = "Who reads my answers here: the members of this channel. I use nothing from it in other channels."
-WHOAMI_TEAM = "Who reads my answers here: everybody in this workspace or server"
+WHOAMI_DIRECT = "Who can read my answers here: only you"
+WHOAMI_GROUP = (
+    "Who can read my answers here: the members of this channel. I do not use anything from here in other channels."
+)
+WHOAMI_TEAM = "Who can read my answers here: everyone in this workspace or server"
 WHOAMI_OPEN = "You can ask me here: {why}."
 WHOAMI_CLOSED = "You cannot ask me here. {why}"
-WHOAMI_OPERATOR = "You are an operator: limits do not apply to you."
+WHOAMI_OPERATOR = "You are an operator, so limits do not apply to you."
 WHOAMI_MANAGES = "You can change this channel's rules with `/channel`."
 OPEN_TO_OPERATORS = "operators always can"
 OPEN_BY_NAME = "an operator gave you access by name"

@@ -6,13 +6,15 @@ CLOCK_RIGHT = THIS_CLOCK + "agrees with {name}'s"
 CLOCK_OFF = THIS_CLOCK + "differs from {name}'s by {seconds} seconds{matters}"
 SET_CLOCK = "Turn on network time (NTP)."
 CERTIFICATE_NOT_TRUSTED = (
-    "its certificate is not trusted here ({problem}); if your company or its proxy issued it, set SSL_CERT_FILE to "
-    "a file with the certificate of the issuing authority"
+    "its certificate is not trusted here ({problem}); if your company or its proxy issued it, set SSL_CERT_FILE to a "
+    "file with the certificate of the issuing authority"
 )
 PORT_IN_USE = (
     "{setting}: port {port} on {host} is already in use. Stop the program that uses it, or choose another port."
 )
 CANNOT_LISTEN = "{setting}: cannot listen on {host}:{port} ({reason}). Choose another address or port."
 SEALING_KEY_WRONG = "{where} must contain 32 random bytes as base64. To create them, run `openssl rand -base64 32`."
-SEALING_KEY_OPEN = "{name} names {file}, which other users can read. Run `chmod 600 {file}`."
-SEALING_KEY_UNREADABLE = "{name} names {file}, which cannot be read. It must be a text file that you can read."
+SEALING_KEY_OPEN = "{name} points to {file}, which other users can read. Run `chmod 600 {file}`."
+SEALING_KEY_UNREADABLE = (
+    "{name} points to {file}, which cannot be read. It must be a text file that you have permission to read."
+)

@@ -17,7 +17,7 @@ STOPPED = "*Stopped.*"
 # The answer to a command that stops: how far the answers had come is known only where they are made.
 STOPPING = f"{STOPPED} An answer that was already complete may still appear."
 NOTHING_RUNNING = "Nothing is running here."
-OFTEN_ENOUGH = "I have answered this question as often as I can. Ask it again as a new message."
+OFTEN_ENOUGH = "I cannot answer this question any more times. Ask it again in a new message."
 # Of a question that is to be asked once more.
 MORE_PUBLIC = "More people can read this channel now than when you asked. Ask again if they may see the answer."
 NOT_YOURS = "Only the person who asked can do that."
@@ -28,7 +28,7 @@ NOT_SAID_THERE = "I could not post that in the channel. Add me to the channel an
 REMEMBERED = "*Remembered: "
 LEARNED_EARLIER = "*Learned from your earlier messages: "
 SCHEDULED = "*Scheduled: "
-LAPSES = "*Keep it for another half year"
+LAPSES = "*Keep it for another six months"
 # Below a reply that has scheduled something, and below a tool's question; panels have the same buttons.
 CHANGE_BUTTON = "Change"
 CANCEL_BUTTON = "Cancel"
@@ -72,7 +72,7 @@ COUNTED = "{doing} {done:,.0f} of about {total:,.0f} {unit}"
 OUTPUTS: Mapping[ResultStatus, str] = {
     ResultStatus.SUCCESS: "Done.",
     ResultStatus.FAILURE: "That did not work.",
-    ResultStatus.UNKNOWN: "It is not known whether that worked.",
+    ResultStatus.UNKNOWN: "I do not know whether that worked.",
 }
 UNFINISHED = "Not finished."
 DONE_BY_TOOL: Mapping[str, str] = {
@@ -130,7 +130,7 @@ def model_in_use(current: str, why: str) -> str:
 def model_not_allowed(allowed: Collection[str]) -> str:
     """`allowed`: what may be chosen instead."""
     others = f"choose one of {', '.join(allowed)}" if allowed else "only one is available here"
-    return f"That model cannot be chosen: {others}."
+    return f"You cannot choose that model: {others}."
 
 
 # Who may ask, and how much
@@ -146,10 +146,10 @@ NOT_ALLOWED: Mapping[str, str] = {
     "person": "You do not have access to me. Ask my operator for access.",
 }
 CLOSED_HERE = "The managers of this channel chose who can ask me here. Ask me in another channel, or ask them."
-PLACE_UNREADABLE = "The settings of this channel cannot be read. An operator needs to remove its preference “{name}”."
+PLACE_UNREADABLE = "The settings of this channel cannot be read. An operator needs to delete the preference “{name}”."
 
-BACKLOG_FULL = "I have {questions} waiting already, so I could not take yours. Ask again in a few minutes."
-CLOSED = "I am not taking questions right now. Ask again later."
+BACKLOG_FULL = "I already have {questions} waiting, so I could not accept yours. Ask again in a few minutes."
+CLOSED = "I am not accepting questions right now. Ask again later."
 
 
 TOO_MANY = "The limit is {messages} {within} {whose}, so I did not read this one. Ask again after {moment}."
@@ -165,7 +165,7 @@ WHOSE_RATE = {
 # Files and voice messages
 
 CANNOT_LISTEN = (
-    "I cannot listen to voice messages yet. Write to me instead. (My operator can turn it on with "
+    "I cannot listen to voice messages yet. Write to me instead. (My operator can turn on voice messages with "
     "COGENCY_TRANSCRIPTION.)"
 )
 CANNOT_LISTEN_NOW = "I could not listen to your voice message: {reason}. Try again, or write to me."
@@ -198,7 +198,7 @@ def _source(one: Reference) -> str:
 
 
 A_MANAGER = "A manager of this channel"
-NOT_SWITCHED = "I did not turn it on, because everyone in the channel needs to know first. {why}"
+NOT_SWITCHED = "I did not turn it on because everyone in the channel needs to know first. {why}"
 
 
 FORGOTTEN = "(forgotten)"

@@ -28,7 +28,7 @@ class TurnSettings:
         description=(
             "What happens to a message that arrives while the bot answers the same person in the same thread: wait "
             "(the bot answers it next) or join (the current answer considers it after its next tool calls). In a "
-            "terminal it always waits."
+            "terminal, messages always wait."
         ),
     )
     max_running: int = setting(
@@ -38,7 +38,7 @@ class TurnSettings:
         section=Section.ACCESS,
         description=(
             "How many answers can run at once in one process; further questions wait. In addition, a quarter as many "
-            "long tasks can run, and at least one."
+            "long tasks can run (at least one)."
         ),
     )
     """What a vendor's lower tiers and two cores can carry."""

@@ -136,7 +136,7 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: after this many minutes of silence, a direct message starts a new conversation. /new starts one "
-            "at once."
+            "immediately."
         ),
     )
     message_content: bool = setting(
@@ -167,8 +167,8 @@ class DiscordSettings:
         section=Section.PLATFORMS,
         description=(
             "Discord: react to each question with one emoji while the bot works on it, and with another when it has "
-            "answered or failed: on or off. The bot needs the permission Add Reactions, which the link from cogency "
-            "discord invite then requests."
+            "answered or failed: on or off. The bot needs the permission Add Reactions. The link from `cogency discord "
+            "invite` then requests it."
         ),
     )
     api_base_url: str = setting(

@@ -137,7 +137,7 @@ def channels(facts: SlackFacts) -> list[Finding]:
             return [warning("the bot's channels could not be listed", str(facts.channels))]
         case ():
             remedy = platforms_texts.INVITE_BOT
-            return [note("the bot is in no channel", remedy)]
+            return [note("the bot is not in any channel", remedy)]
         case names:
             listed = f": {', '.join(f'#{name}' for name in names)}" if len(names) <= MAX_NAMED else ""
             return [good(f"the bot is in {counted(len(names), 'channel', 'channels')}{listed}")]
@@ -158,7 +158,7 @@ def app(facts: SlackFacts) -> list[Finding]:
         case None:
             return [
                 note(
-                    "the app's events and commands were not checked, because that needs a configuration token",
+                    "the app's events and commands were not checked, because this needs a configuration token",
                     platforms_texts.COMPARE_CONFIG,
                 )
             ]
@@ -197,7 +197,7 @@ def app_delivery(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     by_socket = api.flag(api.fields(manifest, "settings"), "socket_mode_enabled")
     if by_socket and over_http:
         remedy = platforms_texts.HTTP_OR_SOCKETS
-        return [problem("the app sends events through sockets, not over HTTP", remedy)]
+        return [problem("the app sends events over Socket Mode instead of HTTP", remedy)]
     if not (by_socket or over_http):
         return [problem("Socket Mode is turned off in the app", platforms_texts.TAKE_OVER_MANIFEST)]
     return [] if by_socket else _request_urls(manifest, app)
@@ -209,7 +209,7 @@ def app_surfaces(manifest: JsonObject, app: SlackApp) -> list[Finding]:  # noqa:
     if not api.flag(home, "messages_tab_enabled") or api.flag(home, "messages_tab_read_only_enabled"):
         found.append(problem("people cannot send direct messages to the app", platforms_texts.TAKE_OVER_MANIFEST))
     if not api.flag(api.fields(manifest, "settings", "interactivity"), "is_enabled"):
-        found.append(problem("the app's buttons and dialogs do nothing", platforms_texts.TAKE_OVER_MANIFEST))
+        found.append(problem("the app's buttons and dialogs do not work", platforms_texts.TAKE_OVER_MANIFEST))
     if not api.flag(home, "home_tab_enabled"):
         found.append(
             warning(
@@ -260,7 +260,7 @@ def _request_urls(manifest: JsonObject, app: SlackApp) -> list[Finding]:
     shared = (EVENTS_PATH,) if app.app_id or not app.name else ()
     if all(url.endswith((events_path(app.name), *shared)) for url in urls):
         return []
-    sentence = f"some of the app's requests do not go to an address that ends in {events_path(app.name)}"
+    sentence = f"some of the app's request URLs do not end in {events_path(app.name)}"
     return [problem(sentence, platforms_texts.HTTP_MANIFEST)]
 
 

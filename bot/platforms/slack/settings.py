@@ -32,7 +32,7 @@ _PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
 def parse_command_prefix(value: str) -> str:
     """Parse the prefix of slash commands. Slack allows names of 32 characters, with the prefix and the slash."""
     if not _PREFIX.fullmatch(value):
-        raise ValueError('must have at most 20 lowercase letters, digits, "-" or "_", as in bot-')
+        raise ValueError('can have up to 20 lowercase letters, digits, "-" or "_", as in bot-')
     return value
 
 
@@ -53,7 +53,7 @@ _SLACK_GROUP = re.compile(r"S[A-Z0-9]+", re.ASCII)
 def slack_app(value: str) -> str:
     """Parse the name of one of several apps."""
     if not _APP_NAME.fullmatch(value):
-        raise ValueError('must have at most 32 lowercase letters, digits or "-", as in acme-eu')
+        raise ValueError('can have up to 32 lowercase letters, digits or "-", as in acme-eu')
     return value
 
 
@@ -80,7 +80,7 @@ def slack_apps(value: str) -> tuple[str, ...]:
     """Parse comma-separated names of apps."""
     names = tuple(dict.fromkeys(piece.strip() for piece in value.split(",") if piece.strip()))
     if not names or not all(map(_APP_NAME.fullmatch, names)):
-        raise ValueError("must be a list of apps in the file of COGENCY_SLACK_APPS, separated by commas, as in a,b")
+        raise ValueError("must be a list of apps from the COGENCY_SLACK_APPS file, separated by commas, as in a,b")
     return names
 
 
@@ -96,7 +96,7 @@ class SlackSettings:
     )
     app_token: Secret | None = secret_setting(
         "SLACK_APP_TOKEN",
-        parsers.secret("xapp-", "make one on the app's Basic Information page"),
+        parsers.secret("xapp-", "create one on the app's Basic Information page"),
         section=Section.PLATFORMS,
         description="Slack: the app-level token for Socket Mode (xapp-…), from the app's Basic Information page.",
     )
@@ -110,7 +110,7 @@ class SlackSettings:
     )
     config_token: Secret | None = secret_setting(
         "SLACK_CONFIG_TOKEN",
-        parsers.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"),
+        parsers.secret("xoxe.xoxp-", "create one on https://api.slack.com/apps"),
         section=Section.PLATFORMS,
         description=(
             "Slack: an app configuration token (xoxe.xoxp-…). Only cogency doctor uses it, to compare the app with "
@@ -155,8 +155,8 @@ class SlackSettings:
         None,
         section=Section.PLATFORMS,
         description=(
-            "Slack: where to listen for events over HTTP, as host:port, instead of using SLACK_APP_TOKEN. Several "
-            "processes can share one PostgreSQL database behind a load balancer."
+            "Slack: where to listen for events over HTTP, as host:port, instead of SLACK_APP_TOKEN. Several processes "
+            "can share one PostgreSQL database behind a load balancer."
         ),
         example="0.0.0.0:3000",
     )
@@ -167,7 +167,7 @@ class SlackSettings:
         "",
         section=Section.PLATFORMS,
         description=(
-            "Slack: the client ID, from the app's Basic Information page. With the ID, other workspaces can install "
+            "Slack: the client ID, from the app's Basic Information page. If this is set, other workspaces can install "
             "the app from the bot's install page (docs/slack.md, Distribute the app). Also needs COGENCY_SLACK_HTTP "
             "and COGENCY_ACCOUNT_KEY."
         ),
@@ -212,8 +212,8 @@ class SlackSettings:
         "",
         section=Section.PLATFORMS,
         description=(
-            "Slack: a prefix for the names of all slash commands, in case other apps use the same names. Print the "
-            "manifest again after a change."
+            "Slack: a prefix for the names of all slash commands, in case other apps use the same names. After a "
+            "change, print and apply the manifest again."
         ),
         example="bot-",
     )
@@ -224,7 +224,7 @@ class SlackSettings:
         section=Section.PLATFORMS,
         description=(
             "Slack: where replies use native streams: dm (in direct messages), everywhere or off. In channel threads, "
-            "only the person who asked sees a stream grow; everybody sees an edited message grow."
+            "only the person who asked sees a stream grow. Everyone sees an edited message grow."
         ),
     )
     marks: bool = setting(

@@ -16,7 +16,8 @@ class AccountSettings:
         section=Section.TOOLS,
         description=(
             "The key that encrypts people's tokens for servers where each person signs in (docs/tools.md): 32 random "
-            "bytes as base64, from `openssl rand -base64 32`. To change it, write the new key, a comma and the old key."
+            "bytes as base64, from `openssl rand -base64 32`. To change the key, set the new key, a comma and the old "
+            "key."
         ),
     )
     key_file: str | None = setting(
@@ -36,7 +37,7 @@ class AccountSettings:
         section=Section.TOOLS,
         description=(
             "The address at which browsers reach the pages where people sign in to servers. Default: people paste the "
-            "address that their browser shows."
+            "address from their browser."
         ),
         example="https://bot.example.com",
     )
@@ -46,6 +47,6 @@ class AccountSettings:
         parsers.listen_address,
         None,
         section=Section.TOOLS,
-        description="Where the bot serves the sign-in pages, as host:port, for a TLS proxy.",
+        description="Where to serve the sign-in pages, as host:port, behind a TLS proxy.",
         example="127.0.0.1:3001",
     )

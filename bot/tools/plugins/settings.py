@@ -29,8 +29,8 @@ class PluginSettings:
         (),
         section=Section.TOOLS,
         description=(
-            "Folders of plug-ins (skills and tool servers), separated by commas; see docs/tools.md. `cogency plugins "
-            "add` adds more without this setting."
+            "Folders of plug-ins (skills and tool servers), separated by commas; see docs/tools.md. You can also add "
+            "plug-ins with `cogency plugins add`."
         ),
         example="/srv/plugins/office,/srv/plugins/sales",
         sensitivity=RUNS_CODE,

@@ -54,7 +54,10 @@ def told(
             body({"message": "This model's maximum prompt length is 131072 but the request contains 140000 tokens."}),
             XAI,
             ContextTooLong,
-            "This question and its files are too long for the model “m-1”. Send less, or choose a larger model.",
+            (
+                "This question and its files are too long for the model “m-1”. Shorten them, or choose a model with a "
+                "larger context window."
+            ),
         ),
         (
             400,
@@ -118,7 +121,10 @@ def told(
             body({"code": "context_length_exceeded", "message": "too many tokens"}),
             OPENAI,
             ContextTooLong,
-            "This question and its files are too long for the model “m-1”. Send less, or choose a larger model.",
+            (
+                "This question and its files are too long for the model “m-1”. Shorten them, or choose a model with a "
+                "larger context window."
+            ),
         ),
         (
             429,
@@ -176,7 +182,10 @@ def told(
             body({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"}),
             OPENAI,
             ContextTooLong,
-            "This question and its files are too long for the model “m-1”. Send less, or choose a larger model.",
+            (
+                "This question and its files are too long for the model “m-1”. Shorten them, or choose a model with a "
+                "larger context window."
+            ),
         ),
         (
             422,

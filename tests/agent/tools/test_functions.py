@@ -402,7 +402,7 @@ def test_what_a_package_offers_is_loaded_only_when_its_name_stands_there(folder:
         ("1 / 0", "cannot be imported. Fix it, or remove it from the setting. ZeroDivisionError: division by zero"),
         ("raise SystemExit(3)", "cannot be imported. Fix it, or remove it from the setting. SystemExit: 3"),
         ("def f(:", "cannot be imported. Fix it, or remove it from the setting. SyntaxError"),
-        ("x = 1", "broken_tools has no tool"),
+        ("x = 1", "broken_tools does not contain any tools"),
         (MINE.format(name="recall"), "'recall'"),
         (
             MINE.format(name="Loud"),

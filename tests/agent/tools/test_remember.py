@@ -82,7 +82,7 @@ async def test_without_a_key_it_replaces_what_it_contradicts() -> None:
 async def test_the_authority_is_that_of_the_turn_and_nobody_supersedes_what_a_greater_one_wrote() -> None:
     store = await heard()
     await told(store, asked(1, Authority.MANAGER), text="15%", key="discount")
-    with pytest.raises(ToolError, match="Not stored: Somebody with more authority"):
+    with pytest.raises(ToolError, match="Not stored: Someone with more authority"):
         await told(store, asked(2, Authority.GUEST), text="25%", key="discount")
     assert [fact.authority for fact in store.facts_kept] == [Authority.MANAGER]
 

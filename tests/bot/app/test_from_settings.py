@@ -45,7 +45,7 @@ def test_traces_are_sent_where_opentelemetrys_own_variables_say_so(variables: di
     [
         ("opentelemetry.sdk", {}, "install -e '"),
         ("opentelemetry.exporter", {}, "install -e '"),
-        ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "ask for traces over grpc"),
+        ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "request traces over grpc"),
         ("", {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, ""),
         ("", {}, ""),
     ],

@@ -73,7 +73,7 @@ def test_any_text_is_a_proxy_with_a_scheme_or_a_sentence(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "which does not exist"), (b"no certificate", "which has no certificates in PEM form")],
+    [(None, "which does not exist"), (b"no certificate", "which does not contain certificates in PEM format")],
 )
 def test_a_file_that_holds_no_authorities_is_one_sentence(tmp_path: Path, content: bytes | None, sentence: str) -> None:
     file = tmp_path / "authorities.pem"

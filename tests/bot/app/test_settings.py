@@ -135,8 +135,8 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     secret = TOKENS.get(key, HIDDEN)
     said = refusal({key: secret}, dotenv)
     assert said == (
-        f"{address} comes from {dotenv}, but {key} from the environment or another file, so the key could go "
-        f"to a server that you did not choose. Set both in the environment, or put both into {dotenv}."
+        f"{address} comes from {dotenv}, but {key} from the environment or another file. The key could go to a server "
+        f"that you did not choose. Set both in the environment, or both in {dotenv}."
     )
     dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
     assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
@@ -168,9 +168,9 @@ def test_a_secret_can_be_read_from_a_file(tmp_path: Path, end: str) -> None:
 
 def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path) -> None:
     key = tmp_path / "key"
-    assert f"DISCORD_TOKEN_FILE names {key}, which does not exist" in refusal({"DISCORD_TOKEN_FILE": str(key)})
+    assert f"DISCORD_TOKEN_FILE points to {key}, which does not exist" in refusal({"DISCORD_TOKEN_FILE": str(key)})
     for written, sentence in [
-        ("\n", f"DISCORD_TOKEN_FILE names {key}, which is empty. Write the secret into it."),
+        ("\n", f"DISCORD_TOKEN_FILE points to {key}, which is empty. Write the secret into the file."),
         (
             f"Bot {HIDDEN}",
             "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
@@ -256,7 +256,7 @@ def test_an_address_on_this_machine_may_come_from_the_file(tmp_path: Path, host:
 
 def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path) -> None:
     dotenv = dotenv_with(tmp_path, "OPENAI_BASE_URL=http://api.openai.com/v1\n")
-    assert "so the key could go" in refusal({"OPENAI_API_KEY": HIDDEN}, dotenv)
+    assert "The key could go" in refusal({"OPENAI_API_KEY": HIDDEN}, dotenv)
     dotenv_with(tmp_path, "OPENAI_BASE_URL=https://api.openai.com\n")
     assert moved_addresses(load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv)) == []
 
@@ -426,9 +426,8 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_DATABASE_URL",
             f"mysql://bot:{HIDDEN}@db/bot",
             (
-                "COGENCY_DATABASE_URL must name an SQLite file, "
-                "as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
-                "or a PostgreSQL database, as in postgresql://user:password@host/database."
+                "COGENCY_DATABASE_URL must be an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four "
+                "slashes), or a PostgreSQL database, as in postgresql://user:password@host/database."
             ),
         ),
         (
@@ -455,13 +454,13 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_APP_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_APP_TOKEN must start with "xapp-": make one on the app\'s Basic Information page.',
+            'SLACK_APP_TOKEN must start with "xapp-": create one on the app\'s Basic Information page.',
         ),
         *[
             (
                 "COGENCY_SLACK_HTTP",
                 value,
-                "COGENCY_SLACK_HTTP must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000.",
+                "COGENCY_SLACK_HTTP must be a host and a port to listen on, as in 127.0.0.1:3000 or 0.0.0.0:3000.",
             )
             for value in ("3000", "localhost", "localhost:0", "localhost:65536", "http://localhost:3000", ":3000")
         ],
@@ -486,12 +485,12 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_CONFIG_TOKEN",
             f"xoxb-{HIDDEN}",
-            'SLACK_CONFIG_TOKEN must start with "xoxe.xoxp-": make one on https://api.slack.com/apps.',
+            'SLACK_CONFIG_TOKEN must start with "xoxe.xoxp-": create one on https://api.slack.com/apps.',
         ),
         (
             "COGENCY_SLACK_COMMAND_PREFIX",
             "/My-",
-            'COGENCY_SLACK_COMMAND_PREFIX must have at most 20 lowercase letters, digits, "-" or "_", as in bot-.',
+            'COGENCY_SLACK_COMMAND_PREFIX can have up to 20 lowercase letters, digits, "-" or "_", as in bot-.',
         ),
         (
             "DISCORD_TOKEN",
@@ -518,7 +517,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             f"https://me:{HIDDEN}@host/v1",
             "OPENAI_BASE_URL must not contain a user name or password; API keys have their own settings.",
         ),
-        ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must end before any "?" or "#".'),
+        ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must not contain "?" or "#".'),
         ("OPENAI_BASE_URL", "https://ho st/v1", "OPENAI_BASE_URL contains a space; write the address without spaces."),
         (
             "SLACK_API_BASE_URL",

@@ -67,17 +67,17 @@ def test_a_process_may_name_the_apps_that_it_serves(tmp_path: Path) -> None:
 
 
 def test_the_one_app_of_the_environment_and_a_file_of_several_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^COGENCY_SLACK_APPS is set together with .*remove"):
+    with pytest.raises(SettingsError, match=r"^COGENCY_SLACK_APPS cannot be combined with .*remove"):
         slack_apps(settings_of(written(tmp_path, TWO), SLACK_BOT_TOKEN="xoxb-one"))
 
 
 WRONG = {
     "[acme\n": r"apps.toml is not valid TOML: .*line 1",
-    "": r"apps.toml describes no app",
+    "": r"apps.toml does not describe any apps",
     "acme = 1": r"apps.toml, app acme: it must be a table",
-    "[Acme]": r"apps.toml, app Acme: its name must have at most 32 lowercase letters",
-    "[a]\ntoken = 'x'": r"apps.toml, app a: token is not one of its keys, which are bot_token, ",
-    "[a]\napp_id_file = 'x'": r"app a: app_id_file is not one of its keys",
+    "[Acme]": r"apps.toml, app Acme: its name can have up to 32 lowercase letters",
+    "[a]\ntoken = 'x'": r"apps.toml, app a: token is not a valid key; use bot_token, ",
+    "[a]\napp_id_file = 'x'": r"app a: app_id_file is not a valid key",
     "[a]\nbot_token = 'xoxp-1'": r'apps.toml, app a: bot_token must start with "xoxb-"',
     "[a]\ndollars_per_day = -1": r"app a: dollars_per_day must be an amount in US dollars",
     "[a]\ntokens_per_day = true": r"app a: the value of tokens_per_day must be",

@@ -361,7 +361,7 @@ async def test_two_operators_have_to_agree_where_the_setting_says_so(tmp_path: P
     order = Order(OperatorAct.ERASE, Kind.PERSON, ANN, replies=True)
     assert needs_another(settings, order)
     number = (await ask(settings, order, ANNA, CLOCK)).number
-    with pytest.raises(Refused, match="Anna made this request, so somebody else must confirm it"):
+    with pytest.raises(Refused, match="Anna made this request, so another operator must confirm it"):
         await open_request(settings, Kind.PERSON, number, Operator("Anna", "other"), CLOCK)
     with pytest.raises(Refused, match=f"Request {number} is to erase the person {ANN}"):
         await open_request(settings, Kind.PLACE, number, BERT, CLOCK)

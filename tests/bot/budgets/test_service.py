@@ -113,7 +113,7 @@ async def test_a_workspace_has_the_default_budget_or_its_apps_and_an_operator_ra
     assert "(of 500 tokens)" in await office.ask("workspace:slack:T2 500 tokens")
     assert await office.ask("workspace:T2 100 tokens") == (
         "The default budget is 300 tokens. Here you can only raise it; to change the default, use "
-        "COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day of its app in the file of COGENCY_SLACK_APPS)."
+        "COGENCY_WORKSPACE_TOKENS_PER_DAY (or tokens_per_day for the app in the COGENCY_SLACK_APPS file)."
     )
     assert "(of 300 tokens)" in await office.ask("workspace:T2 reset")
     assert "0 tokens (no limit)" in await office.ask("workspace", "terminal:you"), "what has none has no budget"

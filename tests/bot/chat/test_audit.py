@@ -267,7 +267,7 @@ async def test_a_change_of_the_policy_is_a_row_without_a_tool() -> None:
 
 
 def test_a_change_of_the_file_is_not_shown_as_a_forgotten_person() -> None:
-    assert "  (at the start)  (policy)  " in as_line(policy_change(START, "the file now says nothing"))
+    assert "  (at the start)  (policy)  " in as_line(policy_change(START, "the file now has no rows"))
     assert "  (forgotten)  yard " in as_line(replace(SECRET, person=""))
 
 

@@ -7,14 +7,14 @@ import pytest
 from bot.chat.findings import Finding, Level, finding_lines, healthy
 
 GOOD = Finding(Level.GOOD, "Slack", "signed in as cogency")
-WARNING = Finding(Level.WARNING, "Slack", "the bot is in no channel", "Invite it: /invite @cogency.")
+WARNING = Finding(Level.WARNING, "Slack", "the bot is not in any channel", "Invite it: /invite @cogency.")
 PROBLEM = Finding(Level.PROBLEM, "Database", "it cannot be opened", "Check COGENCY_DATABASE_URL.")
 
 
 def test_each_finding_is_one_line_with_its_remedy() -> None:
     assert finding_lines([GOOD, WARNING, PROBLEM]).splitlines() == [
         "ok       Slack: signed in as cogency.",
-        "warning  Slack: the bot is in no channel. Invite it: /invite @cogency.",
+        "warning  Slack: the bot is not in any channel. Invite it: /invite @cogency.",
         "problem  Database: it cannot be opened. Check COGENCY_DATABASE_URL.",
     ]
 

@@ -110,7 +110,7 @@ async def test_seed_003_nobody_below_a_manager_sets_or_removes(authority: Author
 async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
     world = World()
     await world.ask("set budget: 5 EUR", Authority.ADMIN)
-    refusal = "Somebody with more authority set this."
+    refusal = "Someone with more authority set this."
     assert await world.ask("set budget: 9 EUR") == refusal
     assert await world.ask("remove 1") == refusal
     assert await world.listed() == ["- **1** budget: 5 EUR"]

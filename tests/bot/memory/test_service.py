@@ -366,10 +366,10 @@ async def test_who_ends_one_pause_reads_which_others_last_there(office: Office) 
     assert (await office.ask("resume")).text == (
         "I am learning again from what you say.\n\n"
         "Learning is paused in this channel. To resume, use `/memory resume here`.\n"
-        "Learning is paused in this channel for everybody. To resume, use `/memory resume here for everybody`."
+        "Learning is paused in this channel for everyone. To resume, use `/memory resume here for everyone`."
     )
     await office.ask("resume here")
-    assert (await office.ask("")).text.startswith("Learning is paused in this channel for everybody.")
+    assert (await office.ask("")).text.startswith("Learning is paused in this channel for everyone.")
     await office.ask("resume here for everybody", manages=True)
     assert (await office.ask("")).text == memory_texts.NOTHING_REMEMBERED
 
@@ -445,7 +445,7 @@ async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_m
     ("scope", "mark"),
     [
         (Scope.GLOBAL, ""),
-        (Scope.HYPOTHETICAL, " (only assumed, in one conversation)"),
+        (Scope.HYPOTHETICAL, " (an assumption in one conversation)"),
         (Scope.DRAFT, " (a draft, in one conversation)"),
         (Scope.SESSION, " (for one conversation)"),
     ],

@@ -125,7 +125,7 @@ def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: s
 
 @pytest.mark.parametrize(("spec", "example"), [("ollama", "ollama:llama3.2"), ("openai: ", "openai:gpt-6.1-terra")])
 def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example: str) -> None:
-    with pytest.raises(SettingsError, match=f"COGENCY_MODEL names no model. Write it as in {example}"):
+    with pytest.raises(SettingsError, match=f"COGENCY_MODEL does not contain a model. Write it as in {example}"):
         first_choice(replace(EMPTY, model=spec))
 
 
@@ -224,7 +224,7 @@ async def test_a_server_of_ones_own_without_models_is_an_error(models: list[str]
         await choose_model(MOVED, Listing(models))
     assert str(raised.value) == (
         f"The server at http://gpu.example:8000/v1 (OPENAI_BASE_URL) {problem}. "
-        "Check that it is running, or name a model with COGENCY_MODEL=openai:<model>."
+        "Check that it is running, or set a model with COGENCY_MODEL=openai:<model>."
     )
 
 

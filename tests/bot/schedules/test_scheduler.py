@@ -555,7 +555,7 @@ async def test_a_rule_without_an_end_says_before_that_it_lapses_and_asks_at_its_
         while (one := await world.now(digest)).next is not None:
             before = len(world.shown(digest))
             await world.pass_(scheduler, one.next - world.clock.now())
-            said += [(one.next, text) for text in world.shown(digest)[before:] if "half a year" in text]
+            said += [(one.next, text) for text in world.shown(digest)[before:] if "six months" in text]
     (soon, asked), (end, over) = said
     day = schedule_texts.last_day(digest.definition.timing, until)
     assert (f"ends on {day}" in asked, "has ended" in over) == (True, True)

@@ -319,7 +319,7 @@ async def test_one_that_has_lapsed_says_so_in_the_list_and_how_it_goes_on() -> N
     )
     call = CommandCall(words="", caller=service.ann)
     (shown,) = (await remind.COMMAND.bound(later_service).run(call)).parts
-    assert "ended May 22, 2027. To run it for another half year, resume it: `/schedules resume 1`." in shown.text
+    assert "ended May 22, 2027. To run it for another six months, resume it: `/schedules resume 1`." in shown.text
     assert [action.label for action in shown.actions] == ["Resume", "Cancel"]
     resumed = await remind.COMMAND.bound(later_service).run(CommandCall(words="resume 1", caller=service.ann))
     assert "until February 25, 2028" in resumed.text

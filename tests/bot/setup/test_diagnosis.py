@@ -64,7 +64,7 @@ def rights(mode: int, group: int = STAFF) -> Rights:
     ("file", "above", "who"),
     [
         (rights(0o600), [OPEN], []),
-        (rights(0o604), [OPEN], ["everybody on this machine"]),
+        (rights(0o604), [OPEN], ["everyone on this machine"]),
         (rights(0o640), [OPEN], ["the group staff"]),
         (rights(0o640, OURS), [OPEN], []),
         (rights(0o640, 0), [OPEN], []),
@@ -72,7 +72,7 @@ def rights(mode: int, group: int = STAFF) -> Rights:
         (rights(0o644), [rights(0o750, OURS), OPEN], []),
         (rights(0o644), [rights(0o750), OPEN], ["the group staff"]),
         (rights(0o644, OURS), [rights(0o710), OPEN], ["the group staff"]),
-        (rights(0o604), [rights(0o705), OPEN], ["everybody on this machine"]),
+        (rights(0o604), [rights(0o705), OPEN], ["everyone on this machine"]),
         (rights(0o604), [replace(rights(0o700), has_acl=True), OPEN], ["users on the folder's access list"]),
         (replace(rights(0o600), acl_readers=("bob",)), [OPEN], ["bob"]),
         (replace(rights(0o600), acl_readers=("bob",)), [rights(0o700), OPEN], []),
@@ -88,7 +88,7 @@ def test_who_can_read_a_file_is_whom_it_and_every_folder_above_it_let(
     ("folder", "who"),
     [
         (rights(0o755), []),
-        (rights(0o777), ["everybody on this machine"]),
+        (rights(0o777), ["everyone on this machine"]),
         (rights(0o1777), []),
         (rights(0o775), ["the group staff"]),
         (rights(0o775, OURS), []),
@@ -171,7 +171,7 @@ def test_a_folder_in_which_others_may_write_is_told_and_closed_where_the_databas
     (world / "data").chmod(0o777)
     settings = settings_of(world)
     told = [one.what for one in file_findings_of(kept_files(settings, None))]
-    assert f"everybody on this machine can write to {world}/data, and so replace" in "\n".join(told)
+    assert f"everyone on this machine can write to {world}/data and replace" in "\n".join(told)
     close_files(settings, kept_files(settings, None))
     assert modes(world)["data"] == 0o755
 
@@ -332,7 +332,7 @@ async def test_a_vendor_that_is_away_says_nothing_of_the_clock() -> None:
 @pytest.mark.parametrize(
     ("status", "level", "says"),
     [
-        (401, Level.GOOD, "notes asks for a sign-in, as it should, after"),
+        (401, Level.GOOD, "notes correctly asks for a sign-in (after"),
         (200, Level.NOTE, "without a sign-in"),
         (404, Level.WARNING, "notes answered with status 404 instead of asking for a sign-in"),
     ],
@@ -368,8 +368,8 @@ def test_free_models_are_a_warning_and_a_key_that_does_not_show_its_plan_a_note(
     notes = told("gemini:gemini-3.8-flash", "gemini-live:x", "mistral:small", on_discord=True)
     assert [one.level for one in notes] == [Level.NOTE] * 3
     assert [one.what.split(" whether ")[0] for one in notes[:2]] == [
-        "Cogency cannot tell from GEMINI_API_KEY",
-        "Cogency cannot tell from MISTRAL_API_KEY",
+        "Cogency cannot tell whether GEMINI_API_KEY",
+        "Cogency cannot tell whether MISTRAL_API_KEY",
     ]
     assert "https://ai.google.dev/gemini-api/terms" in notes[0].remedy
     assert "requires Discord's permission" in notes[2].what
@@ -399,7 +399,7 @@ def test_traces_are_told_of_where_variables_ask_for_them() -> None:
     wordless = (Level.NOTE, f"{content} has no effect, because traces never contain messages")
     assert traces({endpoint: "http://otel.example", content: "true"}) == [plain, wordless]
     ((level, what),) = traces({endpoint: "https://otel.example"}, found=False)
-    assert (level, what) == (Level.WARNING, "no traces are sent, although OpenTelemetry's variables ask for them")
+    assert (level, what) == (Level.WARNING, "OpenTelemetry's environment variables request traces, but none are sent")
     assert traces({endpoint: "https://otel.example", "OTEL_SDK_DISABLED": "true"}) == []
 
 

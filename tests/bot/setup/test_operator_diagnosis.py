@@ -61,7 +61,7 @@ async def test_what_the_next_start_makes_anew_is_a_note(tmp_path: Path) -> None:
     renewed, version = await about("Database", settings)
     assert (renewed.level, version.level) == (Level.NOTE, Level.GOOD)
     assert renewed.what == "the search index: 2 messages were indexed by another version"
-    assert "The bot rebuilds it at its next start" in renewed.remedy
+    assert "The bot rebuilds it when it next starts" in renewed.remedy
     await migrate(settings)
     assert len(await about("Database", settings)) == 1
 

@@ -101,8 +101,8 @@ async def test_a_model_is_tried_at_once_and_asked_for_again_where_it_fails(tmp_p
 
     async with ModelServer(answered) as model:
         person = Person(
-            ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-wrong"), ("anyway", "n"),
-            ("A number", "openai:m-1"), ("OPENAI_API_KEY", "sk-right"), ("Slack", "n"),
+            ("Enter a number", "openai:m-1"), ("OPENAI_API_KEY", "sk-wrong"), ("anyway", "n"),
+            ("Enter a number", "openai:m-1"), ("OPENAI_API_KEY", "sk-right"), ("Slack", "n"),
         )  # fmt: skip
         starts = await set_up(person, dotenv, {"OPENAI_BASE_URL": model.url, "OLLAMA_BASE_URL": "http://127.0.0.1:1"})
     assert not starts
@@ -117,7 +117,7 @@ async def test_slack_and_discord_are_looked_at_as_soon_as_their_tokens_are_known
     dotenv = tmp_path / ".env"
     async with FakeSlack(FastClock()) as slack, running_discord(FastClock()) as discord:
         person = Person(
-            ("A number", "rehearsal"), ("2. Slack", "y"), ("SLACK_APP_TOKEN", APP_TOKEN),
+            ("Enter a number", "rehearsal"), ("2. Slack", "y"), ("SLACK_APP_TOKEN", APP_TOKEN),
             ("SLACK_BOT_TOKEN", "xoxb-wrong"),
             ("anyway", "n"), ("SLACK_APP_TOKEN", APP_TOKEN), ("SLACK_BOT_TOKEN", BOT_TOKEN),
             ("3. Discord", "y"), ("DISCORD_TOKEN", TOKEN), ("4. Storage", str(tmp_path / "here.db")),
@@ -176,7 +176,7 @@ async def test_what_cannot_be_meant_is_asked_again_and_what_was_pasted_need_not_
     async with FakeSlack(FastClock()) as slack:
         environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "SLACK_API_BASE_URL": slack.url}
         person = Person(
-            ("A number", "99"), ("A number", "rehearsal"), ("2. Slack", "perhaps"), ("2. Slack", "yes"),
+            ("Enter a number", "99"), ("Enter a number", "rehearsal"), ("2. Slack", "perhaps"), ("2. Slack", "yes"),
             ("SLACK_APP_TOKEN", BOT_TOKEN), ("SLACK_APP_TOKEN", APP_TOKEN),
             ("SLACK_BOT_TOKEN", ""), ("SLACK_BOT_TOKEN", "xoxb-wrong"),
             ("anyway", "n"), ("SLACK_APP_TOKEN", ""), ("SLACK_BOT_TOKEN", BOT_TOKEN), ("Start it now", "n"),
@@ -214,7 +214,7 @@ def everywhere(slack: FakeSlack) -> dict[str, str]:
 
 
 ON_SLACK = (
-    ("A number", "rehearsal"),
+    ("Enter a number", "rehearsal"),
     ("2. Slack", "y"),
     ("SLACK_APP_TOKEN", APP_TOKEN),
     ("SLACK_BOT_TOKEN", BOT_TOKEN),
@@ -243,7 +243,7 @@ async def test_the_database_is_tried_and_no_is_not_taken_for_a_file(tmp_path: Pa
     dotenv, closed = tmp_path / ".env", tmp_path / "file"
     closed.write_text("no database, and longer than its head" * 100)
     person = Person(
-        ("A number", "rehearsal"), ("2. Slack", "n"), ("4. Storage", "n"), ("4. Storage", str(closed)), ("anyway", "n"),
+        ("Enter a number", "rehearsal"), ("2. Slack", "n"), ("4. Storage", "n"), ("4. Storage", str(closed)), ("anyway", "n"),
         ("4. Storage", str(tmp_path / "here.db")),
     )  # fmt: skip
     await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
@@ -274,7 +274,7 @@ async def test_a_server_with_openais_protocol_is_one_of_the_models_and_lists_its
     dotenv = tmp_path / ".env"
     async with ModelServer(compatible) as server:
         person = Person(
-            ("A number", "5"), ("Address of the server", ""), ("Address of the server", "localhost:8000"),
+            ("Enter a number", "5"), ("Address of the server", ""), ("Address of the server", "localhost:8000"),
             ("Address of the server", server.url), ("Which model", "2"), ("2. Slack", "n"),
         )  # fmt: skip
         await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
@@ -286,7 +286,9 @@ async def test_a_key_of_openai_goes_to_another_server_only_with_consent(tmp_path
     dotenv = tmp_path / ".env"
     async with ModelServer(compatible) as server:
         environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1", "OPENAI_API_KEY": "sk-1"}
-        person = Person(("A number", "5"), ("Address of", server.url), ("A number", "rehearsal"), ("2. Slack", "n"))
+        person = Person(
+            ("Enter a number", "5"), ("Address of", server.url), ("Enter a number", "rehearsal"), ("2. Slack", "n")
+        )
         await set_up(person, dotenv, environ)
         assert "OPENAI_API_KEY is set, and this server would receive it." in person.heard
         assert server.requests == []
@@ -298,7 +300,7 @@ async def test_ollama_on_another_machine_is_asked_for_its_models(tmp_path: Path)
     async with ModelServer(compatible) as server:
         environ = {"OLLAMA_BASE_URL": "http://127.0.0.1:1"}
         person = Person(
-            ("A number", "1"), ("Address of the server", server.url), ("Which model", "big"), ("2. Slack", "n")
+            ("Enter a number", "1"), ("Address of the server", server.url), ("Which model", "big"), ("2. Slack", "n")
         )
         del environ["OLLAMA_BASE_URL"]
         await set_up(person, dotenv, {"OLLAMA_BASE_URL": "", **environ})
@@ -325,7 +327,7 @@ async def test_who_can_ask_and_what_it_costs_is_asked_and_wrong_ids_are_asked_ag
     dotenv = tmp_path / ".env"
     async with FakeSlack(FastClock()) as slack, ModelServer(compatible) as server:
         person = Person(
-            ("A number", "5"), ("Address of", server.url), *ON_SLACK[1:], ("5. Access", "#general"),
+            ("Enter a number", "5"), ("Address of", server.url), *ON_SLACK[1:], ("5. Access", "#general"),
             ("5. Access", "channel:C0123"), ("Your own user ID", "U0123"), ("Maximum cost", "a lot"),
             ("Maximum cost", "5"), ("Start it now", "n"),
         )  # fmt: skip
@@ -352,7 +354,7 @@ async def test_a_service_is_shown_before_it_is_written_and_gets_what_only_the_en
     managers, services = with_systemd(tmp_path)
     async with FakeSlack(FastClock()) as slack:
         environ = {**everywhere(slack), "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_BOT_TOKEN": BOT_TOKEN}
-        person = Person(("A number", "rehearsal"), ("2. Slack", "y"), ("6. Service", "y"))
+        person = Person(("Enter a number", "rehearsal"), ("2. Slack", "y"), ("6. Service", "y"))
         assert not await set_up(person, dotenv, environ, services), "it runs already"
     file = tmp_path / ".config/systemd/user/cogency.service"
     shown, _, consented = person.heard.partition("Write the file and run the commands")

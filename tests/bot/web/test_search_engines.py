@@ -115,7 +115,7 @@ async def test_ddgs_that_finds_nothing_has_found_nothing_and_one_that_fails_says
         return text
 
     assert await Ddgs(library=lambda: FakeLibrary(failing("No results found."))).search("x") == []
-    with pytest.raises(WebRefused, match="does not answer programs at the moment"):
+    with pytest.raises(WebRefused, match="does not answer automated requests at the moment"):
         await Ddgs(library=lambda: FakeLibrary(failing("202 Ratelimit"))).search("x")
 
 

@@ -34,7 +34,7 @@ async def test_a_wrong_password_is_one_sentence_without_any_password(postgres: P
     with pytest.raises(StoreError) as raised:
         await open_store(postgres.url("postgres", password="wrong sesame"))
     assert str(raised.value) == (
-        f"PostgreSQL database postgres on {postgres.folder} refuses the user name or the password. "
+        f"PostgreSQL database postgres on {postgres.folder} did not accept the user name or password. "
         "Check COGENCY_DATABASE_URL."
     )
 
@@ -79,7 +79,7 @@ async def test_a_read_only_database_is_one_sentence(postgres: PostgresServer) ->
         name = url.partition("@/")[2].partition("?")[0]
         await postgres.execute("DELETE FROM meta", database=name)
         await postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-        with pytest.raises(StoreError, match=r"is read-only\. Name the primary server"):
+        with pytest.raises(StoreError, match=r"is read-only\. Set COGENCY_DATABASE_URL to the primary server"):
             await open_store(url)
 
 
@@ -97,8 +97,8 @@ class ServerError(Exception):
         ("08006", "could not be reached"),
         ("25006", "is read-only"),
         ("25P03", "was idle for too long"),
-        ("28P01", "refuses the user name or the password"),
-        ("28000", "refuses the user name or the password"),
+        ("28P01", "did not accept the user name or password"),
+        ("28000", "did not accept the user name or password"),
         ("3D000", "does not exist"),
         ("42501", "does not allow this user to do that"),
         ("53100", "The disk of the database is full. Free some space there."),

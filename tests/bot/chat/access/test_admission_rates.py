@@ -35,7 +35,7 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         (
             BacklogFull(1_000),
             "backlog",
-            "I have 1,000 questions waiting already, so I could not take yours. Ask again in a few minutes.",
+            "I already have 1,000 questions waiting, so I could not accept yours. Ask again in a few minutes.",
         ),
     ],
 )

@@ -254,7 +254,7 @@ async def test_ten_questions_at_once_are_all_asked_though_slack_limits_the_posts
         await slack.until(lambda: len(host.taken) == 10)
     assert sorted(taken.text for taken in host.taken) == [f"{n}?" for n in range(10)]
     assert len(slack.state.answers(GENERAL)) == 10
-    assert all("Many people are asking here" in ephemeral.text for ephemeral in slack.state.ephemerals)
+    assert all("Many people are asking questions here" in ephemeral.text for ephemeral in slack.state.ephemerals)
 
 
 @pytest.mark.parametrize("fault", [limited(3), Fault(500), Fault(503), LOST])

@@ -206,7 +206,7 @@ APPS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "without sockets": (changed(socket_mode_enabled=False), ["problem: Socket Mode is turned off in the app"]),
     "without buttons": (
         changed(interactivity={"is_enabled": False}),
-        ["problem: the app's buttons and dialogs do nothing"],
+        ["problem: the app's buttons and dialogs do not work"],
     ),
     "without an agent": (
         without_features("agent_view"),
@@ -243,10 +243,10 @@ async def test_without_a_configuration_token_the_app_itself_is_only_a_note(slack
 
 async def test_an_app_that_listens_elsewhere_than_events_are_sent_is_a_problem(slack: FakeSlack) -> None:
     found = await examined(slack, delivery=http_events())
-    assert wrong(found) == ["problem: the app sends events through sockets, not over HTTP"]
+    assert wrong(found) == ["problem: the app sends events over Socket Mode instead of HTTP"]
     slack.state.manifest = changed(socket_mode_enabled=False)
     found = await examined(slack, delivery=http_events())
-    assert wrong(found) == ["problem: some of the app's requests do not go to an address that ends in /slack/events"]
+    assert wrong(found) == ["problem: some of the app's request URLs do not end in /slack/events"]
 
 
 async def test_a_user_group_that_does_not_exist_is_named(slack: FakeSlack) -> None:
@@ -258,5 +258,5 @@ async def test_a_user_group_that_does_not_exist_is_named(slack: FakeSlack) -> No
 async def test_a_bot_that_is_in_no_channel_is_told_how_to_come_into_one(slack: FakeSlack) -> None:
     slack.state.channels.clear()
     found = await examined(slack)
-    assert wrong(found) == ["note: the bot is in no channel"]
+    assert wrong(found) == ["note: the bot is not in any channel"]
     assert "/invite" in found[-1].remedy

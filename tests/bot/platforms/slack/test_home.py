@@ -163,7 +163,7 @@ async def test_the_messages_tab_shows_no_home(slack: FakeSlack, ann: HomeTab) ->
     [
         ("Delete", 0, f"Deleted entry 7, “{BOAT}”."),
         ("Use everywhere", 0, "From now on I use it in all my replies to you"),
-        ("Only where it was said", 0, "From now on I use it only where you said it."),
+        ("Only where it was said", 0, "From now on, I use it only where you said it."),
     ],
 )
 async def test_what_a_button_did_stands_above_the_page_that_is_shown_anew(

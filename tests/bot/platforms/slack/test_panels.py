@@ -118,7 +118,7 @@ async def test_whoever_may_not_use_the_bot_any_more_gets_nothing_by_a_button_tha
         ("Delete", 0, f"Deleted entry 7, “{BOAT}”."),
         ("Delete", 1, f"Deleted entry 8, “{TEA}”."),
         ("Use everywhere", 0, "From now on I use it in all my replies to you"),
-        ("Only where it was said", 0, "From now on I use it only where you said it."),
+        ("Only where it was said", 0, "From now on, I use it only where you said it."),
         ("Next page", 0, "What I remember about you:\n**13** Sail 4 is white."),
         ("Earlier page", 0, "What I remember about you:\n**1** Oar 0 is red."),
     ],
@@ -261,7 +261,7 @@ async def test_admins_manage_a_channel_and_members_do_not(slack: FakeSlack) -> N
     host = recording_host()
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/memory", "pause here for everybody"))
-        assert (await shown(slack)).text.startswith("Only channel managers can decide that for everybody.")
+        assert (await shown(slack)).text.startswith("Only channel managers can decide that for everyone.")
         assert f"channel:{GENERAL}" not in host.store.chosen
         await slack.acked(await slack.command(boss, GENERAL, "/memory", "pause here for everybody"))
         await slack.until(lambda: len(slack.state.ephemerals) == 2)

@@ -227,7 +227,7 @@ async def test_where_no_browser_reaches_the_bot_its_address_is_pasted(store: Sto
         assert said.text.startswith("You are signed in to `wiki`")
         assert await world.use(ANN) == "the notes of ann: buy bread"
         assert (
-            "does not belong to an open sign-in of yours"
+            "does not match a sign-in that you started"
             in (await world.service.answer(ANN, f"sign in wiki {address}")).text
         )
 
@@ -238,7 +238,7 @@ async def test_somebody_elses_address_is_refused_and_stays_theirs(store: Store, 
         of_ann, of_bob = await _address(await world.link(ANN), "ann"), await _address(await world.link(BOB), "bob")
         for person, address in ((BOB, of_ann), (ANN, of_bob)):
             assert (
-                "does not belong to an open sign-in of yours"
+                "does not match a sign-in that you started"
                 in (await world.service.answer(person, f"sign in wiki {address}")).text
             )
         assert (await store.tool_accounts.all_of(ANN.id), await store.tool_accounts.all_of(BOB.id)) == ({}, {})
@@ -270,7 +270,7 @@ async def test_a_pasted_address_must_be_the_one_of_that_server(store: Store, ser
     async with sign_ins(store, with_account(service), pages=False) as world:
         address = (await _address(await world.link(ANN), "ann")).replace("/callback/wiki", "/callback/other")
         assert (
-            "does not belong to an open sign-in of yours"
+            "does not match a sign-in that you started"
             in (await world.service.answer(ANN, f"sign in wiki {address}")).text
         )
 
@@ -377,7 +377,7 @@ async def test_a_tool_of_one_person_does_nothing_in_the_turn_of_another(store: S
     async with sign_ins(store, with_account(service)) as world:
         await world.signed_in(ANN, "ann")
         tool = (await world.tools(ANN))["wiki.notes"]
-        with pytest.raises(ToolError, match="somebody else's account"):
+        with pytest.raises(ToolError, match="someone else's account"):
             await tool.run({}, context(BOB))
     assert service.called == []
 
