@@ -243,8 +243,8 @@ async def test_the_database_is_tried_and_no_is_not_taken_for_a_file(tmp_path: Pa
     dotenv, closed = tmp_path / ".env", tmp_path / "file"
     closed.write_text("no database, and longer than its head" * 100)
     person = Person(
-        ("Enter a number", "rehearsal"), ("2. Slack", "n"), ("4. Storage", "n"), ("4. Storage", str(closed)), ("anyway", "n"),
-        ("4. Storage", str(tmp_path / "here.db")),
+        ("Enter a number", "rehearsal"), ("2. Slack", "n"), ("4. Storage", "n"), ("4. Storage", str(closed)),
+        ("anyway", "n"), ("4. Storage", str(tmp_path / "here.db")),
     )  # fmt: skip
     await set_up(person, dotenv, {"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
     assert "Enter a file, such as" in person.heard
