@@ -55,7 +55,7 @@ CHART_FAILED = "the chart could not be drawn; give the numbers as a table instea
 
 # Results for the model
 
-NOT_IN_CODE = "Code cannot call this tool, because it does more than read. Call it outside of the code."
+NOT_IN_CODE = "Code cannot call this tool, because it does more than read. Call it outside the code."
 CODE_TOO_LONG = "the code can have at most {limit:,} characters; shorten it, or read data from a file"
 TOO_OFTEN = "code has run {limit} times for this question, which is the maximum; answer with what you have"
 TOO_MANY_CALLS = "code can call functions at most {limit} times in one run; print what you have"

@@ -206,7 +206,7 @@ python -m benchmarks.all --quick
 make generated
 ```
 
-*Quick* means smaller sizes. Platforms and models are doubles on the same machine, so times include no network. This page
+*Quick* means smaller sizes. Platforms and models are doubles on the same machine, so times do not include network time. This page
 shows times only if the machine's load was at most {load} when they were measured; sizes and counts do not depend on it.
 How much the search finds: [recall](recall.md#search-quality)."""
 _NOT_SHOWN: Final = """\

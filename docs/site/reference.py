@@ -151,13 +151,12 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "decides who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
-Two other tokens have one scope each: Socket Mode's app-level token has `connections:write`, to open the connection. The configuration token
-has `app_configurations:read`; only `cogency doctor` uses it, to compare the app with its manifest.
+Two other tokens have one scope each. Socket Mode's app-level token has `connections:write`, to open the connection. The configuration token has `app_configurations:read`. Only `cogency doctor` uses it, to compare the app with its manifest.
 """
 _DISCORD: Final = """\
 ## Discord: intents
 
-Intents decide what Discord sends the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*.
+Intents control what Discord sends to the bot. Only `message_content` has to be switched on in the developer portal, as *Message Content Intent*.
 """
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "Direct messages, with their edits and deletions.",
@@ -184,7 +183,7 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     ),
 }
 _NEVER: Final = """\
-The bot needs no permission to delete its own answers. Its messages mention nobody, except the person it reminds.
+The bot does not need a permission to delete its own answers. Its messages do not mention anyone except the person it reminds.
 """
 
 
@@ -218,7 +217,10 @@ def permissions_page() -> str:
     lines += ["", _NEVER, "Replace `APPLICATION_ID` with the application's ID. The link for a server:", ""]
     lines += [f"<{discord.server_link('APPLICATION_ID')}>", ""]
     lines += [
-        "The link for somebody's own account, where the commands work in every server and in direct messages:",
+        (
+            "The link for a person's own account, which makes the commands available in every server and in direct "
+            "messages:"
+        ),
         "",
     ]
     lines += [f"<{discord.person_link('APPLICATION_ID')}>", ""]
@@ -425,23 +427,19 @@ def stored_page() -> str:
 _READS: Final = f"""\
 # What the bot reads
 
-The bot reads the text of everything that a person sees in a message. This page says what it reads of each part, and what it does not. {_MADE}
+The bot reads the text of everything that a person sees in a message. This page says what it reads of each part and what it does not read. {_MADE}
 
 ## Where messages are read
 
-- **A question**: the message itself, what it forwards, replies to and links to, and the thread in which a conversation with
-  the bot begins.
-- **A thread with the bot**: people's messages as they arrive, with their edits. With each question the bot reads
-  again what other apps wrote there, such as an alert that was resolved.
+- **A question**: the message itself, what it forwards, replies to and links to, and the thread in which a conversation with the bot starts.
+- **A thread with the bot**: people's messages as they arrive, with their edits. With each question, the bot reads again what other apps wrote there, such as an alert that was resolved.
 - **A channel's history**, when a question needs it; Slack's search; and the message that *Ask about this message* is about.
 
-Forwarded messages and posts of apps are quotes: never orders to the bot, and never facts about the sender. (Only apps in
-`COGENCY_ALLOWED_BOTS` can ask questions.) In a thread of several people, a forwarded message is stored as a quotation, and forgotten with
-its message. Content that came with a question is stored only until the bot has answered.
+Forwarded messages and posts by apps are quotes. They are never instructions to the bot or facts about the sender. (Only apps in
+`COGENCY_ALLOWED_BOTS` can ask questions.) In a thread with several people, a forwarded message is stored as a quotation and forgotten with its message. Content that came with a question is stored only until the bot has answered.
 
 If the bot cannot read a part, one line says so, so that the answer can mention it: "{UNREADABLE}".
-The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. A line
-says what was left out.
+The bot reads at most {MAX_CHARS:,} characters of a message, {MAX_CELLS:,} cells of a table, and {MAX_DEPTH} levels of nested parts. One line says what was left out.
 """
 
 _SLACK_READS: Final = """\
@@ -511,9 +509,10 @@ def _files_read() -> Iterator[str]:
     yield from ("", _FORMATS)
     names = ", ".join(dict.fromkeys(text_encoding.NAMES.values()))
     yield (
-        "If the bot does not need an odd or damaged part of a file, it reads the rest; of a damaged sheet, it reads the beginning. "
-        "A line says so. The bot reads text as its byte order mark says, as UTF-8, or as its platform or page declares it. "
-        "Otherwise it recognizes the encoding by the text, and names it to the model. If it is not certain, it asks the model to "
+        "If the bot does not need an odd or damaged part of a file, it reads the rest. It reads the beginning of a "
+        "damaged sheet. A line says so. The bot decodes text according to its byte order mark, as UTF-8, or as the "
+        "platform or page declares. Otherwise, it detects the encoding from the text and tells the model which one it "
+        "is. If it is not certain, it asks the model to "
         f"check with the person. Recognized encodings: {names}."
     )
     yield ""

@@ -71,7 +71,7 @@ def script(messages: Sequence[Message]) -> Answer:
     """Run the code of the newest question once, then say what came of it."""
     result = messages[-1].text
     if result.startswith("<results>"):
-        return [RAN_BEFORE if "ran to its end, then the bot restarted" in result else PRINTED]
+        return [RAN_BEFORE if "finished before the bot restarted" in result else PRINTED]
     code = APPEND if "append" in messages[-1].text else BEGIN
     return [f"<execute>{json.dumps([{'name': 'python', 'args': {'code': code}}])}\n</execute>"]
 

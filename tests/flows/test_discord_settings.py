@@ -98,7 +98,7 @@ async def test_answers_to_commands_are_private_by_choice_unless_said_otherwise()
 async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places() -> None:
     async with recording() as (fake, _):
         panel = await opened(fake, channel=DM_OF[BO])
-        assert "outside of direct messages**: everybody there sees them" in seen(panel)
+        assert "outside direct messages**: everyone there can see them" in seen(panel)
         assert "for everyone here" not in seen(panel)
 
 

@@ -40,7 +40,7 @@ async def test_the_pages_skill_is_added_and_read_when_a_question_is_about_it(tmp
     ran = cogency(tmp_path, *add.splitlines()[0].split()[1:])
     assert (ran.returncode, ran.stdout) == (
         Exit.OK,
-        "office: 1 skill, 0 servers. The bot uses it from its next start.\n",
+        "office: 1 skill, 0 servers. The bot uses it after the next restart.\n",
     )
     rounds = [
         [head(), text(call(name="weekly-report")), DONE],
@@ -96,7 +96,7 @@ def with_a_server(folder: Path) -> Path:
 async def test_a_tool_of_a_plugins_server_is_called_in_the_first_question(tmp_path: Path) -> None:
     with_a_server(tmp_path)
     added = cogency(tmp_path, "plugins", "add", "office")
-    assert added.stdout == "office: 0 skills, 1 server. The bot uses it from its next start.\n"
+    assert added.stdout == "office: 0 skills, 1 server. The bot uses it after the next restart.\n"
     called = f"<execute>{json.dumps([{'name': 'office-raw.echo', 'args': {'word': 'boat'}}])}</execute>"
     async with ModelServer([[head(), text(called), DONE], [head(), text("It says boat."), DONE]]) as model:
         assert "It says boat." in await asked(tmp_path, model, "what does it say?")

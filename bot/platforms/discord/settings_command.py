@@ -86,8 +86,8 @@ def settings_panel(
     current one of PLACES. `direct`: in a DM, where no other person sees anything.
     """
     private = own.get(PRIVATE) == YES
-    elsewhere, where = (" outside of direct messages", "there") if direct else ("", "here")
-    whom = "only you see them" if private else f"everybody {where} sees them"
+    elsewhere, where = (" outside direct messages", "there") if direct else ("", "here")
+    whom = "only you see them" if private else f"everyone {where} can see them"
     parts = [
         *of_commands,
         zone_part(own.get(ZONE, ""), ZONE, now),

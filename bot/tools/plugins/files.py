@@ -162,7 +162,7 @@ class PluginFolder:
             except (OSError, ValueError):
                 raise PluginFault(path, "is a broken link") from None
             if not real.is_relative_to(self.root):
-                raise PluginFault(path, "points outside of the plug-in's folder, so it is not read")
+                raise PluginFault(path, "points outside the plug-in's folder, so it is not read")
         return real
 
     def _list(self, folder: Path, path: str) -> list[str]:

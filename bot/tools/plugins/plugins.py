@@ -240,7 +240,7 @@ def _check_process(
             if not folder.is_folder(below):
                 refuse(cwd, "is not a folder")
         elif ".." in cwd.split("/"):
-            refuse(cwd, "points outside of its data folder")
+            refuse(cwd, "points outside its data folder")
     except PluginFault as fault:
         raise PluginFault(SERVERS, f"the cwd {fault}"[:300], line_of(lines, (*path, "cwd"))) from None
 
@@ -382,7 +382,7 @@ def _to_client_format(folder: PluginFolder, server: PluginServer, folders: Mappi
     cwd = Path(os.path.realpath(folder.root / expand(entry.get("cwd", "./"))))
     within = folders["PLUGIN_DATA"] if str(entry.get("cwd")).startswith("${PLUGIN_DATA}") else folder.root
     if not cwd.is_relative_to(os.path.realpath(within)):
-        raise PluginFault(SERVERS, f"server {server.name[:40]!r} has a cwd outside of its folder")
+        raise PluginFault(SERVERS, f"server {server.name[:40]!r} has a cwd outside its folder")
     return {
         "command": str(folder.resolve(command[2:].replace("//", "/"))) if command.startswith("./") else command,
         "args": [expand(arg) for arg in args] if isinstance(args, list) else [],

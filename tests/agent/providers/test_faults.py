@@ -262,7 +262,7 @@ def test_each_lost_connection_says_what_to_do(fault: Fault, endpoint: Endpoint, 
 def test_once_the_answer_has_begun_it_is_broken_whatever_the_fault(kind: FaultKind) -> None:
     error = told(Fault(kind, 500, waited_s=60), begun=True)
     assert isinstance(error, StreamBroken)
-    assert str(error).startswith("The answer from OpenAI broke off")
+    assert str(error).startswith("The answer from OpenAI was cut off")
 
 
 def test_a_password_in_an_address_is_never_shown() -> None:

@@ -275,7 +275,7 @@ def holds_itself(node: Node) -> None: ...
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (needs_name, "'args' has no name"),
+        (needs_name, "'args' cannot be passed by name"),
         (needs_annotation, "'city' needs an annotation"),
         (has_no_schema, "'when' is annotated with datetime"),
         (has_keys_of_numbers, "dict[int, str]"),
@@ -422,7 +422,7 @@ def test_a_module_that_cannot_be_used_is_an_error_that_names_it(folder: Path, te
 def test_two_tools_of_one_name_are_an_error_that_names_both(folder: Path) -> None:
     (folder / "one_tools.py").write_text(MINE.format(name="greet"))
     (folder / "other_tools.py").write_text(MINE.format(name="greet"))
-    with pytest.raises(SettingsError, match=r"one_tools and other_tools both have a tool 'greet'"):
+    with pytest.raises(SettingsError, match=r"one_tools and other_tools both have a tool named 'greet'"):
         loaded("one_tools", "other_tools")
 
 

@@ -81,7 +81,7 @@ def test_a_file_that_holds_no_authorities_is_one_sentence(tmp_path: Path, conten
         file.write_bytes(content)
     for named, said in ((file, sentence), (tmp_path, "which could not be read")):
         network = load_settings({"SSL_CERT_FILE": str(named)}).network
-        with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE names {named}, {said}"):
+        with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE points to {named}, {said}"):
             network.variables()
 
 
@@ -93,7 +93,7 @@ def test_neither_a_pipe_nor_a_file_without_end_is_read_for_authorities(tmp_path:
         file.truncate(MAX_BYTES + 1)
     for named in (pipe, huge):
         network = load_settings({"SSL_CERT_FILE": str(named)}).network
-        with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE names {named}, which could not be read"):
+        with pytest.raises(SettingsError, match=f"^SSL_CERT_FILE points to {named}, which could not be read"):
             network.variables()
 
 

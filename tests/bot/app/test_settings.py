@@ -280,11 +280,11 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         ({"COGENCY_DATABASE_URL": "postgresql://localhost/db"}, []),
         (
             {"COGENCY_DATABASE_URL": "postgresql://u:hidden@db.example/db"},
-            ["COGENCY_DATABASE_URL names db.example. Messages and memory are stored there."],
+            ["COGENCY_DATABASE_URL is set to db.example. Messages and memory are stored there."],
         ),
         (
             {"COGENCY_DATABASE_REPLICA_URL": "postgresql://u:hidden@near.example/db"},
-            ["COGENCY_DATABASE_REPLICA_URL names near.example. Messages and memory are stored there."],
+            ["COGENCY_DATABASE_REPLICA_URL is set to near.example. Messages and memory are stored there."],
         ),
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},
@@ -522,7 +522,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "SLACK_API_BASE_URL",
             "http://host:port/api",
-            "SLACK_API_BASE_URL is not a valid address; write it as in https://host.example:8080.",
+            "SLACK_API_BASE_URL is not a valid address; write it like https://host.example:8080.",
         ),
         (
             "DISCORD_GATEWAY_URL",

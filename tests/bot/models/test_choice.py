@@ -120,7 +120,7 @@ def test_an_unknown_provider_is_one_sentence_without_the_value(spec: str) -> Non
 def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: str) -> None:
     with pytest.raises(SettingsError) as raised:
         first_choice(replace(EMPTY, model=spec))
-    assert str(raised.value) == f"COGENCY_MODEL names a model without its provider. Write {provider}: before it."
+    assert str(raised.value) == f"COGENCY_MODEL is set to a model without its provider. Write {provider}: before it."
 
 
 @pytest.mark.parametrize(("spec", "example"), [("ollama", "ollama:llama3.2"), ("openai: ", "openai:gpt-6.1-terra")])
@@ -133,7 +133,7 @@ def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example
 def test_a_missing_key_is_one_sentence_with_its_setting(name: str) -> None:
     with pytest.raises(
         SettingsError,
-        match=rf"{ENDPOINTS[name].key_setting} is missing\. COGENCY_MODEL names {name}:…, which needs it",
+        match=rf"{ENDPOINTS[name].key_setting} is missing\. COGENCY_MODEL is set to {name}:…, which needs it",
     ):
         first_choice(replace(EMPTY, model=f"{name}:m"))
 
@@ -296,7 +296,7 @@ async def test_a_server_of_ones_own_that_does_not_answer_is_away(reply: Sequence
             return await models_of(endpoint, key, limit_s=0.2)
 
         with pytest.raises(
-            ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) does not respond\. Check that it is running"
+            ProviderUnavailable, match=r"\(OPENAI_BASE_URL\) does not respond\. Check that the server is running"
         ):
             await choose_model(moved, listed)
 

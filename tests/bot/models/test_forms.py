@@ -71,7 +71,7 @@ async def test_an_entry_that_cannot_be_read_counts_as_none() -> None:
     [
         ({TEXT: 11}, ToolsForm.AUTO, []),
         ({TEXT: 11, NATIVE: 11}, ToolsForm.AUTO, ["equally well"]),
-        ({TEXT: 11, NATIVE: 9}, ToolsForm.AUTO, ["better with COGENCY_TOOLS_FORM=text", "from its next start"]),
+        ({TEXT: 11, NATIVE: 9}, ToolsForm.AUTO, ["better with COGENCY_TOOLS_FORM=text", "after the next restart"]),
         ({TEXT: 11, NATIVE: 19}, TEXT, ["better with COGENCY_TOOLS_FORM=native", "is text. Change it"]),
         ({TEXT: 11, NATIVE: 19}, NATIVE, ["better with COGENCY_TOOLS_FORM=native"]),
     ],

@@ -197,10 +197,10 @@ async def test_until_the_interpreter_is_compiled_nothing_runs(tmp_path: Path) ->
     path = tmp_path / "script.py"
     path.write_text("import time\ntime.sleep(600)", encoding="utf-8")
     opened = Sandbox(tmp_path / "cache", SMALL, path, ready_s=0.01)
-    with pytest.raises(EngineUnavailable, match="warming up"):
+    with pytest.raises(EngineUnavailable, match="still starting"):
         await opened.run("", (), "ann")
     async with opened.serving():
-        with pytest.raises(EngineUnavailable, match="warming up"):
+        with pytest.raises(EngineUnavailable, match="still starting"):
             await opened.run("", (), "ann")
 
 

@@ -227,7 +227,7 @@ async def test_code_that_is_too_long_does_not_run() -> None:
 async def test_while_the_sandbox_warms_up_the_model_learns_it() -> None:
     engine = CPythonEngine()
     engine.unavailable = texts.WARMING_UP
-    with pytest.raises(ToolError, match="warming up") as refused:
+    with pytest.raises(ToolError, match="still starting") as refused:
         await conversation().tool(engine).run({"code": "1"}, CONTEXT)
     assert refused.value.ours
 

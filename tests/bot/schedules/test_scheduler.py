@@ -467,7 +467,7 @@ async def test_work_begins_at_once_with_only_its_words_however_late() -> None:
     async with world.serving() as scheduler:
         await world.pass_(scheduler, 3 * HOUR)
     assert world.shown(table) == ["The table."]
-    assert "Make a table.\n\n(The work that you said" in world.model.requests[0][-1].text
+    assert "Make a table.\n\n(This is the work that you promised" in world.model.requests[0][-1].text
     assert world.told == []
 
 

@@ -354,7 +354,9 @@ async def test_a_person_has_fifty_schedules_at_most() -> None:
     service = AnnsCommands()
     for _ in range(50):
         await service.remind("tomorrow at 9:00 tea")
-    assert (await service.remind("tomorrow at 9:00 tea")).text.startswith("You have reached the limit for one person")
+    assert (await service.remind("tomorrow at 9:00 tea")).text.startswith(
+        "You have reached the maximum number of schedules"
+    )
     asker = Asker(BOB, Place(PersonAudience(BOB.id)))
     assert not (await service.service.remind(asker, "tomorrow at 9:00 tea")).refused
 

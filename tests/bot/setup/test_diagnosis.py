@@ -367,7 +367,7 @@ def test_free_models_are_a_warning_and_a_key_that_does_not_show_its_plan_a_note(
     )
     notes = told("gemini:gemini-3.8-flash", "gemini-live:x", "mistral:small", on_discord=True)
     assert [one.level for one in notes] == [Level.NOTE] * 3
-    assert [one.what.split(" whether ")[0] for one in notes[:2]] == [
+    assert [one.what.split(" belongs to ")[0] for one in notes[:2]] == [
         "Cogency cannot tell whether GEMINI_API_KEY",
         "Cogency cannot tell whether MISTRAL_API_KEY",
     ]

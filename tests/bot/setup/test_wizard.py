@@ -313,7 +313,7 @@ async def test_without_a_browser_the_manifest_is_printed_and_its_page_is_short(t
         person = Person(*ON_SLACK, ("Start it now", "n"))
         await set_up(person, tmp_path / ".env", everywhere(slack))
     assert "https://api.slack.com/apps?new_app=1 and choose" in person.heard
-    assert "slack manifest` prints" in person.heard
+    assert "slack manifest` and paste" in person.heard
     assert '"display_information"' in person.heard
     assert "%7B" not in person.heard
 

@@ -252,6 +252,6 @@ async def test_the_doctor_searches_once_and_names_what_is_open(tmp_path: Any) ->
         first, then = [[f for f in await examine(configured, ask_model=False) if f.where == "Web"] for _ in range(2)]
     assert [found.level.name for found in first] == ["GOOD", "NOTE", "GOOD"]
     assert "10.0.0.0/8" in first[1].what
-    assert "with 2 results" in first[2].what
+    assert "returned 2 search results" in first[2].what
     assert then[2].level.name == "WARNING"
     assert "settings.yml" in then[2].remedy

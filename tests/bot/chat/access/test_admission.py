@@ -121,7 +121,7 @@ async def test_forgetting_everything_does_not_reset_the_rates() -> None:
 async def test_a_full_backlog_is_reported_at_once() -> None:
     gateway = Gateway(AdmissionRules(surges=RateLimits(backlog=1)))
     await gateway.take(said("?"))
-    assert "I have 1 question waiting already" in str(await gateway.refused(said("?", person="bob")))
+    assert "I already have 1 question waiting" in str(await gateway.refused(said("?", person="bob")))
 
 
 @pytest.mark.parametrize(

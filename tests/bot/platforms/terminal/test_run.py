@@ -354,7 +354,7 @@ def test_a_question_is_made_of_words_and_of_standard_input_where_it_is_asked_for
 
 @pytest.mark.parametrize("words", [["/forget everything"], ["/Tools", "policy"]])
 def test_a_command_is_no_question_to_a_model(words: list[str]) -> None:
-    with pytest.raises(ValueError, match=rf"belongs to the chat\. .* `echo '{' '.join(words)}' \| cogency chat`"):
+    with pytest.raises(ValueError, match=rf"works only in the chat\. .* `echo '{' '.join(words)}' \| cogency chat`"):
         question_of(words, lambda _: "")
 
 

@@ -71,7 +71,7 @@ def test_a_link_may_lead_within_the_folder_and_not_out_of_it(folder: PluginFolde
     (root / "round").symlink_to("round")
     (root / "gone").symlink_to("nothing")
     assert folder.text("alias.md", LIMIT) == "inside"
-    leaves = "points outside of the plug-in's folder, so it is not read"
+    leaves = "points outside the plug-in's folder, so it is not read"
     for path in ("out.md", "up/secret.txt", "sibling/notes.md", "through.md"):
         assert refusal(folder, path) == leaves
     assert refusal(folder, "round") == refusal(folder, "gone") == "is a broken link"
@@ -96,7 +96,7 @@ def test_only_regular_files_are_read_and_nothing_waits(folder: PluginFolder) -> 
             os.chdir(here)
     (folder.root / "zero").symlink_to("/dev/zero")
     assert refusal(folder, "pipe") == refusal(folder, "sock") == refusal(folder, "in") == "is not a regular file"
-    assert refusal(folder, "zero") == "points outside of the plug-in's folder, so it is not read"
+    assert refusal(folder, "zero") == "points outside the plug-in's folder, so it is not read"
 
 
 def test_files_beyond_the_limit_and_files_that_are_no_text_are_refused(folder: PluginFolder) -> None:

@@ -116,8 +116,8 @@ async def test_a_broken_skill_leaves_the_others_usable(tmp_path: Path) -> None:
     assert [str(one) for one in faults] == [
         "skills/bad/SKILL.md:1: must begin with a line of three hyphens, followed by its name and description",
         "skills/folder/SKILL.md: is not a regular file",
-        "skills/linked/SKILL.md: points outside of the plug-in's folder, so it is not read",
-        "skills/stolen: points outside of the plug-in's folder, so it is not read",
+        "skills/linked/SKILL.md: points outside the plug-in's folder, so it is not read",
+        "skills/stolen: points outside the plug-in's folder, so it is not read",
     ]
     assert await skills[0].read("SKILL.md") == "Do it well."
     for path in ("../bad/SKILL.md", "/etc/passwd", "references/none.md"):

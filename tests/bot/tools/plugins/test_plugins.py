@@ -27,7 +27,7 @@ from bot.tools.plugins.plugins import (
 from tests.fakes.plugin_folders import FORM, SECRET, manifest, servers, skill, write
 
 NEITHER = "must be a bare name or a path that begins with ./"
-LEAVES = "points outside of the plug-in's folder, so it is not read"
+LEAVES = "points outside the plug-in's folder, so it is not read"
 STDIO = {"type": "stdio", "command": "uvx"}
 
 
@@ -99,7 +99,7 @@ def test_a_manifest_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
     (root / "plugin.json").symlink_to(tmp_path / "manifest.json")
     plugin = load_plugin(root)
     assert (plugin.name, plugin.skills) == ("p", ())
-    assert [fault.what for fault in plugin.faults] == ["points outside of the plug-in's folder, so it is not read"]
+    assert [fault.what for fault in plugin.faults] == ["points outside the plug-in's folder, so it is not read"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_manifest_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
         (STDIO | {"cwd": "${PLUGIN_ROOT}/../x"}, "mcp.json:7: the cwd ../x: the file does not exist"),
         (
             STDIO | {"cwd": "${PLUGIN_DATA}/../x"},
-            "mcp.json:7: the cwd ${PLUGIN_DATA}/../x: points outside of its data folder",
+            "mcp.json:7: the cwd ${PLUGIN_DATA}/../x: points outside its data folder",
         ),
         ({"type": "streamable-http", "url": "http://x.example"}, None),
         ({"type": "streamable-http", "url": "https://me@x.example"}, None),
@@ -265,7 +265,7 @@ def test_a_link_that_leads_out_of_the_data_is_not_worked_in(tmp_path: Path) -> N
     (tmp_path / "data" / "office" / "out").symlink_to("/")
     found = started(write(tmp_path / "p", files))
     assert [config.name for config in found.configs] == ["office-y"]
-    assert found.problems == ("mcp.json: server 'x' has a cwd outside of its folder",)
+    assert found.problems == ("mcp.json: server 'x' has a cwd outside its folder",)
 
 
 def test_a_plugin_in_the_form_of_other_clients_is_given_no_key_of_ours(tmp_path: Path) -> None:
