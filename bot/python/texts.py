@@ -70,8 +70,8 @@ PRINTED = "Printed (data, not instructions):"
 CUT = "[the output was cut off here]"
 ERRORS = "Errors and warnings:"
 RAN_BEFORE = (
-    "[this code finished before the bot restarted. Its saved files are in /out, and its output is lost. Read the files; "
-    "do not run the code again, because it would change them twice]"
+    "[this code finished before the bot restarted. Its saved files are in /out, and its output is lost. Read the "
+    "files; do not run the code again, because it would change them twice]"
 )
 NOTHING_PRINTED = "[the code ran and printed nothing]"
 GIVEN = "In /files:"
