@@ -242,7 +242,7 @@ async def go_back(
             return Back(database.where, to, lost)
         saved = await backup(url, file, now, tell=tell)
         async with migrating():
-            await database.write(_downgrade, database.where, to)
+            await database.change_tables(_downgrade, database.where, to)
     finally:
         await database.close()
     return Back(database.where, to, lost, saved)
@@ -467,9 +467,9 @@ async def _forget_again(store: Store, since: frozenset[str], now: datetime) -> i
     before = (await store.database.read(_holding)).counts["messages"]
     ids = ErasedIds(await store.database.read(erased_key) or b"")
     posts, replies = await store.database.read(_named_by, ids, new)
-    for channel, messages in posts.items():
+    for (source, channel), messages in posts.items():
         for start in range(0, len(messages), AGAIN):
-            await store.forgetting.forget(Deleted("", channel, frozenset(messages[start : start + AGAIN])), now)
+            await store.forgetting.forget(Deleted(source, channel, frozenset(messages[start : start + AGAIN])), now)
     for turn_id in replies:
         await store.forgetting.forget(OneReply(turn_id), now)
     for who in await store.database.read(_people):
@@ -479,14 +479,17 @@ async def _forget_again(store: Store, since: frozenset[str], now: datetime) -> i
     return before - (await store.database.read(_holding)).counts["messages"]
 
 
-def _named_by(connection: Connection, ids: ErasedIds, hashes: frozenset[str]) -> tuple[dict[str, list[str]], list[int]]:
-    """The message ids that these hashes name, by channel, and the turns of replies."""
-    posts, replies = dict[str, list[str]](), list[int]()
-    found = select(turn.c.id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref)
-    for id_, channel, message_id, *shown in connection.execution_options(yield_per=ROWS).execute(found):
-        if ids.of_post(channel, message_id) in hashes:
-            posts.setdefault(channel, []).append(message_id)
-        elif any(ids.of_page(channel, page) in hashes for ref in shown for page in read_pages(ref)):
+def _named_by(
+    connection: Connection, ids: ErasedIds, hashes: frozenset[str]
+) -> tuple[dict[tuple[str, str], list[str]], list[int]]:
+    """The message ids that these hashes name, by source and channel, and the turns of replies."""
+    posts, replies = dict[tuple[str, str], list[str]](), list[int]()
+    found = select(turn.c.id, turn.c.source, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref)
+    for id_, source, channel, message_id, *shown in connection.execution_options(yield_per=ROWS).execute(found):
+        pages = (page for ref in shown for page in read_pages(ref))
+        if not hashes.isdisjoint(ids.all_of_post(source, channel, message_id)):
+            posts.setdefault((source, channel), []).append(message_id)
+        elif any(not hashes.isdisjoint(ids.all_of_page(source, channel, page)) for page in pages):
             replies.append(id_)
     return posts, replies
 

@@ -430,11 +430,11 @@ async def open_on(database: Database, key: Callable[[], bytes] = new_key, migrat
 async def _prepared(database: Database, key: Callable[[], bytes], migrations: Migrations) -> Prepared:
     for _ in range(MIGRATION_TRIES - 1):
         try:
-            return await database.write(prepare, database.where, key, migrations)
+            return await database.change_tables(prepare, database.where, key, migrations)
         except TableHeld as held:
             log.info("%s", held)
             await asyncio.sleep(PAUSE_S)
-    return await database.write(prepare, database.where, key, migrations)
+    return await database.change_tables(prepare, database.where, key, migrations)
 
 
 @asynccontextmanager

@@ -25,6 +25,9 @@ class ErasedRow(TableRow, table=True):
 erased: Final = metadata.tables["erased"]
 
 
+# Prefixes of hashes that name a workspace. Versions before r0032 do not know them.
+MESSAGE: Final = "message:"
+PAGE: Final = "page:"
 FORGOTTEN: Final = "forgotten:"
 NAME_DIGITS: Final = 16  # Enough to distinguish all people in an audit
 
@@ -38,16 +41,28 @@ class ErasedIds:
     def of_event(self, source: str, event_id: str) -> str:
         return self._hash("event", source, event_id)
 
-    def of_post(self, channel: str, message_id: str) -> str:
-        return self._hash("post", channel, message_id)
+    def of_post(self, source: str, channel: str, message_id: str) -> str:
+        return MESSAGE + self._hash("post", source, channel, message_id)
 
-    def of_page(self, channel: str, page: str) -> str:
+    def of_page(self, source: str, channel: str, page: str) -> str:
         """A page of the bot's own reply: a kind of its own, because surfaces may number pages anew each time."""
-        return self._hash("page", channel, page)
+        return PAGE + self._hash("page", source, channel, page)
 
-    def of_message(self, incoming: Incoming) -> tuple[str, str]:
-        """The two hashes by which a redelivered message is recognised."""
-        return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)
+    def of_message(self, incoming: Incoming) -> tuple[str, ...]:
+        """The hashes by which a redelivered message is recognised."""
+        event = self.of_event(incoming.source, incoming.event_id)
+        return event, *self.all_of_post(incoming.source, incoming.channel, incoming.message_id)
+
+    # Before r0032 these hashes had no prefix and named no workspace: a message that was forgotten then counts as
+    # forgotten in each.
+
+    def all_of_post(self, source: str, channel: str, message_id: str) -> tuple[str, str]:
+        """The hash of a forgotten message, and that of earlier versions."""
+        return self.of_post(source, channel, message_id), self._hash("post", channel, message_id)
+
+    def all_of_page(self, source: str, channel: str, page: str) -> tuple[str, str]:
+        """The hash of a page of a forgotten reply, and that of earlier versions."""
+        return self.of_page(source, channel, page), self._hash("page", channel, page)
 
     def of_everything(self, who: str, time: int) -> str:
         """The hash of the fact that all of a person was forgotten, for the first time (0) or a later one."""

@@ -94,7 +94,7 @@ def add(connection: Connection, new: NewSchedule) -> Schedule | ScheduleRefused:
     if new.kind is ScheduleKind.WORK and (existing := _existing_or_refused(connection, new)) is not None:
         return existing
     same_person = schedule.c.person == new.person
-    if new.message and amendments.is_deleted(connection, new.channel, new.message):
+    if new.message and amendments.is_deleted(connection, new.source, new.channel, new.message):
         return ScheduleRefused.QUESTION_DELETED
     limits = [(same_person, MAX_OF_PERSON, ScheduleRefused.MANY_OF_PERSON)]
     if not new.direct:

@@ -24,7 +24,7 @@ class TurnRow(TableRow, table=True):
 
     __table_args__: ClassVar[Any] = (
         UniqueConstraint("source", "event_id"),
-        UniqueConstraint("channel", "message_id"),
+        UniqueConstraint("source", "channel", "message_id"),
         partial_index("ix_turn_one_running", "conversation", where="state = 'running'", unique=True),
         Index("ix_turn_state", "state", "id"),
         Index("ix_turn_person", "person", "conversation"),

@@ -44,8 +44,11 @@ IDLE_FILES: Final = "idle_files"
 EDIT: Final = "edit"
 
 
-def post_key(channel: str, message_id: str) -> str:
-    return f"{channel} {message_id}"
+def post_key(source: str, channel: str, message_id: str) -> str:
+    """The key of jobs about a message, "slack:T0123 C0123 <ts>": several workspaces may know it, each by a job of its
+    own.
+    """
+    return f"{source} {channel} {message_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class AboutTopic:
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """Messages that were deleted on the platform, by the platform's ids. `source`: for which bot; "" in jobs of an
-    earlier version, and for what a backup still holds: for all.
+    earlier version: for all.
     """
 
     source: str

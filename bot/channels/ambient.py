@@ -23,6 +23,7 @@ from agent.events import Outcome
 from agent.incoming import Incoming
 from agent.loop import as_data, complete
 from agent.memory.audience import WIDE, drawn_from
+from agent.memory.forgetting_plans import post_key
 from agent.messages import Depth, Message, ModelCall, Role
 from agent.ports.clock import Clock
 from agent.ports.jobs import Jobs
@@ -201,7 +202,7 @@ class AmbientService(MessageEvents):
         source, channel, message, now = question.source, question.channel, question.message_id, self.clock.now()
         await self.ledger.withdraw(source, channel, message, now)
         payload = json.dumps([source, channel, message])
-        await self.jobs.schedule(DELETED, f"{channel} {message}", payload, now + UNANSWERED_AFTER)
+        await self.jobs.schedule(DELETED, post_key(source, channel, message), payload, now + UNANSWERED_AFTER)
 
     async def _consider(self, question: QuestionToAll) -> None:
         try:

@@ -484,7 +484,7 @@ class ForgetService(MessageEvents):
             text = alone or text  # it is a question, or what it encloses came later: that is kept with no question
         if self.is_exempt(person) or await self.edits.obstacle(person, channel, now) is None:
             return await self._store_edit(source, channel, message, text)
-        key, payload = post_key(channel, message), json.dumps([source, channel, message, text])
+        key, payload = post_key(source, channel, message), json.dumps([source, channel, message, text])
         if not await self.jobs.replace(EDIT, key, payload=payload, person=person):
             await self.jobs.schedule(EDIT, key, payload, self.edits.book(person, channel, now), person=person)
         return True
@@ -509,9 +509,9 @@ class ForgetService(MessageEvents):
         now = self.clock.now()
         running = [message for message in messages if await self.withdraw(source, channel, message)]
         for message in running:  # a job erases what the turn has stored by then
-            await self.jobs.cancel(EDIT, post_key(channel, message))
+            await self.jobs.cancel(EDIT, post_key(source, channel, message))
             payload = json.dumps([source, channel, message])
-            await self.jobs.schedule(DELETED, f"{channel} {message}", payload, now + TAKEN_BACK)
+            await self.jobs.schedule(DELETED, post_key(source, channel, message), payload, now + TAKEN_BACK)
         if ended := frozenset(messages) - set(running):
             plan = Deleted(source, channel, ended)
             titles = await self.forgetting.titles(plan)

@@ -79,6 +79,12 @@ class Database(Protocol):
         """As `write`, without other writers: for work that must see every row. It does not block the event loop."""
         ...
 
+    async def change_tables(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        """As `write`, for migrations: rows may refer to rows of a table that is replaced until `work` ends."""
+        ...
+
     async def close(self) -> None:
         """Wait for running work, then close the connections. Later work raises StoreError."""
         ...

@@ -260,6 +260,11 @@ class PostgresDatabase:
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(_ALONE, lambda c: work(c, *args, **options), is_long=True)
 
+    async def change_tables(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        return await self.write(work, *args, **options)  # a table is changed in its place
+
     @asynccontextmanager
     async def while_holding(self, lock: TextClause) -> AsyncGenerator[bool]:
         """Yield whether the statement `lock` got its lock (its row's last column), held until the block ends."""

@@ -16,7 +16,7 @@ import stat
 import sys
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar, cast
@@ -83,6 +83,24 @@ class _Connections:
         if self._closed:  # a late caller would open the file again, without the lock
             raise StoreError(texts.STORE_CLOSED)
         return self._executor.submit(work)
+
+    def start_unchecked(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> Future[tuple[T, bool]]:
+        """As `start`, while SQLite checks no foreign keys."""
+
+        def run() -> tuple[T, bool]:
+            self._set_foreign_keys("OFF")
+            try:
+                return self._transaction(work, *args, **options)
+            finally:
+                self._set_foreign_keys("ON")
+
+        return self.start_alone(run)
+
+    def _set_foreign_keys(self, value: str) -> None:
+        with closing(self._engine.raw_connection()) as pooled:  # SQLite ignores this setting in a transaction
+            pooled.cursor().execute(f"PRAGMA foreign_keys = {value}")
 
     async def close(self) -> None:
         """Wait for running and queued work, then close the connections."""
@@ -256,6 +274,14 @@ class SqliteDatabase:
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.write(work, *args, **options)  # there is one writer
+
+    async def change_tables(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        # SQLite changes a table by copying it and dropping the original, which must not delete what refers to its rows.
+        async with self._outcome(OutageKind.WRITE, self._writer.start_unchecked(work, *args, **options)) as outcome:
+            result, _ = await outcome
+        return result
 
     async def checkpoint(self) -> bool:
         path = self.path

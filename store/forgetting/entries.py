@@ -19,6 +19,7 @@ from agent.memory.writing import fallen
 from agent.repeats import repeats_with
 from agent.stored_messages import Author
 from store import job_queue
+from store.channels import in_channel
 from store.forgetting.erase import mark_sweep_due
 from store.job_queue import job
 from store.json_columns import strings_in
@@ -87,11 +88,11 @@ def count_left(connection: Connection, plan: EntriesPlan) -> int:
 
 def _with_repeats(connection: Connection, ids: frozenset[int]) -> frozenset[int]:
     """These messages, and all repeats of those that are questions that were answered again."""
-    asked = select(turn.c.channel, turn.c.message_id).join(message, message.c.turn == turn.c.id)
+    asked = select(turn.c.source, turn.c.channel, turn.c.message_id).join(message, message.c.turn == turn.c.id)
     messages = set[int](ids)
     questions = asked.where(message.c.id.in_(ids), message.c.author == Author.PERSON)
-    for channel, message_id in connection.execute(questions):
-        same_question = and_(turn.c.channel == channel, turn.c.message_id.in_(repeats_with(message_id)))
+    for source, channel, message_id in connection.execute(questions):
+        same_question = and_(in_channel(turn, source, channel), turn.c.message_id.in_(repeats_with(message_id)))
         repeats = select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same_question)
         messages.update(connection.execute(repeats.where(message.c.message_id == turn.c.message_id)).scalars())
     return frozenset(messages)

@@ -30,7 +30,7 @@ from store.file_tables import saved_file
 from store.forgetting import erasure_set, selection
 from store.forgetting.erasure_set import KEYED_BY_MESSAGE, ErasureSet, earliest, find_erasure_set
 from store.forgetting.repetitions import contexts
-from store.forgetting.selection import batches, in_batches, rows_in, select_rows, unasked, values_in
+from store.forgetting.selection import ForgottenMessage, batches, in_batches, rows_in, select_rows, unasked, values_in
 from store.installations import erase_installations
 from store.job_queue import job
 from store.json_columns import NamedInProgress, json_text, read_pages, strings_in, without_quoted, write_ids
@@ -363,7 +363,12 @@ def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet
     # The text of a job is JSON, which no index covers: only jobs of the people concerned are read and searched.
     of_people = or_(matches, *in_batches(job.c.person, doomed.people))
     query = select(job.c.id, job.c.kind, job.c.key, job.c.payload, matches).where(of_people)
-    edits = {plans.post_key(item.channel, item.message_id) for item in doomed.messages.values() if item.message_id}
+    sources = _sources(connection, doomed.messages.values())
+    edits = {
+        plans.post_key(sources[item.turn], item.channel, item.message_id)
+        for item in doomed.messages.values()
+        if item.message_id
+    }
     found: list[tuple[int, list[str]]] = []
     for id_, kind, key, payload, is_named in connection.execute(query):
         waits = kind == plans.ERASE_ENTRIES
@@ -371,6 +376,12 @@ def _jobs(connection: Connection, plan: plans.ForgettingPlan, doomed: ErasureSet
         if is_named or (kind == plans.EDIT and key in edits) or holds_any(words, texts):
             found.append((id_, words))
     return [id_ for id_, _ in found], [word for _, words in found for word in words]
+
+
+def _sources(connection: Connection, messages: Iterable[ForgottenMessage]) -> dict[int, str]:
+    """The sources of the turns of these messages."""
+    found = rows_in(connection, select(turn.c.id, turn.c.source), turn.c.id, {item.turn for item in messages})
+    return {row.id: row.source for row in found}
 
 
 def _texts(connection: Connection, doomed: ErasureSet, planned: list[str]) -> tuple[list[str], list[str]]:
@@ -390,9 +401,9 @@ def _keep_hashes(connection: Connection, doomed: ErasureSet, erased_ids: ErasedI
     hashes: set[str] = set()
     turns = rows_in(connection, known, turn.c.id, doomed.turns | doomed.trimmed)
     for id_, source, event_id, channel, message_id, *shown in turns:
-        hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
+        hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(source, channel, message_id)))
         if id_ in doomed.turns:
-            hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in read_pages(ref))
+            hashes.update(erased_ids.of_page(source, channel, page) for ref in shown for page in read_pages(ref))
     hashes -= set(values_in(connection, erased.c.hash, erased.c.hash, hashes))
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])

@@ -14,10 +14,11 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, Final, assert_never
 
-from sqlalchemy import Column, Connection, Row, and_, exists, func, select, update
+from sqlalchemy import Column, Connection, Row, exists, func, select, update
 
 from agent.memory import forgetting_plans as plans
 from agent.stored_messages import Author
+from store.channels import question_of_turn
 from store.file_tables import saved_file_source
 from store.forgetting.repetitions import NOTHING_REPEATED, KnownErasures, RepetitionFinder
 from store.forgetting.selection import (
@@ -304,6 +305,5 @@ def _emptied(connection: Connection, messages: Mapping[int, ForgottenMessage]) -
 
 def _begun_with(connection: Connection, messages: Mapping[int, ForgottenMessage]) -> frozenset[int]:
     """The turns that these messages began, also if they joined another turn later."""
-    post = and_(turn.c.channel == message.c.channel, turn.c.message_id == message.c.message_id)
-    begun = select(turn.c.id).join(message, post).where(message.c.author == Author.PERSON)
+    begun = select(turn.c.id).join_from(turn, message, question_of_turn()).where(message.c.author == Author.PERSON)
     return frozenset(row[0] for row in rows_in(connection, begun, message.c.id, messages.keys()))

@@ -39,9 +39,10 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Select, and_, select
+from sqlalchemy import Column, Connection, Select, select
 
 from agent.stored_messages import Author
+from store.channels import asked_for_schedule
 from store.forgetting.everyday import is_everyday, names_in
 from store.forgetting.selection import ForgottenMessage, Watch, messages_in, rows_in, unwatched
 from store.json_columns import NamedInProgress, read_ids
@@ -203,10 +204,6 @@ class _Origin(Enum):
     GIVEN = auto()
     CARRIED = auto()
     HISTORY = auto()
-
-
-# The message in which a schedule was asked for.
-_ASKED_FOR: Final = and_(message.c.channel == schedule.c.channel, message.c.message_id == schedule.c.message)
 
 
 class _Verdict(Enum):
@@ -441,7 +438,9 @@ class RepetitionFinder:
         messages = messages_in(self._connection, message.c.turn, by_turn)
         by_message = {id_: by_turn[item.turn] for id_, item in messages.items()}
         scratch = select(working_item.c.id, working_item.c.message, working_item.c.key + " " + working_item.c.value)
-        asked_for = select(schedule.c.id, message.c.id, schedule.c.words).join_from(schedule, message, _ASKED_FOR)
+        asked_for = select(schedule.c.id, message.c.id, schedule.c.words).join_from(
+            schedule, message, asked_for_schedule(message)
+        )
         return (
             self._drawn_facts(by_message, messages, erased),
             self._drawn_rows(scratch, working_item.c.message, by_message, messages, erased),

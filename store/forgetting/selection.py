@@ -17,7 +17,7 @@ from agent.memory import forgetting_plans as plans
 from agent.memory.audience import AudienceKind, PersonAudience, label
 from agent.messages import Json
 from agent.stored_messages import Author
-from store.channels import in_channels
+from store.channels import asked_for_schedule, in_channels
 from store.file_tables import saved_file
 from store.installations import installation
 from store.json_columns import read_json
@@ -139,9 +139,8 @@ def schedules_from(connection: Connection, messages: Mapping[int, ForgottenMessa
     """The schedules that were asked for in these messages, and those that the turns of these replies made, unless the
     question's own words say the same.
     """
-    asked_for = and_(message.c.channel == schedule.c.channel, message.c.message_id == schedule.c.message)
     made = select(schedule.c.id, schedule.c.words, message.c.id.label("question"), message.c.text).join_from(
-        schedule, message, asked_for
+        schedule, message, asked_for_schedule(message)
     )
     answered = {item.turn for item in messages.values() if item.author == Author.BOT}
     found = rows_in(connection, made.where(_BY_PERSON), message.c.turn, answered)

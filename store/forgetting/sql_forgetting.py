@@ -342,7 +342,7 @@ def update_text(
     edit_job: Job | None = None,
 ) -> bool:
     """Replace the text of an edited message. False if the text is known, the message unknown, or an edit newer."""
-    if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(channel, message_id), edit_job):
+    if not job_queue.is_newest(connection, plans.EDIT, plans.post_key(source, channel, message_id), edit_job):
         return False
     found = selection.posted(connection, source, channel, {message_id})
     if not found or all(item.text == indexed.text for item in found.values()):

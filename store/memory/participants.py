@@ -74,7 +74,9 @@ def _known_participant() -> sa.Select[*tuple[Any, ...]]:
         turn.c.source == sa.bindparam("source"), turn.c.event_id == sa.bindparam("event_id")
     )
     by_post = sa.select(turn.c.id).where(
-        turn.c.channel == sa.bindparam("channel"), turn.c.message_id == sa.bindparam("message_id")
+        turn.c.source == sa.bindparam("source"),
+        turn.c.channel == sa.bindparam("channel"),
+        turn.c.message_id == sa.bindparam("message_id"),
     )
     latest = (
         sa.select(message.c.time)

@@ -35,6 +35,7 @@ from agent.schedules.definitions import ScheduleKind, ScheduleState
 from agent.stored_messages import Author
 from agent.turn_records import Claim
 from store import job_queue, model_calls, row_mapping, tool_calls
+from store.channels import asked_for_schedule, in_channel
 from store.json_columns import is_withdrawn, mark_withdrawn
 from store.message_tables import message
 from store.schedule_table import schedule
@@ -77,10 +78,11 @@ def _turns_of(connection: Connection, conversation: str) -> ColumnElement[bool]:
 
 def _delete_waiting_work(connection: Connection, conversation: str) -> list[int]:
     """Delete work that has not begun; returns the turns that asked for it."""
-    asked = and_(turn.c.channel == schedule.c.channel, turn.c.message_id == schedule.c.message)
     condition = and_(schedule.c.conversation == conversation, schedule.c.state == ScheduleState.ACTIVE)
     found = connection.execute(
-        select(schedule.c.id, turn.c.id.label("asked")).join_from(schedule, turn, asked).where(condition, _OF_WORK)
+        select(schedule.c.id, turn.c.id.label("asked"))
+        .join_from(schedule, turn, asked_for_schedule(turn))
+        .where(condition, _OF_WORK)
     ).all()
     connection.execute(delete(schedule).where(schedule.c.id.in_([row.id for row in found])))
     return [row.asked for row in found]
@@ -108,7 +110,7 @@ def amend(
     if question is None:
         _stop_if_asking(connection, source, channel, message_id)
         return False
-    if not job_queue.is_newest(connection, EDIT, post_key(channel, message_id), job):
+    if not job_queue.is_newest(connection, EDIT, post_key(source, channel, message_id), job):
         return False
     _, question_id, conversation = question
     index.change_text(connection, question_id, conversation, indexed)
@@ -226,7 +228,7 @@ def _mark_withdrawn(connection: Connection, source: str, channel: str, message_i
     connection.execute(update(turn).where(turn.c.id == found.id).values(**values))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
-    there = or_(schedule.c.channel == channel, schedule.c.conversation == found.conversation)
+    there = or_(in_channel(schedule, source, channel), schedule.c.conversation == found.conversation)
     scheduled = select(schedule.c.id).where(schedule.c.message == message_id, there)
     schedule_ids = list(connection.execute(scheduled).scalars())
     withdraw_turns(connection, schedule_ids, now)
@@ -234,9 +236,9 @@ def _mark_withdrawn(connection: Connection, source: str, channel: str, message_i
     return True
 
 
-def is_deleted(connection: Connection, channel: str, message_id: str) -> bool:
+def is_deleted(connection: Connection, source: str, channel: str, message_id: str) -> bool:
     """Whether this question was deleted while its turn is open; its row is locked until the transaction ends."""
-    open_turn = and_(turn.c.channel == channel, turn.c.message_id == message_id, turn.c.state.in_((WAITING, RUNNING)))
+    open_turn = and_(_posted(source, channel, message_id), turn.c.state.in_((WAITING, RUNNING)))
     payloads = connection.execute(select(turn.c.payload).where(open_turn).with_for_update()).scalars()
     return any(map(is_withdrawn, payloads))
 

@@ -30,6 +30,7 @@ from agent.stored_messages import Author
 from agent.turn_kinds import TurnKind
 from agent.turn_records import Accepted, Claim, Claiming, Closing
 from store import model_calls, row_mapping, saved_files, sharing, summaries, tool_calls, working_sets
+from store.channels import in_channel
 from store.databases.database import Database, SqlStore, in_order, reads, row_id, writes
 from store.erased_ids import ErasedIds
 from store.json_columns import NamedInProgress, progress_calls
@@ -152,7 +153,8 @@ def _shared_in(connection: sa.Connection, incoming: Incoming, audience: str) -> 
 
 def _taken_back(connection: sa.Connection, incoming: Incoming) -> bool:
     """Whether the person deleted the memories of the message that this one repeats."""
-    same = sa.and_(turn.c.channel == incoming.channel, turn.c.message_id.in_(repeats_with(incoming.message_id)))
+    there = in_channel(turn, incoming.source, incoming.channel)
+    same = sa.and_(there, turn.c.message_id.in_(repeats_with(incoming.message_id)))
     marked = sa.and_(message.c.person == incoming.person.id, message.c.taken_back)
     found = sa.select(message.c.id).join(turn, message.c.turn == turn.c.id).where(same, marked).limit(1)
     return connection.execute(found).first() is not None

@@ -185,7 +185,7 @@ async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_
 async def edit_job(store: Store, channel: str, message_id: str, text: str) -> Job:
     """An edit that has waited until now, and is being kept."""
     payload = json.dumps(["test", channel, message_id, text])
-    await store.jobs.schedule(EDIT, post_key(channel, message_id), payload, START, person="ann")
+    await store.jobs.schedule(EDIT, post_key("test", channel, message_id), payload, START, person="ann")
     job = await store.jobs.claim(frozenset({EDIT}), "worker", START, LEASE)
     assert job is not None
     return job
@@ -226,14 +226,17 @@ async def test_an_edit_that_waits_falls_with_its_message(store: Store, plan: For
     asked, other = said("my boat is blue", number=9001), said("my train is late", conversation="other")
     for one, text in ((asked, "my zeppelin is blue"), (other, "my tram is late")):
         await answered(store, one, "noted")
-        key, payload = post_key(one.channel, one.message_id), json.dumps([one.channel, one.message_id, text])
+        key, payload = (
+            post_key(one.source, one.channel, one.message_id),
+            json.dumps([one.channel, one.message_id, text]),
+        )
         await store.jobs.schedule(EDIT, key, payload, START, person="ann")
     receipt = await store.forgetting.forget(plan, START)
     assert receipt.found_again == 0
     left: list[str] = []
     while (job := await store.jobs.claim(frozenset({EDIT}), "worker", START, LEASE)) is not None:
         left.append(job.key)
-    assert left == ([] if isinstance(plan, Everything) else [post_key(other.channel, other.message_id)])
+    assert left == ([] if isinstance(plan, Everything) else [post_key(other.source, other.channel, other.message_id)])
 
 
 async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_request(store: Store) -> None:

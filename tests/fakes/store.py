@@ -148,6 +148,11 @@ class DatabaseInMemory:
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return self.now(work, *args, **options)
 
+    async def change_tables(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        return self.now(work, *args, **options)
+
     async def close(self) -> None:
         self._connection.close()
 

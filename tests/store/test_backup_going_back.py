@@ -41,7 +41,13 @@ T = TypeVar("T")
 EARLIEST = "r0005"
 BACK_TO = [version for version in reversed(MIGRATIONS.versions) if EARLIEST <= version < HEAD]
 FEW = ["r0014", "r0010", "r0005"]
+# These rows stay, as a later version needs them again.
+UNREAD = "marks of forgotten messages; these messages may return if Slack or Discord sends them again"
 LOST: Mapping[str, set[str]] = {
+    "r0031": {
+        "links to messages that another workspace stored, too; later edits and deletions of these have no effect",
+        UNREAD,
+    },
     "r0027": {"files that code saved"},
     "r0019": {"installations of the app; workspaces have to install it again"},
     "r0021": {"connections to a gateway that processes share"},
@@ -73,6 +79,9 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[
 
 def one_of_each(connection: Connection) -> None:
     """A row of each kind that some earlier version knows nothing of."""
+    channel, message_id = connection.execute(select(turn.c.channel, turn.c.message_id).where(turn.c.id == 1)).one()
+    shared = {"source": "another", "channel": channel, "message_id": message_id}
+    connection.execute(update(turn).where(turn.c.id == 2).values(**shared))
     of_ann, text = {"person": "ann", "server": "wiki", "sealed": b"sealed"}, dict.fromkeys
     connection.execute(insert(tool_account).values(**of_ann))
     connection.execute(insert(sign_in).values(**of_ann, handle="handle", expires=START))
@@ -166,7 +175,7 @@ async def test_each_version_back_to_the_fifth_keeps_what_it_can_hold_and_names_t
         told = await go_back(url, version, file, START)
         losing = {one for since, lost in LOST.items() if since >= version for one in lost} - gone
         assert {*told.lost} == losing, version
-        gone |= losing
+        gone |= losing - {UNREAD}
         assert (told.saved is None) == bool(told.lost), "what would be lost is said, and nothing is done"
         held = await beside(url, rows_of, await beside(url, columns_of)) if told.lost else None
         if held is not None:
@@ -207,7 +216,7 @@ async def test_the_tables_are_those_that_a_database_of_the_earlier_version_has(e
 
     before = await either.database.read(shape)
     async with migrating():
-        down, up = await either.database.write(walked)
+        down, up = await either.database.change_tables(walked)
     assert down == up
     assert await either.database.read(shape) == before
 
