@@ -31,14 +31,17 @@ MESSAGE_BYTES: Final = 262_144
 
 
 @asynccontextmanager
-async def serving(app: "ASGIApp", host: str, port: int, *, head_s: float = HEAD_S) -> AsyncGenerator[str, None]:
+async def serving(
+    app: "ASGIApp", host: str, port: int, *, head_s: float = HEAD_S, message_bytes: int = MESSAGE_BYTES
+) -> AsyncGenerator[str, None]:
     """Serve an app until the block is left. Yields its address, as "http://127.0.0.1:8002". Raises OSError if the port
     cannot be used.
 
-    `port`: 0 for any free one. Proxy headers of requests are ignored: the app knows its address behind a proxy.
+    `port`: 0 for any free one. `message_bytes`: the limit of a WebSocket message. Proxy headers of requests are
+    ignored: the app knows its address behind a proxy.
     """
     listening = _listen(host, port)
-    server = _server(head_s)(_refusing_ambiguous(app))
+    server = _server(head_s, message_bytes)(_refusing_ambiguous(app))
     running = asyncio.ensure_future(server.serve([listening]))
     try:
         url_host = f"[{host}]" if ":" in host else host
@@ -72,7 +75,7 @@ def _refusing_ambiguous(app: "ASGIApp") -> "ASGIApp":
 
 
 @cache
-def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
+def _server(head_s: float, message_bytes: int) -> "Callable[[ASGIApp], Server]":
     """Return the server class, created at first use, so that uvicorn is loaded only where a page is served."""
     from uvicorn import Config, Server  # noqa: PLC0415 -- loaded only where a page is served
 
@@ -85,7 +88,7 @@ def _server(head_s: float) -> "Callable[[ASGIApp], Server]":
                     app,
                     http=_protocol(head_s),
                     ws="websockets-sansio",
-                    ws_max_size=MESSAGE_BYTES,
+                    ws_max_size=message_bytes,
                     lifespan="off",
                     log_config=None,
                     log_level="critical",

@@ -153,6 +153,7 @@ class Playing:
             subprotocols=[Subprotocol(PROTOCOL), Subprotocol(self.token if token is None else token)],
             additional_headers=headers,
             proxy=None,
+            max_size=None,  # as browsers have it
         )
 
 

@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Final
 
-from playwright.async_api import expect
+from playwright.async_api import FilePayload, expect
 
 from bot.python.sandbox import Sandbox
 from tests.browser import WAIT_MS, open_browser, open_page, overflows, violations
@@ -104,3 +105,62 @@ async def test_the_chart_of_the_table_that_comes_with_play_has_words_numbers_and
             await opened.page.screenshot(path=Path(PICTURES) / "chart_of_play.png")
         assert await violations(opened.page) == []
         assert opened.wrong == []
+
+
+SALES: Final = b"day,sum\n2026-07-01,3\n2026-07-20,4\n2026-08-02,6\n"
+DRAWS: Final = """
+import pandas as pd
+sales = pd.read_csv("/files/sales.csv", parse_dates=["day"])
+sales["quetzal"] = 1
+sales.to_csv("/out/clean.csv", index=False)
+sales.plot(x="day", y="sum", title="Sales by day").figure.savefig("/out/days.png")
+"""
+BY_MONTH: Final = """
+import pandas as pd
+sales = pd.read_csv("/out/clean.csv", parse_dates=["day"])
+sums = sales.groupby(sales["day"].dt.month_name())["sum"].sum()
+sums.plot.bar(title="Sales by month", rot=0).figure.savefig("/out/months.png")
+print("by month:", *(f"{month} {total};" for month, total in sums.items()))
+"""
+
+
+async def test_a_table_is_attached_drawn_drawn_by_month_and_forgotten(sandbox: Sandbox, tmp_path: Path) -> None:
+    """As a person does it in a browser. The rehearsal model runs the code that the message holds."""
+    assert sandbox  # it is compiled
+    async with (
+        open_browser() as browser,
+        open_page(browser) as opened,
+        playing(tmp_path, COGENCY_PYTHON="on") as here,
+    ):
+        await opened.page.goto(here.address)
+        ann, _ = sides(opened)
+        await ann.open("Cogency")
+        table = FilePayload(name="sales.csv", mimeType="text/csv", buffer=SALES)
+        await ann.column.locator("input[type=file]").set_input_files([table])
+        await expect(ann.column.get_by_role("list", name="Files to send")).to_contain_text("sales.csv")
+        await ann.say(f"use python {json.dumps({'code': DRAWS})}")
+        await expect(ann.column.get_by_role("list", name="Files to send")).to_be_hidden()
+        days = ann.column.get_by_role("img", name="Sales by day", exact=True)
+        await expect(days).to_be_visible(timeout=PATIENCE_S * 1_000)
+        assert await days.evaluate(SHOWN)
+        await ann.say(f"use python {json.dumps({'code': BY_MONTH})}")
+        answer = ann.column.locator("article:not(.grows)", has_text="by month: August 6; July 7;")
+        await expect(answer).to_be_visible(timeout=PATIENCE_S * 1_000)
+        months = ann.column.get_by_role("img", name="Sales by month", exact=True)
+        await expect(months).to_be_visible(timeout=WAIT_MS)
+        assert await months.evaluate(SHOWN)
+        if PICTURES:
+            await opened.page.screenshot(path=Path(PICTURES) / "chart_by_month.png")
+        assert await violations(opened.page) == []
+        assert not await overflows(opened.page)
+        assert MARK in stored(tmp_path)
+        await ann.say("/forget everything")
+        asks = await ann.sees("files that code saved")
+        await asks.get_by_role("button", name=re.compile("^Forget")).click()
+        receipt = await ann.sees("Forgotten:")
+        await expect(receipt).to_contain_text("files that code saved")
+        await expect(days).to_have_count(0)
+        await expect(months).to_have_count(0)
+        assert opened.wrong == []
+    for piece in (MARK, b"2026-07-20"):
+        assert piece not in stored(tmp_path)

@@ -1,9 +1,11 @@
 """The requests of the page of `cogency play`, as JSON. Any other form is refused. Pure."""
 
+import binascii
 import json
 import re
+from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
 from agent.errors import Refused
@@ -13,6 +15,10 @@ from bot.chat.reply.surface import ReplyAction
 from bot.platforms import texts as platforms_texts
 
 MAX_TEXT_CHARS: Final = 4_000  # Of a message: the limit of the smaller platforms
+MAX_FILES: Final = 10  # With a message
+MAX_FILE_BYTES: Final = 5_000_000  # Of all files of a message, which the page is sent with each of its changes
+MAX_FRAME_BYTES: Final = 8_000_000  # Those in Base64, and the text
+MAX_FILE_NAME_CHARS: Final = 255
 MAX_NAME_CHARS: Final = 80  # Of ids, field names and the like, which the page has from the bot
 MAX_VALUES: Final = 50
 OFFERS: Final = frozenset(one.value for one in ReplyAction)
@@ -20,6 +26,12 @@ _NUMBER: Final = re.compile(r'\{"number": ?(\d{1,9})\b')
 
 
 Body: TypeAlias = dict[str, Any]  # A JSON object, to or from the page
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    name: str
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,7 @@ class SayMessage:
     channel: str
     thread: str
     text: str
+    files: tuple[AttachedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +106,7 @@ def _request(body: Body) -> Request:
     match body.get("type"):
         case "say":
             key, channel, thread = (_text(body, name, MAX_NAME_CHARS) for name in ("key", "channel", "thread"))
-            return SayMessage(key, channel, thread, _text(body, "text", MAX_TEXT_CHARS))
+            return SayMessage(key, channel, thread, _text(body, "text", MAX_TEXT_CHARS), _files(body.get("files", [])))
         case "edit":
             return EditMessage(message, _text(body, "text", MAX_TEXT_CHARS))
         case "remove":
@@ -134,6 +147,28 @@ def _texts(body: Body, name: str) -> list[str]:
     if not isinstance(values, list) or len(cast("list[object]", values)) > MAX_VALUES:
         raise Refused(platforms_texts.PLAY_UNREADABLE)
     return [_text({"one": value}, "one", MAX_TEXT_CHARS) for value in cast("list[object]", values)]
+
+
+def _files(body: object) -> tuple[AttachedFile, ...]:
+    """Read the files of a message: of each its name and its bytes in Base64."""
+    if not isinstance(body, list) or len(rows := cast("list[object]", body)) > MAX_FILES:
+        raise Refused(platforms_texts.PLAY_TOO_MANY_FILES.format(limit=MAX_FILES))
+    files = tuple(map(_file, rows))
+    if sum(len(file.data) for file in files) > MAX_FILE_BYTES:
+        raise Refused(platforms_texts.PLAY_FILES_TOO_LARGE.format(limit=MAX_FILE_BYTES // 1_000_000))
+    return files
+
+
+def _file(row: object) -> AttachedFile:
+    match row:
+        case [str(name), str(content)] if 0 < len(name) <= MAX_FILE_NAME_CHARS:
+            try:
+                return AttachedFile(sane_text(name), b64decode(content, validate=True))
+            except (binascii.Error, ValueError):
+                pass
+        case _:
+            pass
+    raise Refused(platforms_texts.PLAY_UNREADABLE)
 
 
 def _filled(body: object) -> Mapping[str, str]:

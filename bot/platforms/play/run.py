@@ -32,20 +32,23 @@ from agent.repeats import repeats_of
 from agent.shown_replies import ShownPage
 from bot.chat import intake as message_intake
 from bot.chat.askers import Requester
+from bot.chat.attachments.kinds import naming
 from bot.chat.commands.declaration import CommandCall, CommandMeant
 from bot.chat.host import Host
 from bot.chat.intake import MessageFacts, decide, is_stop
 from bot.chat.message_events import QuestionToAll
 from bot.chat.open_questions import is_open_question
-from bot.chat.reply.surface import Surface
+from bot.chat.reply.surface import OutFile, Surface
 from bot.chat.texts import replies as reply_texts
 from bot.chat.web_server import serving
 from bot.models.commands import MODEL_COMMAND
 from bot.platforms import texts as platforms_texts
 from bot.platforms.play import commands
+from bot.platforms.play.attachments import PlayFiles, attached
 from bot.platforms.play.commands import PlayCaller, PlayHost
 from bot.platforms.play.inbound import PlaySchedules, asked_by_command, mentions_bot, read_message, without_mention
 from bot.platforms.play.requests import (
+    MAX_FRAME_BYTES,
     Body,
     EditMessage,
     PressButton,
@@ -56,7 +59,16 @@ from bot.platforms.play.requests import (
     number_of,
     read_request,
 )
-from bot.platforms.play.surface import MessageLog, PlayMessage, PlaySurface, PostMessage, clear, html_of, render_message
+from bot.platforms.play.surface import (
+    MessageLog,
+    PlayMessage,
+    PlaySurface,
+    PostMessage,
+    clear,
+    file_fields,
+    html_of,
+    render_message,
+)
 from bot.platforms.play.workspace import (
     BOT,
     BOT_NAME,
@@ -122,7 +134,7 @@ async def _listening(stack: AsyncExitStack, app: ASGIApp, ports: Sequence[int]) 
     """Serve at the first of these ports that is free; return the address. Raises SettingsError."""
     for port in ports:
         with suppress(OSError):
-            return await stack.enter_async_context(serving(app, HOST, port))
+            return await stack.enter_async_context(serving(app, HOST, port, message_bytes=MAX_FRAME_BYTES))
     raise SettingsError(platforms_texts.PLAY_PORT_TAKEN.format(port=ports[0]))
 
 
@@ -137,6 +149,8 @@ async def _serve(intake: "PlayIntake", page: "PlayPage", address: str, settings:
         clear(play.log, shown_there)
 
     platforms = play.host.platforms
+    files = PlayFiles(play.log)
+    platforms.register_fetcher(SOURCE, files.fetch, files.files_now)
     platforms.register_deletion(SOURCE, delete)
     platforms.ask_readers(SOURCE, PlayMembership())
     platforms.register_schedules(SOURCE, PlaySchedules(settings.zone))
@@ -206,7 +220,7 @@ class PlayIntake:
             root = self._seen(person, request.thread)
             if channel.direct or root.channel != channel.id or root.thread:
                 raise Refused(platforms_texts.PLAY_NOT_THERE)
-        if not request.text.strip():
+        if not (request.text.strip() or request.files):
             raise Refused(platforms_texts.PLAY_EMPTY)
         async with self._orders[channel.id]:
             # The page sends a message again if it got no answer: it must not be asked twice.
@@ -214,8 +228,11 @@ class PlayIntake:
                 return
             text = asked_by_command(request.text, channel)
             order = commands.read_order(text.strip(), self.play.clock.now()) if text.startswith("/") else None
+            if order is not None and request.files:
+                raise Refused(platforms_texts.PLAY_COMMAND_FILES)
             if order is None:
-                fields = {"text": text, "thread": request.thread, "key": key}
+                files = tuple(file_fields(OutFile(file.name, file.data)) for file in request.files)
+                fields = {"text": text, "thread": request.thread, "key": key, "files": files}
                 await self._take(self.play.log.add(channel.id, person.id, taken=False, **fields))
                 return
             self._used_commands[key] = True
@@ -302,6 +319,7 @@ class PlayIntake:
             thread=message.thread,
             conversation=conversation,
             address=play.address,
+            files=attached(message),
         )
 
     async def _stop(
@@ -329,7 +347,7 @@ class PlayIntake:
         self.play.host.events.changed(SOURCE, message.channel, message.id)
         async with self._orders[message.channel]:
             self.play.log.change(message.id, text=text, edited=True)
-            new_text = without_mention(text)
+            new_text = naming(without_mention(text), attached(message))
             for message_id in (message.id, *repeats_of(message.id)):
                 known = await self.play.host.events.edited(SOURCE, message.channel, message_id, new_text)
                 if not known and message_id != message.id:

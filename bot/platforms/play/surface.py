@@ -7,7 +7,7 @@ changed message.
 import asyncio
 import json
 import sqlite3
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -100,6 +100,13 @@ class PlayMessage:
 
     def is_seen_by(self, person: str) -> bool:
         return person in CHANNELS[self.channel].members and self.only in ("", person)
+
+    def file(self, number: int) -> bytes | None:
+        """Return the content of one of its files, from 0; None if there is none of this number."""
+        if number >= len(self.files):
+            return None
+        _, content, *about = self.files[number]
+        return b64decode(content) if about else content.encode()
 
 
 class MessageFile:
@@ -370,7 +377,7 @@ class PlaySurface:
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- it is found by its key
         if (found := await self.find(key)) is not None:
             return (found,)
-        return (PageRef(self._add(key=self._key(key), files=tuple(map(_file_fields, files))).id),)
+        return (PageRef(self._add(key=self._key(key), files=tuple(map(file_fields, files))).id),)
 
     async def send_ephemeral(self, text: str) -> None:
         self._add(text=text, only=self._address.person)
@@ -394,7 +401,8 @@ class PlaySurface:
         return f"{self._asked.event_id} {key}"
 
 
-def _file_fields(file: OutFile) -> tuple[str, ...]:
+def file_fields(file: OutFile) -> tuple[str, ...]:
+    """Return a file in the form of `PlayMessage.files`."""
     media_type = picture_type(file.content)
     if media_type is None:
         with suppress(UnicodeDecodeError):

@@ -8,6 +8,9 @@ const ICONS = { private: "lock", direct: "bot" };
 const KINDS = { public: "public channel", private: "private channel", direct: "direct messages with the bot" };
 const NEAR_END = 80;
 const MOST_OFFERED = 8;
+const MOST_FILES = 10; // with a message, and all of them: as the bot takes
+const MOST_BYTES = 5e6;
+const UNREAD = { type: "refused", why: "Your browser could not read the file. Choose it again." };
 const TRY = {
   ann: {
     direct: ["remember that my boat is called Vermilion", "what do you know about my boat?",
@@ -22,6 +25,17 @@ const TRY = {
     public: ["@Cogency hello", "@Cogency what do you know about the boat?"],
   },
 };
+
+// A file's name, and its bytes in Base64.
+async function encoded(file) {
+  const address = await new Promise((read, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => read(reader.result);
+    reader.onerror = failed;
+    reader.readAsDataURL(file);
+  });
+  return [file.name.slice(-255), address.slice(address.indexOf(",") + 1)];
+}
 
 export class Column {
   constructor(person, token, told) {
@@ -59,14 +73,23 @@ export class Column {
       "aria-controls": `offered-${this.person}`, onkeydown: (event) => this.typed(event), oninput: () => this.written(),
     });
     this.into = made("p", { class: "into", hidden: true });
+    this.files = []; // that are sent with the next message
+    this.picker = made("input", { type: "file", multiple: true, hidden: true, onchange: () => { this.attach(this.picker.files); this.picker.value = ""; } });
+    this.chosen = made("ul", { class: "chosen", hidden: true, "aria-label": "Files to send" });
+    const clip = made("button", { type: "button", class: "at", "aria-label": "Attach files", title: "Attach files", onclick: () => this.picker.click() }, icon("clip"));
+    this.input.addEventListener("paste", (event) => { if (event.clipboardData.files.length) { event.preventDefault(); this.attach(event.clipboardData.files); } });
     const mention = made("button", { type: "button", class: "at", "aria-label": "Mention Cogency", title: "Mention Cogency", onclick: () => this.mention() }, "@");
     const send = made("button", { type: "submit", class: "send" }, "Send");
     this.form = made("form", { class: "composer", onsubmit: (event) => { event.preventDefault(); this.send(); } },
-      this.into, this.offered, made("div", { class: "line" }, mention, this.input, send));
+      this.into, this.offered, this.chosen, this.picker, made("div", { class: "line" }, clip, mention, this.input, send));
+    this.form.addEventListener("dragover", (event) => event.preventDefault());
+    this.form.addEventListener("drop", (event) => { event.preventDefault(); this.attach(event.dataTransfer.files); });
     this.element = made("section", { class: "column", "data-person": this.person, "aria-label": this.person },
       made("div", { class: "who" }, avatar(this.person, this.person), this.title, this.places), this.strip, this.list,
       this.working, this.refusal, this.tries, this.form);
     this.list.addEventListener("click", (event) => this.clicked(event));
+    // A picture has its height once it is loaded.
+    this.list.addEventListener("load", () => { if (this.wasAtEnd) this.list.scrollTop = this.list.scrollHeight; }, true);
   }
 
   hello(hello) {
@@ -168,6 +191,7 @@ export class Column {
     this.reconcile(this.list, rows.length ? rows : [this.empty()]);
     const doing = [...this.messages.values()].find((one) => one.status && !one.gone && one.channel === this.open);
     this.working.textContent = doing ? `${this.names[this.bot]}: ${doing.html.replace(/<[^>]*>/g, "").trim()}` : "";
+    this.wasAtEnd = atEnd;
     if (atEnd) this.list.scrollTop = this.list.scrollHeight;
   }
 
@@ -233,6 +257,23 @@ export class Column {
     this.input.setRangeText(`${space}@${this.names[this.bot]} `, at, this.input.selectionEnd, "end");
     this.written();
     this.input.focus();
+  }
+
+  attach(files) {
+    const all = [...this.files, ...files];
+    const size = all.reduce((sum, file) => sum + file.size, 0);
+    this.refusal.textContent = all.length > MOST_FILES ? `You can attach up to ${MOST_FILES} files to a message.`
+      : size > MOST_BYTES ? `The files of a message can have up to ${MOST_BYTES / 1e6} MB together.` : "";
+    if (!this.refusal.textContent) this.choose(all);
+    this.input.focus();
+  }
+
+  choose(files) {
+    this.files = files;
+    this.chosen.hidden = !files.length;
+    this.chosen.replaceChildren(...files.map((file) => made("li", {}, file.name, made("button", {
+      type: "button", "aria-label": `Remove ${file.name}`, onclick: () => { this.choose(this.files.filter((one) => one !== file)); this.input.focus(); },
+    }, "×"))));
   }
 
   written() {
@@ -310,16 +351,20 @@ export class Column {
 
   async send() {
     const text = this.input.value;
-    if (!text.trim()) return;
     const editing = this.editing;
+    const files = editing ? [] : this.files;
+    if (!text.trim() && !files.length) return;
+    const { open, thread } = this;
     this.write("");
+    if (!editing) this.choose([]);
     this.stopEditing();
     this.list.scrollTop = this.list.scrollHeight;
     const told = editing ? await this.link.ask("edit", { message: editing, text })
-      : await this.link.ask("say", { channel: this.open, thread: this.thread, text });
+      : await this.link.ask("say", { channel: open, thread, text, files: await Promise.all(files.map(encoded)) }).catch(() => UNREAD);
     if (told.type === "refused") {
       this.refusal.textContent = told.why;
       if (!this.input.value) this.input.value = text;
+      if (!this.files.length) this.choose(files);
     }
   }
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from agent.errors import Refused
 from bot.chat.reply.surface import ReplyAction
 from bot.platforms.play.requests import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
     MAX_TEXT_CHARS,
+    AttachedFile,
     EditMessage,
     PressButton,
     PressOffer,
@@ -38,6 +42,7 @@ NAMES = [
     "values",
     "ticked",
     "filled",
+    "files",
     "offer",
 ]
 ASKED = st.dictionaries(st.sampled_from(NAMES), JSON | st.sampled_from(["say", "edit", "press", "offer", 3]))
@@ -78,6 +83,32 @@ def test_each_kind_of_request_is_read() -> None:
 def test_whatever_else_a_page_sends_is_refused(written: str) -> None:
     with pytest.raises(Refused):
         read_request(written)
+
+
+def test_a_message_brings_its_files() -> None:
+    _, said = read_request(asked(type="say", channel="general", text="", files=[["a.csv", "YSxi"], ["empty", ""]]))
+    assert said == SayMessage("", "general", "", "", (AttachedFile("a.csv", b"a,b"), AttachedFile("empty", b"")))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        "YQ==",
+        [["a.csv"]],
+        [["", "YQ=="]],
+        [["x" * 256, "YQ=="]],
+        [["a.csv", "not Base64!"]],
+        [["a.csv", "YQ"]],
+        [["a.csv", "ä"]],
+        [["a.csv", None]],
+        [["a.csv", "YQ==", "text/html"]],
+        [["a.csv", "YQ=="]] * (MAX_FILES + 1),
+        [["a.csv", b64encode(bytes(MAX_FILE_BYTES // 2 + 1)).decode()]] * 2,
+    ],
+)
+def test_files_of_another_form_or_too_many_or_too_large_are_refused(files: object) -> None:
+    with pytest.raises(Refused):
+        read_request(asked(type="say", channel="general", text="look", files=files))
 
 
 @pytest.mark.parametrize(("written", "read"), [("\ud83d", "\ufffd"), ("\ud83d\ude00", "\U0001f600"), ("a\0b", "ab")])

@@ -1,19 +1,23 @@
 """The page's socket, on a host that fails."""
 
 import logging
+from base64 import b64encode
 from contextlib import AsyncExitStack
 
 import pytest
 
 from agent.providers.scripted import ScriptedProvider
+from agent.stored_messages import AttachedMessage
 from bot.channels.ambient import WAIT_S
 from bot.chat.access.place_rules import place_owner
 from bot.chat.web_server import serving
 from bot.platforms import texts as platforms_texts
+from bot.platforms.play.attachments import PlayFiles
 from bot.platforms.play.commands import PlayHost
+from bot.platforms.play.requests import MAX_FRAME_BYTES
 from bot.platforms.play.run import HOST, PlayIntake, PlayPage
 from bot.platforms.play.surface import MessageFile, MessageLog
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.play_people import Playing
 from tests.fakes.recording_host import recording_host
 from tests.patience import until
@@ -72,3 +76,34 @@ async def test_half_a_character_in_a_message_takes_the_page_from_nobody() -> Non
         assert (await ben.shown("cut \ufffd", author="ann"))["channel"] == "general"
         assert (await ben.say("general", "still here"))["type"] == "done"
         assert await ann.shown("still here", author="ben")
+
+
+async def test_a_file_comes_with_its_message_and_is_there_as_long_as_its_reader_may_see_it() -> None:
+    host, clock = recording_host(), FakeClock()
+    messages = MessageLog(MessageFile(None), clock, lambda: "log-1")
+    files = PlayFiles(messages)
+    page = PlayPage(PlayIntake(PlayHost(host, messages, clock, "UTC")), "secret")
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(page.app(), HOST, 0, message_bytes=MAX_FRAME_BYTES))
+        page.served_at(address)
+        ann = await Playing(f"http://{address}/#token=secret", stack).page("ann")
+        large = b64encode(bytes(4_000_000)).decode()
+        sent = [["sales.csv", b64encode(b"a,b").decode()], ["zeros.bin", large]]
+        assert (await ann.ask("say", channel="dm-ann", text="", files=sent))["type"] == "done"
+        (asked,) = host.taken
+        assert [(file.name, file.size, file.author) for file in asked.files] == [
+            ("sales.csv", 3, "Ann"),
+            ("zeros.bin", 4_000_000, "Ann"),
+        ]
+        assert await files.fetch(asked.files[0].address, 100) == b"a,b"
+        assert await files.fetch(asked.files[1].address, 100) == bytes(100)
+        there = AttachedMessage(1, asked.conversation, "dm-ann", asked.message_id, asked.person.id, "Ann", "", NOON, "")
+        assert await files.files_now(there, "play:ann") == asked.files
+        assert await files.files_now(there, "play:ben") is None
+        refused = await ann.ask("say", channel="dm-ann", text="/memory", files=sent[:1])
+        assert refused["why"] == platforms_texts.PLAY_COMMAND_FILES
+        (shown,) = ann.there("dm-ann")
+        assert [name for name, *_ in shown["files"]] == ["sales.csv", "zeros.bin"]
+        await ann.ask("remove", message=shown["id"])
+        assert await files.files_now(there, "play:ann") == ()
+        assert await files.fetch(asked.files[0].address, 100) is None
