@@ -202,6 +202,7 @@ LLAMACPP = Endpoint(
     "llamacpp",
     "llama.cpp",
     "http://localhost:8080/v1",
+    url_setting="LLAMACPP_BASE_URL",
     start="start it with `llama-server`",
     widen="start llama-server with a larger -c",
 )
@@ -209,6 +210,7 @@ VLLM = Endpoint(
     "vllm",
     "vLLM",
     "http://localhost:8000/v1",
+    url_setting="VLLM_BASE_URL",
     start="start it with `vllm serve`",
     widen="start vLLM with a larger --max-model-len",
 )
@@ -216,6 +218,7 @@ LMSTUDIO = Endpoint(
     "lmstudio",
     "LM Studio",
     "http://localhost:1234/v1",
+    url_setting="LMSTUDIO_BASE_URL",
     start="start it with `lms server start`",
     widen="load the model with a larger context length",
 )

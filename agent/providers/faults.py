@@ -350,8 +350,7 @@ def _no_key(endpoint: Endpoint) -> str:
 
 def _remedy(endpoint: Endpoint) -> str:
     if endpoint.start:
-        other = f"set {endpoint.url_setting}" if endpoint.url_setting else "use OPENAI_BASE_URL for another address"
-        return f"{endpoint.start}, or {other}"
+        return f"{endpoint.start}, or set {endpoint.url_setting}"
     return f"check the network{f' and {endpoint.url_setting}' if endpoint.url_setting else ''}"
 
 

@@ -212,9 +212,8 @@ class ModelSettings:
         "https://api.openai.com/v1",
         section=Section.KEYS,
         description=(
-            "The address of OpenAI's API or of a compatible server (llama.cpp, vLLM, LM Studio, OpenRouter). A server "
-            "that is set in this file does not receive a key from the environment, unless the server is on this "
-            "machine."
+            "The address of OpenAI's API or of a compatible server, such as a gateway. A server that is set in this file "
+            "does not receive a key from the environment, unless the server is on this machine."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )
@@ -241,6 +240,27 @@ class ModelSettings:
         section=Section.KEYS,
         description="The address of Ollama.",
     )
+    llamacpp_base_url: str = setting(
+        "LLAMACPP_BASE_URL",
+        parsers.web_address,
+        "http://localhost:8080",
+        section=Section.KEYS,
+        description="The address of llama.cpp's server (llama-server).",
+    )
+    vllm_base_url: str = setting(
+        "VLLM_BASE_URL",
+        parsers.web_address,
+        "http://localhost:8000",
+        section=Section.KEYS,
+        description="The address of vLLM.",
+    )
+    lmstudio_base_url: str = setting(
+        "LMSTUDIO_BASE_URL",
+        parsers.web_address,
+        "http://localhost:1234",
+        section=Section.KEYS,
+        description="The address of LM Studio.",
+    )
 
     def endpoint(self, name: str) -> Endpoint:
         """Return the service of that name, at the configured address."""
@@ -249,6 +269,9 @@ class ModelSettings:
             "anthropic": self.anthropic_base_url,
             "gemini": self.gemini_base_url,
             "ollama": self.ollama_base_url,
+            "llamacpp": self.llamacpp_base_url,
+            "vllm": self.vllm_base_url,
+            "lmstudio": self.lmstudio_base_url,
             "openai-realtime": self.openai_base_url,
             "gemini-live": self.gemini_base_url,
         }

@@ -231,8 +231,8 @@ def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
             Fault(FaultKind.UNREACHABLE),
             LLAMACPP,
             (
-                "llama.cpp does not respond at http://localhost:8080/v1: start it with `llama-server`, or use "
-                "OPENAI_BASE_URL for another address."
+                "llama.cpp does not respond at http://localhost:8080/v1: start it with `llama-server`, or set "
+                "LLAMACPP_BASE_URL."
             ),
         ),
         (

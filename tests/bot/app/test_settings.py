@@ -265,7 +265,8 @@ def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
     sources = all_settings()
     services = {source.name: source.sensitivity.keys for source in sources if source.name.endswith("_URL")}
     databases = {"COGENCY_DATABASE_URL", "COGENCY_DATABASE_REPLICA_URL"}
-    assert {name for name, keys in services.items() if not keys} == {*databases, "OLLAMA_BASE_URL"}
+    local = {f"{name}_BASE_URL" for name in ("OLLAMA", "LLAMACPP", "VLLM", "LMSTUDIO")}
+    assert {name for name, keys in services.items() if not keys} == databases | local
     assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
 
 
@@ -289,6 +290,10 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},
             ["OLLAMA_BASE_URL is set to http://gpu.example. Questions go there."],
+        ),
+        (
+            {"LLAMACPP_BASE_URL": "http://gpu.example:8081"},
+            ["LLAMACPP_BASE_URL is set to http://gpu.example:8081. Questions go there."],
         ),
         (
             {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
