@@ -81,7 +81,9 @@ PUBLIC = (PERSONA, COMMANDS)
 LEADING_SECTIONS = 2  # The sections of memory that always come first: who asks, and when
 READS_ALONE = "reads this"
 
-ALL_HISTORY = 2  # The number of the step at which the whole history is left out of a context that does not fit
+# The steps at which the history, and then the tools and the memory, are left out of a context that does not fit.
+ALL_HISTORY = 2
+ALL_TOOLS = 3
 ESSENTIAL = ("PERSON", "ENVIRONMENT", "PLACE")
 RESULT_CHARS = 1_000  # Of each result in such a context
 NO_TOOLS = "You have no tools now. Answer in plain words."
@@ -319,19 +321,26 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
 
 
 def shortened(messages: Sequence[Message], omitted: int) -> tuple[Message, ...]:
-    """Return the messages of a context that did not fit without the older half of the history, by length (`omitted` is
-    1), without the history (2), or with the persona, the place and the question alone (3).
+    """Return the messages of a context that did not fit, with less of it.
+
+    `omitted`: 1 leaves out the older half of the history, by length; 2 all of it; 3 the tools and the memory, for half
+    of whose length the newest messages come back, because a person who goes on asking expects to be understood; 4 all
+    but the persona, the place and the question.
     """
     system, *history, section, question = messages
     sizes = [(message, estimate_tokens(message.text)) for message in reversed(history)]
-    kept = fit_newest(sizes, sum(size for _, size in sizes) // 2) if omitted == 1 else []
     if omitted <= ALL_HISTORY:
+        kept = fit_newest(sizes, sum(size for _, size in sizes) // 2) if omitted < ALL_HISTORY else []
         return (system, *kept, section, question)
     persona, *_ = system.text.split(f"\n\n{LEGEND}", 1)
     begin, *parts, end = section.text.split("\n")
     needed = [part for part in "\n".join(parts).split("\n\n") if part.partition(":")[0] in ESSENTIAL]
     prefix = replace(system, text=f"{persona}\n\n{NO_TOOLS}")
-    return (prefix, replace(section, text="\n".join([begin, "\n\n".join(needed), end])), question)
+    place = replace(section, text="\n".join([begin, "\n\n".join(needed), end]))
+    freed = sum(estimate_tokens(one.text) for one in (system, section))
+    freed -= sum(estimate_tokens(one.text) for one in (prefix, place))
+    kept = fit_newest(sizes, max(freed, 0) // 2) if omitted == ALL_TOOLS else []
+    return (prefix, *kept, place, question)
 
 
 def shortened_results(appended: Sequence[Message], omitted: int) -> list[Message]:

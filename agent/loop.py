@@ -19,7 +19,7 @@ import regex
 
 from agent import events, texts
 from agent import turn as turns
-from agent.context import shortened, shortened_results
+from agent.context import ALL_TOOLS, shortened, shortened_results
 from agent.errors import ContextTooLong, ProviderError, ProviderSilent, StreamBroken, ToolError
 from agent.inner_calls import CodeCalls
 from agent.messages import CallTiming, Depth, Elicitation, Elicited, Keep, Message, ModelCall, Usage, estimate_usage
@@ -284,7 +284,7 @@ class Loop:
         callbacks: TurnCallbacks,
     ) -> None:
         self._turn = turn
-        self._context = tuple(prompt.messages)
+        self._whole = self._context = tuple(prompt.messages)
         self._provider = provider
         self._tools = tools
         self._tool_context = tool_context
@@ -400,17 +400,19 @@ class Loop:
         return answer, None
 
     def _shorten(self, error: ContextTooLong) -> bool:
-        """Leave out more of the context, if that may help: half of the history, then all of it, then memory and tools.
+        """Leave out more of the context, if that may help (`agent.context.shortened`).
 
         A service that does not say that the prompt is too long is tried once only.
         """
-        while self._omitted < (len(texts.CONTEXT_REDUCED) if error.stated else 1):
+        last = len(texts.CONTEXT_REDUCED)
+        while self._omitted < (last if error.stated else 1):
             self._omitted += 1
-            shorter = shortened(self._context, self._omitted)
-            if shorter == self._context:
+            shorter = shortened(self._whole, self._omitted)
+            is_same_as_next = self._omitted < last and shorter == shortened(self._whole, self._omitted + 1)
+            if shorter == self._context or (is_same_as_next and error.stated):
                 continue
             self._context = shorter
-            if self._omitted == len(texts.CONTEXT_REDUCED):
+            if self._omitted >= ALL_TOOLS:
                 self._session = open_session(self._provider, replace(self._options, tools=()))
             return True
         return False

@@ -293,7 +293,7 @@ HISTORY = tuple(
 TOO_LONG = ContextTooLong("The prompt does not fit.")
 
 
-@pytest.mark.parametrize(("refusals", "left", "sentence"), [(1, 4, 0), (2, 0, 1), (3, 0, 2)])
+@pytest.mark.parametrize(("refusals", "left", "sentence"), [(1, 4, 0), (2, 0, 1), (3, 8, 2), (4, 0, 3)])
 async def test_a_context_that_is_too_long_is_tried_with_less_and_the_answer_says_so(
     refusals: int, left: int, sentence: int
 ) -> None:
@@ -312,8 +312,22 @@ async def test_the_older_half_of_the_history_is_meant_by_length() -> None:
     assert [message.text for message in done.requests[-1][1:-2]] == [message.text for message in history[3:]]
 
 
+async def test_without_tools_only_the_newest_messages_come_back() -> None:
+    pasted = Message(Role.USER, "earlier messages " * 900)
+    history = (*HISTORY[:2], pasted, Message(Role.ASSISTANT, "It is long."), *HISTORY[2:4])
+    done = await answered(*[[TOO_LONG]] * 3, "It is turquoise.", history=history)
+    assert [message.text for message in done.requests[-1][1:-2]] == [message.text for message in history[3:]]
+    assert texts.CONTEXT_REDUCED[2] in done.ended.text
+
+
+async def test_without_a_history_the_tools_are_left_out_at_once() -> None:
+    done = await answered([TOO_LONG], "It is turquoise.")
+    assert texts.CONTEXT_REDUCED[3] in done.ended.text
+    assert len(done.requests) == 2
+
+
 async def test_a_context_that_never_fits_ends_in_the_sentence_of_the_service() -> None:
-    done = await answered(*[[TOO_LONG]] * 4, history=HISTORY)
+    done = await answered(*[[TOO_LONG]] * 5, history=HISTORY)
     assert done.ended.text == str(TOO_LONG)
 
 
