@@ -9,7 +9,7 @@ calls: `<execute>` at the start of a line ends every other block of JSON.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
@@ -63,7 +63,6 @@ class Corrections:
 
     where: str
     form: str
-    no_calls: str
     no_tag: str
     example: str
     quoted: str
@@ -71,22 +70,29 @@ class Corrections:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the model may repeat to the person of a correction."""
-        return tuple(filter(None, (self.form, self.no_calls, self.no_tag, self.example, self.quoted)))
+        return tuple(filter(None, (self.form, self.no_tag, self.example, self.quoted, UNKNOWN_TOOL)))
 
     def unreadable(self, problem: str) -> CallsRejected:
         return CallsRejected(f"The JSON in {self.where} cannot be read: {problem}. {self.form}")
 
     def no_list(self, problem: str) -> CallsRejected:
-        return CallsRejected(f"{self.where} does not hold calls: {problem}. {self.form}")
+        return CallsRejected(f"The calls cannot be read: {problem}. {self.form}")
 
     def too_long(self, limits: ParserLimits) -> CallsRejected:
-        return CallsRejected(f"{self.where} is longer than {limits.block} characters. {self.form}")
+        return CallsRejected(f"What stands in {self.where} is longer than {limits.block} characters. {self.form}")
 
+    def unknown_tool(self, name: str, tools: Sequence[str]) -> str:
+        """Return what the model reads of a call of a tool that does not exist."""
+        some = f"Your tools: {', '.join(tools[:_SHOWN_TOOLS])}. " if tools else ""
+        return f"There is no tool {name!r}. {some}{UNKNOWN_TOOL}"
+
+
+UNKNOWN_TOOL = "Call another one, or answer in words. To show JSON, write a sentence before it."
+_SHOWN_TOOLS = 12
 
 IN_BLOCKS = Corrections(
     where="<execute>",
     form='Write one list: [{"name": "…", "args": {…}}], then </execute> on a line of its own.',
-    no_calls="The list of calls is empty. To answer the person, write the answer without <execute>.",
     no_tag="A call outside <execute> does not run. Write <execute>, then the list of calls, then </execute>.",
     example=(
         "A call in a code fence is an example and does not run. To make the call, write <execute> at the start of a "
@@ -98,9 +104,8 @@ IN_BLOCKS = Corrections(
     ),
 )
 IN_FUNCTIONS = Corrections(
-    where="The call",
+    where="the call",
     form="Call the tool with a function call, not in your text.",
-    no_calls="The list of calls is empty. Answer the person in words.",
     no_tag="",
     example="",
     quoted=(
@@ -124,8 +129,10 @@ class _NotCalls(ValueError):
 
 def read_calls(
     body: str, limits: ParserLimits, *, whole: bool, corrections: Corrections = IN_BLOCKS
-) -> CallsArrived | CallsRejected:
-    """Read the calls in `body`. `whole`: the model closed the block, so nothing is missing at its end."""
+) -> CallsArrived | CallsRejected | ViolationFound:
+    """Read the calls in `body`. An empty list is no call: what follows is the answer. `whole`: the model closed the
+    block, so nothing is missing at its end.
+    """
     reader = JsonReader(limits)
     try:
         values = _values(reader, body, whole=whole)
@@ -134,21 +141,23 @@ def read_calls(
     return _check_calls(values, limits, reader, corrections)
 
 
-def read_calls_of(calls: list[Json], limits: ParserLimits, corrections: Corrections) -> CallsArrived | CallsRejected:
+def read_calls_of(
+    calls: list[Json], limits: ParserLimits, corrections: Corrections
+) -> CallsArrived | CallsRejected | ViolationFound:
     """As `read_calls`, for decoded values, each a call."""
     return _check_calls([calls], limits, JsonReader(limits), corrections)
 
 
 def _check_calls(
     values: list[Json], limits: ParserLimits, reader: JsonReader, corrections: Corrections
-) -> CallsArrived | CallsRejected:
+) -> CallsArrived | CallsRejected | ViolationFound:
     try:
         items = _items(values)
         calls = tuple(_call(item, reader) for item in items)
     except _NotCalls as error:
         return corrections.no_list(str(error))
     if not calls:
-        return CallsRejected(corrections.no_calls)
+        return ViolationFound(Violation.CALLS_UNREAD, "empty")
     if len(calls) > limits.calls:
         return CallsRejected(f"There are {len(calls)} calls in one block; at most {limits.calls} are allowed.")
     unused = sorted({key[:_MAX_NAME] for item in items for key in _beside(item)})
@@ -160,14 +169,12 @@ def _values(reader: JsonReader, body: str, *, whole: bool) -> list[Json]:
     try:
         return reader.read(body)
     except Unreadable as strict_error:
-        try:
-            return reader.read_mended(body, whole=whole)
-        except Unreadable:
-            pass
-        try:  # as in a template, with every brace doubled
-            return reader.read_mended(undoubled(body), whole=whole)
-        except Unreadable:
-            raise strict_error from None
+        for attempt in (body, *undoubled(body)):
+            try:
+                return reader.read_mended(attempt, whole=whole)
+            except Unreadable:
+                continue
+        raise strict_error from None
 
 
 def _items(values: list[Json]) -> list[Json]:
@@ -333,6 +340,8 @@ class Opening:
     marker: str = ""
     """The marker of the fence around the block."""
     violation: Violation | None = None
+    rejected: str = ""
+    """Why its calls do not run, whatever they are."""
 
 
 class _Phase(Enum):
@@ -350,7 +359,7 @@ class Block:
     def __init__(self, opening: Opening, limits: ParserLimits, corrections: Corrections = IN_BLOCKS) -> None:
         self.kind = opening.kind
         self._where = opening.where
-        self._tagged = opening.tagged
+        self._rejected = opening.rejected or ("" if opening.tagged else corrections.no_tag)
         self._limits = limits
         self._corrections = corrections
         self._phase = _Phase.JSON if opening.json else _Phase.LITERAL
@@ -425,8 +434,8 @@ class Block:
         return self.events()
 
     def events(self) -> list[ProtocolEvent]:
-        if not self._tagged and self._corrections.no_tag:
-            return [CallsRejected(self._corrections.no_tag)]
+        if self._rejected and self.kind is BlockKind.EXECUTE:
+            return [CallsRejected(self._rejected)]
         return read_body(self.kind, self.body, self._ending, self._limits, self._corrections)
 
     def _end(self, ending: Ending) -> None:

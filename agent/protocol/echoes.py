@@ -28,6 +28,7 @@ import regex
 
 from agent.events import CallsArrived, CallsRejected, ProtocolEvent, ReplyEnded, TextArrived, Violation, ViolationFound
 from agent.messages import UNSEEN, confusable_skeleton, read_references
+from agent.protocol.look_alikes import FRAMED_LETTERS, any_form, forms
 from agent.protocol.render import TITLES
 
 MIN_RUN: Final = 7  # Words. Shorter runs also occur in answers about anything
@@ -38,7 +39,8 @@ SHOWN_WORDS: Final = 2
 
 # A word, with invisible characters in it; or an HTML entity, which may stand for a mark between words.
 _BREAK: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_WORD: Final = re.compile(rf"(?P<entity>&#?\w{{1,8}}(?:;|\Z)|&\Z)|[^\W_](?:[^\W_]|{UNSEEN.pattern})*")
+_LETTER: Final = rf"(?:[^\W_]|[{FRAMED_LETTERS}])"
+_WORD: Final = re.compile(rf"(?P<entity>&#?\w{{1,8}}(?:;|\Z)|&\Z)|{_LETTER}(?:{_LETTER}|{UNSEEN.pattern})*")
 _SENTENCE_BEGINS: Final = re.compile(r"(?:[.!?:…\n]|\A)[ \t>\-*#`\"'“„•)\]]*\Z")
 _BEFORE_CHARS: Final = 40  # Kept of what was shown, to see whether a sentence begins
 _SENTENCE_END: Final = re.compile(r"(?<![.!?:])[.!?:]++(?:[\"')\]]*+\s|\Z)|\n\s*\n")
@@ -48,7 +50,8 @@ _TAG: Final = re.compile(r"</?[a-zA-Z][^<>\n]{0,60}>|<!--|-->")
 _CUT_TAG: Final = re.compile(r"<[a-zA-Z/!][^<>\n]{0,60}\Z|&#?\w{0,8}\Z")
 # What models put before the lines that they copy: markup, numbers of a list, boxes to tick, the cells of a table.
 _PREFIX: Final = re.compile(
-    r"(?:[^\w\n\[<(【]|</?[a-zA-Z][^<>\n]{0,60}>|<!--|\[[ xX]?\]|\(?\d{1,3}[.):\]|]?(?=[ \t|]|\Z))*"
+    rf"(?:[^\w\n【{forms('[<(')}{FRAMED_LETTERS}]|</?[a-zA-Z][^<>\n]{{0,60}}>|<!--|\[[ xX]?\]"
+    r"|\(?\d{1,3}[.):\]|]?(?=[ \t|]|\Z))*"
 )
 _TITLE: Final = "|".join(TITLES)
 _ANY_TITLE: Final = re.compile(rf"(?:{_TITLE})\b[^:\n]{{0,80}}:")
@@ -58,13 +61,20 @@ _ROUND: Final = regex.compile(
     r"EXECUTION[\s:*_`|]{1,8}(?:round \d{1,4} of \d{1,4}\.?|This is the last round\b)", regex.IGNORECASE
 )
 _PLAIN_ROUND: Final = re.compile(r"execution (?:round \d{1,4} of \d{1,4}$|this is the last round\b)")
-_SYSTEM: Final = r"(?:s[iy]st[eèé]ma?e?n?|система|系统|系統|システム|시스템)"
+_SYSTEM: Final = (
+    rf"(?:{any_form('s')}{any_form('iy')}{any_form('s')}{any_form('t')}(?:{any_form('e')}|[èé]){any_form('m')}"
+    rf"{any_form('a')}?{any_form('e')}?{any_form('n')}?|система|系统|系統|システム|시스템)"
+)
 _GAP: Final = rf"[\s*_`~{UNSEEN.pattern[1:]}{{0,3}}"
-_OPENS: Final = r"(?:\\?[\[<(【［{]|&#0?91;|&(?:lbrack|lsqb|lt);)"
-_CLOSES: Final = r"(?:\\?[\])>】］}]|&#0?93;|&(?:rbrack|rsqb|gt);)"
-_MARK_BEGINS: Final = re.compile(r"[\\\[<(【［{&]")
+_OPENS: Final = rf"(?:\\?(?:{any_form('[<({')}|【)|&#0?91;|&(?:lbrack|lsqb|lt);)"
+_CLOSES: Final = rf"(?:\\?(?:{any_form('])>}')}|】)|&#0?93;|&(?:rbrack|rsqb|gt);)"
+_MARK_BEGINS: Final = re.compile(rf"[\\&【]|{any_form('[<({')}")
 _FENCE: Final = regex.compile(r"[ \t>]{0,9}(?:`{3,9}|~{3,9})\w{0,16}[ \t]{0,9}\n")
-_BARE_MARK: Final = "system"  # In brackets, without the word: what follows decides, as below a title
+# In brackets, without the word or with another one: what follows decides, as below a title.
+_BARE_MARK: Final = "system"
+_OTHER_MARK: Final = regex.compile(
+    rf"{_OPENS}{_GAP}{any_form('/')}?{_GAP}{_SYSTEM}{_GAP}:?{_GAP}\w{{3,12}}{_GAP}{_CLOSES}", regex.IGNORECASE
+)
 _MIN_CUT_MARK: Final = 2  # Characters of a mark with which an answer ends that was cut off
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\d [^\n:]{1,100}: ")
 _NUMBERED: Final = re.compile(r"(?:! )?#[\w-]{4,}")
@@ -193,11 +203,6 @@ def _prefix_length(line: str) -> int:
     return match.end() if match else 0
 
 
-def _in_any_width(char: str) -> str:
-    """Return a pattern for an ASCII character, and for its full-width form."""
-    return f"[{regex.escape(char)}{chr(ord(char) + 0xFEE0)}]"
-
-
 class _Lines:
     """Removes the section, which stands between marks with `word`, and its lines."""
 
@@ -205,15 +210,16 @@ class _Lines:
         self.dropped = False
         self._section = section
         # Closing is also without the word, but an opening mark without it begins a part of many configuration files.
-        spelled = rf"{UNSEEN.pattern}{{0,2}}".join(map(_in_any_width, word))
+        spelled = rf"{UNSEEN.pattern}{{0,2}}".join(map(any_form, word))
         self._mark = regex.compile(
-            rf"{_OPENS}{_GAP}(?P<slash>[/／]?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}{spelled}{_GAP}{_CLOSES}"
-            rf"|\[{_GAP}(?P<slash>/){_GAP}{_SYSTEM}{_GAP}\]",
+            rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}{spelled}{_GAP}{_CLOSES}"
+            rf"|\[{_GAP}(?P<slash>{any_form('/')}){_GAP}{_SYSTEM}{_GAP}\]",
             regex.IGNORECASE,
         )
         # The word is random, so anything in brackets before it is a translation or a misspelling of the mark.
         self._any_mark = regex.compile(
-            rf"{_OPENS}{_GAP}(?P<slash>[/／]?)[^\n\[\]()<>]{{0,24}}?{spelled}{_GAP}{_CLOSES}", regex.IGNORECASE
+            rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?)[^\n\[\]()<>]{{0,24}}?{spelled}{_GAP}{_CLOSES}",
+            regex.IGNORECASE,
         )
         self._held = ""  # The beginning of a line, or of a mark in one, that may be an echo
         self._title = ""  # A title and blank lines: the next line decides whether they are an echo
@@ -351,11 +357,13 @@ class _Lines:
             return begin
         if not is_complete:
             # Held back only as long as it may become one of our lines; anything else is shown piece by piece.
-            return None if self._may_be_ours(plain, line) else self._show_line(position, shown)
-        if plain == _BARE_MARK and not self._in_run:
+            may_be_ours = self._may_be_ours(plain, line) or _is_other_mark(text[begin:stop], is_complete=False)
+            return None if may_be_ours else self._show_line(position, shown)
+        is_mark = plain == _BARE_MARK or _is_other_mark(text[begin:stop])
+        if is_mark and not self._in_run:
             self._title += line
             return stop
-        if self._is_echo(plain) or _PLAIN_ROUND.match(plain):
+        if is_mark or self._is_echo(plain) or _PLAIN_ROUND.match(plain):
             self.dropped, self._in_run, self._title = True, True, ""
             return stop
         # A title alone may be the model's own heading: it is dropped only if what stood below it follows too.
@@ -382,6 +390,12 @@ class _Lines:
         shown.append(self._title)
         self._title, self._in_run, self._in_line = "", False, True
         return position
+
+
+def _is_other_mark(line: str, *, is_complete: bool = True) -> bool:
+    """Return whether the line is a mark with another word, or may become one if it is not complete."""
+    mark = _OTHER_MARK.match(line, partial=not is_complete)
+    return mark is not None and not line[mark.end() :].strip(f"{_MARKUP}\n")
 
 
 def _is_only_ours(line: str) -> bool:

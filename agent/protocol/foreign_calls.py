@@ -277,7 +277,8 @@ class _Reader:
             body = self.text[start:end]
         else:
             close = closing_parenthesis(self.text, start, len(self.text))
-            body = self.text[start:close] if close else self.text[start:].rstrip().rstrip("`")
+            # If the brackets do not balance, a marker may follow the last one.
+            body = self.text[start : close or max(self.text.rfind("}"), self.text.rfind("]"), start) + 1]
             self.position = close or len(self.text)
         return self._read(body)
 
@@ -286,7 +287,7 @@ class _Reader:
         try:
             return reader.read(body)[0]
         except Unreadable as error:
-            for attempt in (body, undoubled(body)):
+            for attempt in (body, *undoubled(body)):
                 try:
                     return reader.read_mended(attempt, whole=True)[0]
                 except Unreadable:

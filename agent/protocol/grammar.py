@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import Final, Literal
 
+import regex
+
 from agent.patterns import compile_later
 
 
@@ -206,6 +208,13 @@ _COLON = compile_later(r"""["'”]?\s*(:|\Z)""")
 _FIRST_NAME = compile_later(
     r"""\b(?:name|tool|tool_name|function|action|recipient_name)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]"""
 )
+# An object with a name and an object of arguments, and nothing else before them: few other documents begin so.
+_CALL_SHAPE = regex.compile(
+    r"""\[?\s{0,16}\{\s{0,16}(?:["']type["']\s{0,4}:\s{0,4}["']function["'],\s{0,16})?"""
+    r"""["'“](?:name|tool|tool_name|function|action)["'”]\s{0,4}:\s{0,4}["'“](?P<name>[\w.-]{1,128})["'”]\s{0,4},\s{0,16}"""
+    r"""["'“](?:args|arguments|parameters|tool_input|action_input)["'”]\s{0,4}:\s{0,4}\{"""
+    r"""|\{\s{0,16}["'“](?P<key>[\w.-]{1,128})["'”]\s{0,4}:\s{0,4}\{\s{0,16}["'“}]"""
+)
 _FIRST_KEYS = {
     BlockKind.EXECUTE: (
         *("name", "tool", "tool_name", "function", "action", "recipient_name"),
@@ -308,6 +317,19 @@ def read_typical_json(
     if name:
         return begin if is_tool(bare_name(name[1].strip())) else None
     return MAYBE if len(text) < end else None
+
+
+def read_called_name(text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]) -> str | Maybe | None:
+    """Return the name of the tool that JSON in the form of a call names, whether it exists or not; or that of an
+    existing tool that is itself the key of its arguments. None for any other JSON.
+    """
+    match = _CALL_SHAPE.match(text, start, start + limits.head, partial=True)
+    if match is None:
+        return None
+    if match.partial:
+        return MAYBE if len(text) < start + limits.head else None
+    name = bare_name(match["name"] or match["key"])
+    return name if match["name"] or is_tool(name) else None
 
 
 def read_json_after_prose(

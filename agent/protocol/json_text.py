@@ -1,8 +1,8 @@
 """Reading a model's JSON: strictly, or mended where only one meaning is possible. Pure.
 
-It mends bare line breaks in strings, single or curly quotes, trailing commas, Python's True, False and None, bare keys,
-and a missing last `]`. These are only spellings; none changes the meaning. Everything else is rejected with a reason,
-because to guess a call is worse than to ask for it again.
+It mends bare line breaks in strings, single or curly quotes, trailing commas, comments, Python's True, False and None,
+bare keys, and a missing last `]`. These are only spellings; none changes the meaning. Everything else is rejected with
+a reason, because to guess a call is worse than to ask for it again.
 
 No result holds NUL, half a surrogate pair, NaN, Infinity or a number of thousands of digits: Python would raise on
 some, PostgreSQL rejects the others.
@@ -102,11 +102,12 @@ class JsonReader:
 
 
 _DOUBLED = re.compile(r"\{\{|\}\}")
+_DOUBLED_OPENINGS = re.compile(r"\{\s{0,4}\{(?=\s{0,8}[\"'“])")
 
 
-def undoubled(text: str) -> str:
-    """Return JSON whose braces are all doubled, as in a template, with single ones."""
-    return _DOUBLED.sub(lambda braces: braces[0][0], text)
+def undoubled(text: str) -> tuple[str, str]:
+    """Return JSON with doubled braces, as in a template, with single ones: all of them, or only those that open."""
+    return _DOUBLED.sub(lambda braces: braces[0][0], text), _DOUBLED_OPENINGS.sub("{", text)
 
 
 def _sane(value: Json) -> Json:
@@ -146,7 +147,7 @@ def _reason(error: json.JSONDecodeError) -> str:
 # them would take seconds.
 _TOKEN = re.compile(
     r"""
-      (?P<space>[\s\u200b\u200c\u200d\u2060\ufeff]+)
+      (?P<space>[\s\u200b\u200c\u200d\u2060\ufeff]+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)
     | (?P<double>"(?:[^"\\]|\\.)*")
     | (?P<single>'(?:[^'\\]|\\.)*')
     | (?P<curly>[“”](?:[^“”"\\]|\\.)*[“”])

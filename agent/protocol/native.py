@@ -526,6 +526,54 @@ def is_token(held_back: str) -> bool:
     return is_bare or (len(token) > len("<|") and _TOKENS.fullmatch(token) is not None)
 
 
+# A message of somebody else, which a model without the template of its server makes up: <|im_start|>user, [INST].
+_OTHERS_TURN: Final = regex.compile(
+    rf"(?:<\|(?:im_start|start)\|>|<start_of_turn>|<\|start_header_id\|>)\s{{0,2}}(?:user|system|human)\b"
+    rf"|<[{_BARS}](?:user|system|human|USER_TOKEN|SYSTEM_TOKEN)[{_BARS}]>|(?:<s>\s?)?\[INST\]",
+    regex.IGNORECASE,
+)
+_OWN_TURN: Final = regex.compile(
+    rf"(?:<\|(?:im_start|start)\|>|<start_of_turn>)\s{{0,2}}(?:assistant|model)\b"
+    rf"|<\|start_header_id\|>\s{{0,2}}assistant\s{{0,2}}<\|end_header_id\|>"
+    rf"|<[{_BARS}](?:assistant|model|bot|CHATBOT_TOKEN)[{_BARS}]>|\[/INST\]",
+    regex.IGNORECASE,
+)
+
+
+def read_others_turn(text: str, start: int, *, is_whole: bool) -> int | Maybe | None:
+    """Return where the token ends that begins a message of the person or of the system."""
+    match = _OTHERS_TURN.match(text, start, partial=True)
+    if match is None or not match.partial:
+        return None if match is None else match.end()
+    return None if is_whole else MAYBE
+
+
+class OthersTurn:
+    """A message that the model wrote in the place of somebody else: nobody reads it.
+
+    Before the answer it is an echo of the prompt, which ends where the model's own message begins. Behind the answer
+    (`to_end`) the model talks to itself, and nothing that follows counts.
+    """
+
+    def __init__(self, *, to_end: bool) -> None:
+        self.is_over = False
+        self._to_end = to_end
+
+    def feed(self, text: str, start: int) -> int:
+        """Read from `text[start]`. The text after the returned position must be passed again, with more."""
+        own = None if self._to_end else _OWN_TURN.search(text, start, partial=True)
+        if own is None:
+            return len(text)
+        self.is_over = not own.partial
+        return own.end() if self.is_over else own.start()
+
+    def end_of_stream(self, _: str) -> list[ProtocolEvent]:
+        return self.events()
+
+    def events(self) -> list[ProtocolEvent]:
+        return [ViolationFound(Violation.TAG_ORPHANED, "turn")]
+
+
 class NativeBlock:
     """The content after an opening. Call `feed` until it `is_over`; then `events` returns its events."""
 

@@ -9,14 +9,18 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
+import regex
+
 from agent.events import (
     CallsArrived,
     CallsRejected,
     ProtocolEvent,
     ReplyEnded,
+    SummaryArrived,
     TextArrived,
     Violation,
     ViolationFound,
+    WorkspaceArrived,
 )
 from agent.protocol import grammar
 from agent.protocol.blocks import IN_BLOCKS, Corrections, Opening, read_calls_of
@@ -62,6 +66,7 @@ class Output:
     def __init__(self) -> None:
         self.gap = Gap.NONE
         self.has_visible_text = False  # Text that is not blank was written
+        self.after_token = False  # Nothing but blanks was written since a token was removed
         self.last = ""  # The last piece that was written
         self._events: list[ProtocolEvent] = []
         self._text: list[str] = []
@@ -73,6 +78,7 @@ class Output:
             return
         self.last = text
         self.gap = Gap.NONE
+        self.after_token = self.after_token and text.isspace()
         if self._muted:
             return
         self._text.append(text)
@@ -80,7 +86,7 @@ class Output:
 
     def feed_plain(self, text: str) -> list[ProtocolEvent] | None:
         """`write` and `take` in one, for printable text when nothing is pending; None if it may contain a tag."""
-        if "<" in text or "[" in text:
+        if "<" in text or "[" in text or "{" in text:
             return None
         if not text or self._muted:
             self.last = text or self.last
@@ -197,7 +203,7 @@ class Openings:
     def begins_line(self) -> frozenset[str]:
         """The characters that may begin anything but text at the start of a line."""
         names = self.tool_names or frozenset[str]()
-        words = SPOKEN_BEGIN | {"p"} | {name[0] for name in names} if names else frozenset[str]()
+        words = SPOKEN_BEGIN | _HEADING_BEGIN | {"p"} | {name[0] for name in names} if names else frozenset[str]()
         return frozenset(grammar.BLANKS + "\n`~{-*+0123456789" + MARKER_BEGIN) | words
 
     def is_tool(self, name: str) -> bool:
@@ -212,12 +218,14 @@ class Openings:
         return self.tool_names is not None and any(name.startswith(beginning) for name in self.tool_names)
 
     def at_line_start(
-        self, text: str, start: int, mentioned: AbstractSet[BlockKind], blanks: str = ""
+        self, text: str, start: int, mentioned: AbstractSet[BlockKind], blanks: str = "", *, begun: bool = False
     ) -> Beginning | grammar.Maybe:
-        """Decide at the first character of a line that is not blank, or after a closing tag. `blanks`: before it."""
+        """Decide at the first character of a line that is not blank, or after a closing tag. `blanks`: before it;
+        `begun`: whether words of the answer stand before it.
+        """
         if text[start] == "<" and (element := self._code_element(text, start)) is not None:
             return element
-        beginning = self._begins(text, start, mentioned)
+        beginning = self._begins(text, start, mentioned, begun=begun)
         if not blanks or not ("\t" in blanks or len(blanks) >= CODE_INDENT):
             return beginning
         if isinstance(beginning, NativeOpening) and beginning.form is not Form.CALLS:
@@ -228,7 +236,11 @@ class Openings:
         found = read_code_element(text, start, is_whole=self.is_whole)
         return ElementFound(*found) if isinstance(found, tuple) else found
 
-    def _begins(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
+    def _begins(
+        self, text: str, start: int, mentioned: AbstractSet[BlockKind], *, begun: bool
+    ) -> Beginning | grammar.Maybe:
+        if text[start] in _HEADING_BEGIN and (headed := self._headed(text, start)) is not None:
+            return headed
         match text[start]:
             case "<" | "[" | "◁" if (native := self._native(text, start, "")) is not None:
                 return native
@@ -237,10 +249,11 @@ class Openings:
             case "<":
                 return self._tag(text, start, mentioned)
             case "`" | "~":
-                return self._fence(text, start)
+                return self._fence(text, start, mentioned, begun=begun)
             case "[" | "{":
                 return (
                     self.fenced(text, start, BlockPlace.WITHOUT_TAG)
+                    or (None if begun else self._unasked(text, start, BlockPlace.WITHOUT_TAG))
                     or self.plain_call(text, start, BlockPlace.WITHOUT_TAG)
                     or Text(start + 1)
                 )
@@ -253,7 +266,7 @@ class Openings:
     def in_line(
         self, text: str, start: int, before: str, mentioned: AbstractSet[BlockKind]
     ) -> Beginning | grammar.Maybe:
-        """Decide at a `<` or `[` in the middle of a line, after the character `before`."""
+        """Decide at a `<`, `[` or `{` in the middle of a line, after the character `before`."""
         # After a quote or backtick the tag is spoken about, not used.
         may_begin_code = text[start] == "<" and (not before or before not in QUOTES)
         if may_begin_code and (element := self._code_element(text, start)) is not None:
@@ -264,8 +277,8 @@ class Openings:
             # mentioned.
             is_meant = isinstance(native, NativeOpening) and before in _SENTENCE_ENDS and native.is_token
             return native if is_meant else _quoted(native, text, start)
-        if text[start] == "[":
-            return Text(start + 1)
+        if text[start] in "[{":
+            return self.fenced(text, start, BlockPlace.QUOTED) or Text(start + 1)
         tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
@@ -274,7 +287,8 @@ class Openings:
         if tag.closing:
             return self._closing_in_line(text, tag, before, mentioned)
         if before in QUOTES:
-            return Text(tag.end, tag.kind)
+            quoted = self.fenced(text, start, BlockPlace.QUOTED) if tag.kind is BlockKind.EXECUTE else None
+            return quoted or Text(tag.end, tag.kind)
         if tag.kind is BlockKind.THINK:
             return self._thoughts_in_line(text, tag)
         # Within a line only JSON that can be nothing else makes a tag a block: an answer may explain the protocol.
@@ -302,6 +316,55 @@ class Openings:
         opening = self._misplaced(text, tag, begin)
         violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
         return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
+
+    def _unasked(self, text: str, start: int, where: BlockPlace, marker: str = "") -> Opening | grammar.Maybe | None:
+        """A workspace or a summary without its tag, or a call of a tool that does not exist, before any word of the
+        answer. The first two are doubtful until their fields have come.
+        """
+        if self.tool_names is None or text[start] not in "[{":
+            return None
+        for kind in (BlockKind.WORKSPACE, BlockKind.SUMMARY):
+            begin = grammar.read_typical_json(text, start, kind, self.limits, self.is_tool)
+            if begin is not None:
+                return self._untagged(kind, begin, where, marker) if isinstance(begin, int) else begin
+        name = grammar.read_called_name(text, start, self.limits, self.is_tool)
+        if not isinstance(name, str):
+            return name
+        opening = self._untagged(BlockKind.EXECUTE, start, where, marker)
+        if self.is_tool(name):
+            return opening
+        return replace(opening, rejected=self.corrections.unknown_tool(name, sorted(self.tool_names)))
+
+    def _untagged(
+        self, kind: BlockKind, begin: int, where: BlockPlace, marker: str = "", *, fenced: bool = False
+    ) -> Opening:
+        violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
+        return Opening(kind, begin, where, fenced=fenced, tagged=False, marker=marker, violation=violation)
+
+    def _headed(self, text: str, start: int) -> Opening | grammar.Maybe | None:
+        """A block below its name in place of its tag: `**workspace**`, `execute:`."""
+        match = _HEADING.match(text, start, partial=True)
+        if self.tool_names is None or match is None:
+            return None
+        if match.partial:
+            return None if self.is_whole else grammar.MAYBE
+        kind = BlockKind(match["kind"].lower())
+        return self._behind(text, match.end(), kind, fenced=bool(match["fence"]))
+
+    def _wrapped(self, text: str, start: int) -> Opening | grammar.Maybe | None:
+        """A call in a tag of any name: `<json>`, `<执行>`."""
+        match = _ANY_TAG.match(text, start, partial=True)
+        if self.tool_names is None or match is None:
+            return None
+        if match.partial:
+            return None if self.is_whole else grammar.MAYBE
+        return self._behind(text, match.end(), BlockKind.EXECUTE, fenced=bool(match["fence"]))
+
+    def _behind(self, text: str, end: int, kind: BlockKind, *, fenced: bool) -> Opening | grammar.Maybe | None:
+        begin = grammar.read_typical_json(text, end, kind, self.limits, self.is_tool)
+        if not isinstance(begin, int):
+            return begin
+        return self._untagged(kind, begin, BlockPlace.WITHOUT_TAG, fenced=fenced)
 
     def _native(self, text: str, start: int, before: str) -> Beginning | grammar.Maybe | None:
         """Calls, thoughts or tokens in another form that the model was trained on."""
@@ -333,7 +396,7 @@ class Openings:
     def _tag(self, text: str, start: int, mentioned: AbstractSet[BlockKind]) -> Beginning | grammar.Maybe:
         tag = grammar.read_tag(text, start, self.limits)
         if tag is None:
-            return Text(start + 1)
+            return self._wrapped(text, start) or Text(start + 1)
         if tag is grammar.MAYBE:
             return grammar.MAYBE
         if tag.closing:
@@ -381,10 +444,14 @@ class Openings:
         fenced = _is_fenced(text, tag, begin)
         return Opening(tag.kind, begin, BlockPlace.IN_LINE, fenced=fenced, violation=Violation.TAG_MISPLACED)
 
-    def _fence(self, text: str, start: int) -> Beginning | grammar.Maybe:
+    def _fence(
+        self, text: str, start: int, mentioned: AbstractSet[BlockKind], *, begun: bool
+    ) -> Beginning | grammar.Maybe:
         fence = grammar.read_fence(text, start, self.limits)
         if fence is None:
-            return Text(start + 1)
+            # A whole call in one backtick.
+            quoted = self.in_line(text, start + 1, "`", mentioned) if text[start + 1 : start + 2] in "<[{" else None
+            return quoted if isinstance(quoted, Opening) or quoted is grammar.MAYBE else Text(start + 1)
         if fence is grammar.MAYBE:
             return grammar.MAYBE
         marker, end = fence
@@ -398,6 +465,8 @@ class Openings:
             beginning = self.plain_call(text, inside, BlockPlace.IN_FENCE, marker)
         else:
             beginning = self.fenced(text, inside, BlockPlace.IN_FENCE, marker)
+            if beginning is None and not begun:
+                beginning = self._unasked(text, inside, BlockPlace.IN_FENCE, marker)
         if tagged and isinstance(beginning, PlainCall | Opening):
             beginning = replace(beginning, tagged=True)
         return beginning or FenceFound(marker, end)
@@ -424,6 +493,18 @@ class Openings:
                 return maybe
 
 
+# The name of a block as a heading or a label, right before its JSON.
+_HEADING: Final = regex.compile(
+    r"[*_#]{0,6}[ ]?(?P<kind>workspace|execute|summary)[*_]{0,3}[ ]?:?[*_]{0,3}[ \t]{0,4}\n?\s{0,4}"
+    r"(?P<fence>`{3}\w{0,8}\s{0,4})?(?=[\[{])",
+    regex.IGNORECASE,
+)
+_HEADING_BEGIN: Final = frozenset("*_#wWeEsS")
+# Names that are none of ours but of this kind, and those in other alphabets; others are HTML, and shown at once.
+_ANY_TAG: Final = regex.compile(
+    r"<(?:[^\x00-\x7f\s][^<>\n]{0,40}|(?:json|exec|run|command|cmd|request|output|api|use|do)(?:[ _-]\w{1,24})?)>"
+    r"\s{0,16}(?P<fence>`{3}\w{0,8}\s{0,4})?(?=[\[{])"
+)
 _OWN_TAGS: Final = re.compile(rf"<[{grammar.BLANKS}]{{0,80}}(?:execute|workspace)\b", re.IGNORECASE | re.ASCII)
 _OWN_TAG: Final = re.compile(rf"[<{grammar.BLANKS}]{{1,80}}execute\b", re.IGNORECASE | re.ASCII)
 
@@ -480,6 +561,9 @@ class _TrialPhase(Enum):
     AFTER = auto()
 
 
+_MAX_MISSING: Final = 2  # Fields of a workspace without its tag; of a summary it has this many at least:
+_MIN_FIELDS: Final = 3
+_ANY_CLOSING: Final = regex.compile(r"</[^<>\n]{0,40}>|\[/\w{1,24}\]")
 _CLOSERS: Final = re.compile(r"(?:`{3,8}|~{3,8})(?=[ \t]{0,8}(?:\n|\Z))|(?:`{1,2}|~{1,2})\Z|[}\])]{1,8}")
 
 
@@ -497,6 +581,7 @@ class Trial:
         self.events: list[ProtocolEvent] = []
         self.opening: Opening | None = None  # The block that begins, after OPEN
         self._marker = "" if isinstance(opening, NativeOpening) else opening.marker
+        self._is_private = isinstance(opening, Opening) and not opening.tagged and opening.kind is not BlockKind.EXECUTE
         self._openings = openings
         self._limits = openings.limits
         self._room = openings.limits.gap  # How many more blanks may follow between the blocks and after them
@@ -508,6 +593,15 @@ class Trial:
     def open_fence(self) -> str:
         """The marker of the fence that is open now, "" if there is none."""
         return self._marker if self._phase is _TrialPhase.IN_FENCE else ""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether this is JSON without a tag that shares only a few of a private block's fields."""
+        return self._is_private and not any(
+            (isinstance(event, WorkspaceArrived) and len(event.missing) <= _MAX_MISSING)
+            or (isinstance(event, SummaryArrived) and len(event.update) >= _MIN_FIELDS)
+            for event in self.events
+        )
 
     @property
     def _has_calls(self) -> bool:
@@ -558,12 +652,16 @@ class Trial:
             # Models close more than they opened. At the end of a piece, a fence may still be one that opens.
             is_open = rest.end() == len(text) and rest[0][0] in "`~"
             return (MisplacedVerdict.WAIT, start) if is_open else (MisplacedVerdict.GO_ON, rest.end())
+        if has_calls and (closing := _ANY_CLOSING.match(text, start, partial=True)) is not None:
+            return (MisplacedVerdict.WAIT, start) if closing.partial else (MisplacedVerdict.GO_ON, closing.end())
         if has_calls and text[start] == "<":
             marker = read_marker(text, start, self._openings.is_named_tool)
             if marker is grammar.MAYBE:
                 return MisplacedVerdict.WAIT, start
             if marker is not None and marker.is_token:
                 return MisplacedVerdict.GO_ON, marker.end
+        if self.is_doubtful and tag is None:
+            return MisplacedVerdict.TALK, start
         if tag or not (has_calls or reply_begun):
             return MisplacedVerdict.MEANT, start
         fence = grammar.read_fence(text, start, self._limits) if not has_calls else None

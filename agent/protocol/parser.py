@@ -64,10 +64,24 @@ from agent.protocol.grammar import (
     skip_blanks,
 )
 from agent.protocol.json_text import SaneStream
-from agent.protocol.native import Form, NativeBlock, NativeOpening, is_token, read_end, read_frame, read_stray
+from agent.protocol.look_alikes import LookAlikes
+from agent.protocol.native import (
+    Form,
+    NativeBlock,
+    NativeOpening,
+    OthersTurn,
+    is_token,
+    read_end,
+    read_frame,
+    read_others_turn,
+    read_stray,
+)
 
-# In the middle of a line, "[TOOL_CALLS]", "[|endofturn|]" and "[END FINAL RESPONSE]" are markers as well.
-_TEXT = re.compile(rf"(?:[^\n<\[]|{NO_MARKER_BEGINS}|\[(?=[^TBE|]|T[^O]|B[^E]|E[^N]))++(\n)?|(\n)")
+# In the middle of a line, "[TOOL_CALLS]", "[|endofturn|]" and "[END FINAL RESPONSE]" are markers as well, and JSON may
+# be a call.
+_TEXT = re.compile(
+    rf"(?:[^\n<\[{{]|{NO_MARKER_BEGINS}|\[(?=[^TBE|{{{BLANKS}]|T[^O]|B[^E]|E[^N])|{{(?=[^\"'“{{{BLANKS}\n]))++(\n)?|(\n)"
+)
 
 
 _CALLING = (BlockKind.EXECUTE, BlockKind.WORKSPACE)
@@ -105,6 +119,7 @@ class Parser:
         self._openings = openings.Openings(limits, tool_names, corrections)
         self._begins_line = self._openings.begins_line  # With any other character, a line is just text
         self._sanitizer = SaneStream()
+        self._look_alikes = LookAlikes()
         self._channels = Channels(self._openings.is_named_tool)
         self._output = openings.Output()
         self._mode = _Mode.LINE_START
@@ -115,7 +130,7 @@ class Parser:
         self._element = OpenElement("pre", in_line=False)
         self._block: Block | None = None
         self._trial: openings.Trial | None = None
-        self._native: NativeBlock | None = None
+        self._native: NativeBlock | OthersTurn | None = None
         self._mentioned: set[BlockKind] = set()  # Kinds whose opening tag was text, so their closing tag is, too
         self._has_thought = False
         self._frame = ""  # The tag around the answer that is open
@@ -128,13 +143,14 @@ class Parser:
 
     def feed(self, chunk: str) -> list[ProtocolEvent]:
         """Parse a piece. Returns the events that are certain now; adjacent text is one event."""
-        if self._shortcut and chunk.isprintable():
+        if self._shortcut and chunk.isprintable() and not self._look_alikes.may_begin(chunk):
             events = self._shortcut(chunk)
             if events is not None:
+                self._look_alikes.skip(chunk)
                 return events
         if self.halted:
             return []
-        text = self._sanitizer.feed(chunk)
+        text = self._look_alikes.feed(self._sanitizer.feed(chunk))
         if self._channels.passes:  # Most of a stream: nothing is taken out of it any more
             self._run(self._held_back + text)
         else:
@@ -146,7 +162,8 @@ class Parser:
         """End the stream. Returns the events of what was still open or held back."""
         if self.halted:
             return []
-        self._receive([*self._channels.feed(self._sanitizer.flush()), *self._channels.flush()])
+        rest = self._look_alikes.feed(self._sanitizer.flush()) + self._look_alikes.flush()
+        self._receive([*self._channels.feed(rest), *self._channels.flush()])
         self._openings = replace(self._openings, is_whole=True)
         self._run(self._held_back)
         if not self.halted:
@@ -222,8 +239,12 @@ class Parser:
             return start + 1
         if text[start] == "<" and (used := self._read_around(text, start)) is not None:
             return None if used is MAYBE else used
+        if text[start] in "<[" and (used := self._read_others_turn(text, start)) is not None:
+            return None if used is MAYBE else used
         blanks = text[position:start]
-        return self._begin(self._openings.at_line_start(text, start, self._mentioned, blanks), text, position)
+        begun = self._output.has_visible_text
+        beginning = self._openings.at_line_start(text, start, self._mentioned, blanks, begun=begun)
+        return self._begin(beginning, text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:
         match = _TEXT.match(text, position)
@@ -260,6 +281,16 @@ class Parser:
         end = read_stray(text, start, is_whole=self._openings.is_whole)
         return self._drop(end) if isinstance(end, int) else end
 
+    def _read_others_turn(self, text: str, start: int) -> int | Maybe | None:
+        """Read the beginning of somebody else's message, before the answer or behind a token that ended it."""
+        begun = self._output.has_visible_text
+        if begun and not self._output.after_token:
+            return None
+        end = read_others_turn(text, start, is_whole=self._openings.is_whole)
+        if isinstance(end, int):
+            self._native, self._mode = OthersTurn(to_end=begun), _Mode.NATIVE
+        return end
+
     def _begins_answer(self, text: str, end: int) -> bool:
         """Return whether a tag that ends at `end` stands alone on its line, right before the first word of the answer:
         small models begin a block and go on in prose.
@@ -270,6 +301,7 @@ class Parser:
 
     def _drop(self, end: int) -> int:
         self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "frame"))
+        self._output.after_token = True
         self._output.gap = openings.Gap.IN_LINE if self._mode is _Mode.TEXT else openings.Gap.OWN_LINE
         self._mode = _Mode.LINE_START
         return end
@@ -302,7 +334,7 @@ class Parser:
             case NativeOpening(form, end):
                 if form is Form.TOKENS:
                     self._output.gap = openings.Gap.OWN_LINE if self._mode is _Mode.LINE_START else openings.Gap.IN_LINE
-                    self._mode = _Mode.LINE_START
+                    self._mode, self._output.after_token = _Mode.LINE_START, True
                 else:
                     self._native = NativeBlock(beginning, self._limits, self._openings.is_named_tool, self._corrections)
                     self._mode = _Mode.NATIVE
@@ -450,7 +482,9 @@ class Parser:
                 self._emit(event)
         elif self._mode is not _Mode.TRIAL and self._held_back:
             self._end_of_text(self._held_back)
-        if self._trial:
+        if self._trial and self._trial.is_doubtful:
+            self._release(self._trial)
+        elif self._trial:
             self._commit(self._trial)
         self._held_back = ""
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from agent.events import CallsArrived, CallsRejected
+from agent.events import CallsArrived, CallsRejected, Violation, ViolationFound
 from agent.messages import ToolCall
 from agent.protocol.blocks import IN_BLOCKS, read_calls
 from agent.protocol.grammar import ParserLimits
 
 
-def read(body: str, *, whole: bool = True) -> CallsArrived | CallsRejected:
+def read(body: str, *, whole: bool = True) -> CallsArrived | CallsRejected | ViolationFound:
     return read_calls(body, ParserLimits(), whole=whole)
 
 
@@ -70,3 +70,20 @@ def test_keys_that_only_differ_in_what_is_removed_are_the_same_key_twice() -> No
     rejected = read('[{"name": "a", "args": {"n": 1, "n\\u0000": 2}}]')
     assert isinstance(rejected, CallsRejected)
     assert "stands twice" in rejected.reason
+
+
+def test_an_empty_list_is_no_call_and_no_mistake_to_correct() -> None:
+    assert read("[]") == read("[ ]") == ViolationFound(Violation.CALLS_UNREAD, "empty")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{{"name": "a", "args": {"q": "x"}}',
+        '{{"name": "a", "args": {"q": "x"}}}',
+        '[{{"name": "a", "args": {{"q": "x"}}}}]',
+        '[ // first\n {"name": "a", "args": {"q": "x"}} /* and last */ ]',
+    ],
+)
+def test_doubled_braces_and_comments_are_only_spellings(body: str) -> None:
+    assert read(body) == CallsArrived((ToolCall("a", {"q": "x"}),))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import string
 from collections.abc import Sequence
 from html import unescape  # noqa: TID251 -- of the texts of a test
 
@@ -88,6 +89,12 @@ def numbered(form: str) -> str:
     )
 
 
+def in_letters(text: str, capital: int, small: int, digit: int = 0) -> str:
+    """Return the text in the letters that begin at these code points; digits stay if none is given."""
+    begins = ((string.ascii_uppercase, capital), (string.ascii_lowercase, small), (string.digits, digit))
+    return text.translate({ord(char): begin + at for chars, begin in begins if begin for at, char in enumerate(chars)})
+
+
 # The section's lines and marks as small models write them again.
 MARKUPS = {
     "in capitals": SECTION.upper,
@@ -132,6 +139,15 @@ MARKUPS = {
     "with invisible characters": lambda: re.sub(r"(\w\w)", "\\1\u200b", SECTION),
     "with soft hyphens": lambda: re.sub(r"(\w\w\w)", "\\1\u00ad", SECTION),
     "in full width": lambda: "".join(chr(ord(char) + 0xFEE0) if char > " " else char for char in SECTION),
+    "in bold letters": lambda: in_letters(SECTION, 0x1D400, 0x1D41A, 0x1D7CE),
+    "in Fraktur": lambda: in_letters(SECTION, 0x1D56C, 0x1D586),
+    "in typewriter letters": lambda: in_letters(SECTION, 0x1D670, 0x1D68A, 0x1D7F6),
+    "in circled letters": lambda: in_letters(SECTION, 0x24B6, 0x24D0),
+    "with marks in bold letters": lambda: re.sub(
+        r"\[(/?)(system \w+)\]", lambda mark: f"[{mark[1]}{in_letters(mark[2], 0x1D400, 0x1D41A, 0x1D7CE)}]", SECTION
+    ),
+    "with marks in small signs": lambda: SECTION.replace("[", "﹇").replace("]", "﹈"),
+    "with marks with another word": lambda: SECTION.replace(WORD, "7be210"),
     "with CR LF": lambda: SECTION.replace("\n", "\r\n"),
     "with line separators": lambda: SECTION.replace("\n", "\u2028"),
     "with marks without the word": lambda: SECTION.replace(f"system {WORD}]", "system]"),
@@ -167,7 +183,7 @@ def test_a_section_in_one_line_is_not_shown(copied: str) -> None:
     [
         name
         for name in MARKUPS
-        if not re.search("without|table|named|Hindi|misspelled|entities|invisible|hyphens|width", name)
+        if not re.search("without|table|named|Hindi|misspelled|entities|invisible|hyphens|width|another|circled", name)
     ],
 )
 def test_nothing_of_a_section_is_shown_wherever_the_answer_breaks_off(name: str) -> None:
@@ -240,6 +256,7 @@ def test_nothing_is_filtered_without_instructions() -> None:
 
 
 PARTS = [
+    *(markup() for markup in MARKUPS.values()),
     *(SECTION, SECURITY, LEGEND, PERSONA, COMMANDS, teach(""), teach_native(), EXECUTE, WORKSPACE),
     *SECTION.splitlines(),
     *teach("").splitlines(),
@@ -269,8 +286,9 @@ def test_nothing_of_the_prompt_or_the_section_reaches_the_person(
     stream = "".join(part + end for part, end in parts)
     text = shown(stream, sizes)
     assert text.rstrip() == shown(stream).rstrip()  # blank lines before an echo that ends an answer are not displayed
-    assert f"[system {WORD}]" not in text
-    assert f"[/system {WORD}]" not in text
+    seen = confusable_skeleton(text)
+    assert f"[system {WORD}]" not in seen
+    assert f"[/system {WORD}]" not in seen
     plain = f" {words(text)} "
     assert not any(run in plain for run in RUNS)
     for line in SECTION.splitlines():
