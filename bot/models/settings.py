@@ -212,8 +212,8 @@ class ModelSettings:
         "https://api.openai.com/v1",
         section=Section.KEYS,
         description=(
-            "The address of OpenAI's API or of a compatible server, such as a gateway. A server that is set in this file "
-            "does not receive a key from the environment, unless the server is on this machine."
+            "The address of OpenAI's API or of a compatible server, such as a gateway. A server that is set in this "
+            "file does not receive a key from the environment, unless the server is on this machine."
         ),
         sensitivity=Sensitivity(keys=("OPENAI_API_KEY",)),
     )
