@@ -373,7 +373,11 @@ class FakeRest(Requests):
         if len(files) > MAX_FILES or any(len(content) > MAX_FILE_BYTES for content in files.values()):
             raise Refused(413, 40005, "Request entity too large")
         message["files"] = files
-        message["attachments"] = [text_file(name, "", len(content)) for name, content in files.items()]
+        about = {one["filename"]: one.get("description") for one in body.get("attachments") or ()}
+        message["attachments"] = [
+            text_file(name, "", len(content)) | ({"description": about[name]} if about.get(name) else {})
+            for name, content in files.items()
+        ]
 
     def _add_answer(self, interaction: Interaction, content: str, flags: int) -> Payload:
         metadata: Payload = {"id": interaction.id, "type": 2, "user": user(interaction.asker)}

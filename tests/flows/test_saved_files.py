@@ -24,7 +24,7 @@ from tests.patience import LOOK_S, until
 pytestmark = [pytest.mark.parametrize("open_world", WORLDS), pytest.mark.slow]
 
 SALES = b"month,sum\njuly,31\njuly,4\naugust,57\n"
-PICTURE = png(40, 30)
+PICTURE = png(40, 30, "Sales by day")
 CHART = f"""
 rows = open("/files/sales.csv").read().splitlines()[1:]
 open("/out/clean.csv", "w").write("\\n".join(sorted(rows)) + "\\nquetzal\\n")
@@ -76,6 +76,7 @@ async def test_the_same_by_month_continues_from_the_saved_table_and_forgetting_l
     async with talking(open_world, SCRIPT, code=CPythonEngine()) as talk:
         question = await drawn(talk)
         assert ("chart.png", PICTURE) in talk.world.handed_over(question)
+        assert talk.world.described()["chart.png"] == "Sales by day"
         assert "{'august': 57, 'july': 35}" in talk.model.requests[-1][-1].text
         assert ("months.csv", b"august,57\njuly,35\n") in talk.world.handed_over(question)
         assert sorted(saved(talk)) == ["chart.png", "clean.csv", "months.csv"]

@@ -10,6 +10,7 @@ from bot.chat.texts import replies as reply_texts
 from bot.forgetting.retention import SWEEP_AFTER, Retention
 from bot.platforms import texts as platforms_texts
 from bot.python import texts
+from bot.python.chart_data import alt_text, chart_of
 from tests.bot.python.test_chart_data import SALES
 from tests.bot.python.test_chart_tool import Drawing
 from tests.bot.python.test_result_files import png
@@ -68,6 +69,7 @@ async def test_a_chart_comes_with_its_picture_and_its_numbers(open_world: AnyWor
         question = await talk.world.ask("draw it")
         await talk.ended(1)
         assert talk.world.handed_over(question) == [("Sales.png", png(80, 48))]
+        assert talk.world.described() == {"Sales.png": alt_text(chart_of(SALES))}
         (answer,) = talk.world.answers()
         await talk.world.press(answer, reply_texts.NUMBERS_BUTTON, Who.OTHER)
         await talk.world.until(lambda: any("1000000" in page.text for page in talk.world.private()))

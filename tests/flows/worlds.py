@@ -211,6 +211,10 @@ class World(Protocol):
         """The files of the bot in the thread of a question, or in the asker's direct messages."""
         ...
 
+    def described(self) -> Mapping[str, str]:
+        """The words for people who cannot see them of all files that the bot has handed over, by name."""
+        ...
+
     def private(self) -> Sequence[Page]:
         """The bot's messages that only one person sees, oldest first."""
         ...
@@ -455,6 +459,10 @@ class SlackWorld:
         contents = {name: content for _, name, content in self.slack.state.files}
         return [(file["name"], contents[file["name"]]) for message in shared for file in message.files]
 
+    def described(self) -> Mapping[str, str]:
+        calls = self.slack.state.called("files.getUploadURLExternal")
+        return {call.args["filename"]: call.args.get("alt_txt", "") for call in calls}
+
     def private(self) -> Sequence[Page]:
         return [SlackPage(message) for message in (*self._copies, *self.slack.state.ephemerals)]
 
@@ -683,6 +691,10 @@ class DiscordWorld:
             for said in shared
             for name, text in said.get("files", {}).items()
         ]
+
+    def described(self) -> Mapping[str, str]:
+        files = [file for said in discord_bot.by_the_bot(self.fake) for file in said["attachments"]]
+        return {file["filename"]: file.get("description", "") for file in files}
 
     def _said(self, chosen: Callable[[Payload], bool]) -> Sequence[Page]:
         said = discord_bot.by_the_bot(self.fake)
