@@ -7,7 +7,7 @@ turn runs.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent.errors import FailureReason
 from agent.messages import ToolCall, ToolResult, Usage
@@ -161,9 +161,14 @@ class CallStarted:
     within: str = ""
 
 
+SECONDS: Final = "s"
+
+
 @dataclass(frozen=True, slots=True)
 class CallProgressed:
-    """The progress of a call: `done` of `total`, both above 0. `unit`: "messages read", for example; "" for a share."""
+    """The progress of a call: `done` of `total`, both above 0. `unit`: "messages read", for example; "" for a share;
+    SECONDS for how long it has run, of its limit.
+    """
 
     id: str
     done: float

@@ -29,7 +29,7 @@ from agent.messages import (
 )
 from agent.turn_kinds import TurnKind
 
-# Reports the progress of a call: done, total and the unit, as in "messages read"; "" for a share.
+# Reports the progress of a call: done, total and the unit, as in `agent.events.CallProgressed`.
 Report: TypeAlias = Callable[[float, float, str], Awaitable[None]]
 
 

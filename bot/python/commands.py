@@ -76,11 +76,17 @@ def code_panel(calls: Sequence[ToolCall]) -> Panel:
     if not scripts:
         return Panel(texts.NO_CODE, refused=True)
     heads = [texts.RUN_OF.format(number=number, runs=len(scripts)) for number in range(1, len(scripts) + 1)]
-    whole = "\n\n".join(f"# {head}\n{code}" for head, code in zip(heads, scripts, strict=True))
+    numbered = len(scripts) > 1
+    whole = (
+        "\n\n".join(f"# {head}\n{code}" for head, code in zip(heads, scripts, strict=True)) if numbered else scripts[0]
+    )
     file = PanelFile("code.py", whole)
     if len(whole) > SHOWN_CHARS or not is_exact_in_code(whole):
         return Panel(texts.CODE_IN_FILE, file=file)
-    return Panel("\n".join(f"{head}\n```python\n{code}\n```" for head, code in zip(heads, scripts, strict=True)))
+    blocks = [f"```python\n{code}\n```" for code in scripts]
+    return Panel(
+        "\n".join(f"{head}\n{block}" for head, block in zip(heads, blocks, strict=True)) if numbered else blocks[0]
+    )
 
 
 def numbers_panel(calls: Sequence[ToolCall]) -> Panel:

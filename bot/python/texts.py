@@ -16,7 +16,6 @@ DESCRIPTION = (
     "this conversation find them. No network. For many look-ups at once, `from host import tools` has the tools that "
     'only read as functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
 )
-SECONDS = "seconds at most"
 
 # Below replies, and in `/code`
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agent.errors import ToolError
+from agent.events import SECONDS
 from agent.inner_calls import labelled
 from agent.messages import Json, JsonObject, Provenance
 from agent.ports.tools import Report, ToolContext, ToolEffect, ToolOutput
@@ -30,7 +31,7 @@ from bot.python.result_files import ResultFiles, result_files
 from bot.python.traceback_text import shorten_error
 
 NAME: Final = "python"
-REPORT_S: Final = 5.0  # Between two reports of how long it has run: each edits the reply
+REPORT_S: Final = 3.0  # Between two reports of how long it has run: each edits the reply
 MAX_OUTPUT_CHARS: Final = 16_000  # For the model: less than a result may hold, so that the lines below it stay
 MAX_LISTED: Final = 20  # Names of files in a result
 
@@ -153,7 +154,7 @@ async def _reporting(report: Report, limit_s: float, every_s: float) -> AsyncGen
         seconds = 0.0
         while (seconds := seconds + every_s) <= limit_s:
             await asyncio.sleep(every_s)
-            await report(seconds, limit_s, texts.SECONDS)
+            await report(seconds, limit_s, SECONDS)
 
     task = asyncio.create_task(tell())
     try:

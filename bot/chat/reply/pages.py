@@ -35,6 +35,7 @@ GROWING_OFFERS: Final = frozenset({ReplyAction.STOP})
 
 # The smallest step of a note: each step takes an edit, and all replies in a channel share few edits.
 NOTE_PERCENT: Final = 5
+PROGRESS_TEMPLATES: Final[Mapping[str, str]] = {"": reply_texts.PROGRESS, events.SECONDS: reply_texts.TIMED}  # By unit
 
 # The arguments of any tool that show what a call was about, the most informative first.
 TRACE_ARGS: Final = ("query", "text", "name", "url")
@@ -122,7 +123,7 @@ class Draft:
             case events.CallProgressed(name, done, total, unit):
                 if name in self._steps and self._steps[name].state is StepState.RUNNING:
                     doing, share = status_line(self._calls[name].name), done / total
-                    template = reply_texts.COUNTED if unit else reply_texts.PROGRESS
+                    template = PROGRESS_TEMPLATES.get(unit, reply_texts.COUNTED)
                     title = template.format(doing=doing, percent=100 * share, done=done, total=total, unit=unit)
                     self._steps[name] = replace(self._steps[name], title=title)
                     # In steps, because each change of the note edits the page, and platforms limit edits.

@@ -68,6 +68,7 @@ STATUS_LINES = {
 }
 USING_TOOL = "Using {tool}…"
 PROGRESS = "{doing} {percent:.0f} %"
+TIMED = "{doing} {done:,.0f} s"
 COUNTED = "{doing} {done:,.0f} of about {total:,.0f} {unit}"
 OUTPUTS: Mapping[ResultStatus, str] = {
     ResultStatus.SUCCESS: "Done.",

@@ -64,14 +64,14 @@ def test_what_a_chart_says_is_shown_as_it_is_written() -> None:
 
 def test_code_that_the_model_wrote_in_lines_is_shown_as_it_ran() -> None:
     panel = code_panel([ToolCall("python", {"code": ["```python", "x = 1", "print(x)", "```"]})])
-    assert "\n```python\nx = 1\nprint(x)\n```" in panel.text
+    assert panel.text == "```python\nx = 1\nprint(x)\n```"
 
 
 def test_long_code_is_a_file() -> None:
-    panel = code_panel([ToolCall("python", {"code": "x" * SHOWN_CHARS})])
+    panel = code_panel([ToolCall("python", {"code": "x" * (SHOWN_CHARS + 1)})])
     assert panel.text == texts.CODE_IN_FILE
     assert panel.file is not None
-    assert panel.file.content.endswith("x" * SHOWN_CHARS)
+    assert panel.file.content == "x" * (SHOWN_CHARS + 1)
 
 
 def test_code_that_may_not_be_kept_is_told() -> None:

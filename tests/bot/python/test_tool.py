@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.errors import ToolError
+from agent.events import SECONDS
 from agent.incoming import Attachment, Person
 from agent.memory.attribution import FILES_NOTE
 from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
@@ -260,7 +261,7 @@ async def test_the_seconds_of_a_run_are_reported_once_it_has_begun() -> None:
     running = asyncio.create_task(tool.run({"code": "1"}, replace(CONTEXT, report=report)))
     waits.set()
     await running
-    assert heard[0] == (0.01, 30.0, texts.SECONDS)
+    assert heard[0] == (0.01, 30.0, SECONDS)
 
 
 def told(ended: RunEnded) -> str:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import (
+    SECONDS,
     AgentEvent,
     CallFinished,
     CallProgressed,
@@ -125,6 +126,14 @@ def test_a_note_tells_how_far_a_tool_is_in_few_steps_and_is_gone_with_it(shares:
     draft.record_event(RECALLED)
     draft.record_event(CallProgressed("1.1", 1, 2))
     assert draft.note == ""
+
+
+def test_a_call_that_tells_how_long_it_has_run_shows_its_seconds() -> None:
+    draft = Draft()
+    draft.record_event(CallStarted("1.1", ToolCall("python", {"code": "1"})))
+    draft.record_event(CallProgressed("1.1", 3, 30, SECONDS))
+    assert (draft.note, draft.status) == ("Running Python… 3 s", "Running Python… 3 s")
+    assert [step.title for step in draft.steps] == ["Running Python… 3 s"]
 
 
 def test_long_work_shows_its_last_steps_line_by_line_and_what_it_does_now() -> None:
