@@ -17,6 +17,7 @@ from agent.ports.clock import Clock
 from bot.chat.backoff import Backoff
 from bot.chat.host import Host
 from bot.chat.logs import severity
+from bot.chat.patience import PATIENCE_S
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,6 @@ T = TypeVar("T")
 KEEP_S = 30.0  # The interval of storing the watermark: one small write, and as much more history to read after a crash
 
 
-PATIENCE_S = 3.0  # A person's: of a longer wait `report` is called at once
 REPORT_AFTER = 2  # Failures before `report` is called: a single one, as when a database restarts, is over at once
 
 

@@ -172,6 +172,7 @@ QUESTION_WAITS = (
 QUESTION_QUEUED = (
     "Many people are asking questions here right now. I will post your question in about {seconds:.0f} seconds."
 )
+TAKES_LONGER = "This is taking longer than usual. I will show you the result as soon as I have it."
 READING_UNKNOWN = "Slack did not say whether you can read that channel. Please try again."
 
 # Slack's Home tab
@@ -351,9 +352,8 @@ SLACK_GUESTS_UNKNOWN = "Slack has not reported recently which members are guests
 SLACK_READERS_UNKNOWN = "Slack did not report in time who can read a channel."
 SLACK_TOO_MANY_PEOPLE = "The workspace has more members than the bot can load."
 SLACK_GROUPS_UNREAD = "Some user groups could not be read."
-SLACK_KEPT_WAITING = (
-    "Slack has not confirmed who you are yet. I have your message and will answer it once Slack responds."
-)
+# Also before it is known what takes so long.
+SLACK_KEPT_WAITING = "This is taking longer than usual. Your message is not lost. I will answer it as soon as I can."
 
 # The terminal
 

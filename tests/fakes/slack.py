@@ -431,24 +431,28 @@ class FakeSlack:
         url = self._urls.get(request.match_info["id"])
         if url is None or url.used >= RESPONSES:
             return web.Response(status=404, text="used_url" if url else "expired_url")
-        url.used += 1
+        fault = self.faults["response_url"].popleft() if self.faults["response_url"] else None
+        if fault is None or fault.lost:
+            url.used += 1
+            self._show(url, await request.json(), str(request.url))
+        if fault is None:
+            return web.Response(text="ok")
+        if fault.hangs:
+            await asyncio.Event().wait()  # until the client or the test ends
+        return _failed(fault)
+
+    def _show(self, url: ResponseUrl, body: Object, address: str) -> None:
         state = next((one for one in self.states.values() if url.channel in one.channels), self.state)
-        body: Object = await request.json()
+        text = "\n".join(b["text"] for b in body.get("blocks", []) if b["type"] == "markdown") or body.get("text", "")
         if body.get("delete_original"):
             state.ephemerals = [ephemeral for ephemeral in state.ephemerals if ephemeral is not url.ephemeral]
-            self._changed.set()
-            return web.Response(text="ok")
-        text = "\n".join(b["text"] for b in body.get("blocks", []) if b["type"] == "markdown") or body["text"]
-        if body.get("replace_original") and url.ephemeral is not None:
+        elif body.get("replace_original") and url.ephemeral is not None:
             url.ephemeral.text, url.ephemeral.blocks = text, body.get("blocks", [])
         else:
             state.ephemerals.append(
-                FakeEphemeral(
-                    url.channel, url.user, text, body.get("blocks", []), body.get("thread_ts", ""), str(request.url)
-                )
+                FakeEphemeral(url.channel, url.user, text, body.get("blocks", []), body.get("thread_ts", ""), address)
             )
         self._changed.set()
-        return web.Response(text="ok")
 
     def response_url(self, channel: str, user: str) -> str:
         """Return a `response_url` that Slack has just issued."""

@@ -9,12 +9,13 @@ from agent.turn_records import Claiming
 from benchmarks.skipping_loop import run_skipping
 from bot.chat.texts import replies as reply_texts
 from bot.chat.turns.worker import TurnWorkerLimits
+from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.agent_view import status_of
 from bot.platforms.slack.api import TIMEOUT_S
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_faults import HANGS, HANGS_LATER, Fault
+from tests.fakes.slack_faults import HANGS, HANGS_LATER, Fault, limited
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.turns_host import turns_host
 from tests.flows.test_slack_replies import World
@@ -117,5 +118,52 @@ def test_another_process_goes_on_within_ten_seconds_after_a_kill_and_shows_it(do
                     await world.answered()
             assert slack.state.statuses[0][2] == status_of(reply_texts.CONTINUING)
             assert [message.text for message in states(world)] == ["Blue."]
+
+    run_skipping(run(), lambda: 0.0)
+
+
+async def privately(world: World) -> None:
+    await world.slack.acked(await world.slack.command(world.ann, world.general, "/ask", "privately tell me"))
+
+
+def signs(world: World) -> int:
+    """What Ann has seen of the bot."""
+    return len(world.slack.state.statuses) + len(world.slack.state.ephemerals) + len(states(world))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("method", ["users.info", "conversations.info", "conversations.members"])
+@pytest.mark.parametrize("door", [mention, write, command, privately])
+def test_whoever_waits_for_a_lookup_that_is_never_answered_sees_a_sign_and_one_answer(
+    door: Play, method: str, times: int
+) -> None:
+    async def play(world: World) -> None:
+        world.slack.faults[method] += [HANGS] * times
+        began = world.slack.clock.monotonic()
+        await door(world)
+        await world.slack.until(lambda: signs(world))
+        assert world.slack.clock.monotonic() - began <= PATIENCE_S + 0.1
+
+    world = played(play, ["Blue."])
+    shown = [one.text for one in (*states(world), *world.slack.state.ephemerals)]
+    assert shown.count("Blue.") == 1
+    assert shown.count(platforms_texts.SLACK_KEPT_WAITING) <= 1
+
+
+@pytest.mark.parametrize("fault", [Fault(503), Fault(500, lost=True), HANGS, HANGS_LATER, limited(30)])
+def test_the_outcome_of_a_command_is_shown_where_slack_fails_for_a_moment(fault: Fault) -> None:
+    async def run() -> None:
+        async with FakeSlack(FastClock(speed=1.0)) as slack:
+            world = World(slack, [])
+            async with world.running():
+                slack.faults["response_url"].append(fault)
+                began = slack.clock.monotonic()
+                await slack.command(world.ann, world.general, "/usage")
+                await slack.until(lambda: slack.state.ephemerals)
+                assert slack.clock.monotonic() - began <= PATIENCE_S + 0.1
+                await slack.clock.sleep(60.0)
+            shown = [one.text for one in slack.state.ephemerals]
+            assert shown[-1].startswith("You have not asked anything this month")
+            assert {*shown[:-1]} <= {shown[-1], platforms_texts.TAKES_LONGER}
 
     run_skipping(run(), lambda: 0.0)

@@ -15,6 +15,7 @@ from agent.progress import Progress
 from agent.protocol.render import joined
 from agent.turn_records import Closing
 from bot.chat.backoff import Backoff, OncePerMinute
+from bot.chat.patience import PATIENCE_S
 from bot.chat.reply import surface as reply_surface
 from bot.chat.reply.pages import DeletePage, Draft, EditPage, FindPage, PageReconciler, PostPage, Write
 from bot.chat.telemetry import SILENT, PageWritten, Telemetry, WriteEnd
@@ -78,8 +79,6 @@ KINDS: Final[Mapping[type[Write], str]] = {FindPage: "find", PostPage: "post", E
 MAX_INVALID = 3
 # Of the pages that are shown elsewhere: their keys are others than those of the pages before.
 FIRST_ELSEWHERE = 1_000
-
-PATIENCE_S = 3.0  # A person who waits longer for text that is ready is shown the reason
 
 # The longest single sleep: the turn may end meanwhile, and FINAL_PATIENCE_S starts then.
 SLEEP_S = 5.0

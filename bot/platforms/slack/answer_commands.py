@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from agent.errors import CogencyError, Refused
+from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.messages import JsonObject
 from agent.ports.clock import Clock
 from bot.chat.access.admission import NoticeThrottle
@@ -16,7 +16,6 @@ from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.caller import Direct
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, SlackMessage
-from bot.platforms.slack.members import SlackMemberUnknown
 from bot.platforms.slack.slash_commands import named
 
 log = logging.getLogger(__name__)
@@ -66,14 +65,15 @@ class AnswerCommands:
         if not refusal.was_shown:
             await self.host.deduplication.run_once(self.me.source, f"refused:{message.channel}:{message.ts}", tell)
 
-    async def notify_waiting(self, body: JsonObject, why: CogencyError) -> None:
-        """Tell the author of a question that it cannot be taken in yet, unless they read so just now."""
+    async def notify_waiting(self, body: JsonObject, why: CogencyError | None) -> None:
+        """Tell the author of a question that it cannot be taken in yet, unless they read so just now. `why`: None if
+        that is not known.
+        """
         message = inbound.read_event(body, self.me)
         if message is None or not (message.direct or message.mentioned):
             return
-        sentence = (
-            platforms_texts.SLACK_KEPT_WAITING if isinstance(why, SlackMemberUnknown) else platforms_texts.KEPT_WAITING
-        )
+        is_unstored = isinstance(why, StoreUnavailable)
+        sentence = platforms_texts.KEPT_WAITING if is_unstored else platforms_texts.SLACK_KEPT_WAITING
         if self.throttle.was_shown(message.user, sentence):
             return
         try:

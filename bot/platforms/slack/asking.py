@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
@@ -20,6 +21,7 @@ from bot.chat.backoff import Backoff
 from bot.chat.caches import RecentKeys
 from bot.chat.commands.declaration import MessageEntry
 from bot.chat.host import Host
+from bot.chat.patience import PATIENCE_S, if_slow
 from bot.chat.texts import formatting
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, inbound, slash_commands
@@ -36,7 +38,6 @@ from bot.platforms.slack.surroundings import SlackNames, author_of
 
 PASSING: Final = (SlackLimited, SlackDown, SlackMemberUnknown, StoreUnavailable)
 NOTIFY_ATTEMPT: Final = 3  # The person is notified that their question waits: earlier attempts take a few seconds
-PATIENCE_S: Final = 3.0  # A person's: of a longer wait they are notified at once
 MAX_RETRY_S: Final = 30.0
 MAX_AGE: Final = timedelta(days=1)  # An older question is dropped: an answer would no longer be expected
 LOOK_BACK_S: Final = (
@@ -232,7 +233,8 @@ class SlackAsking:
                     self.me.source, f"asked:{pending.question.event}:{pending.attempt}"
                 ):
                     return  # another process goes on with it
-                await self._ask(pending)
+                with if_slow(partial(self._notify_waiting, pending, platforms_texts.QUESTION_WAITS)):
+                    await self._ask(pending)
             except PASSING as error:
                 if self.clock.now() - pending.asked_at > MAX_AGE:
                     await self._delete(pending)
@@ -301,7 +303,9 @@ class SlackAsking:
         except SlackRefused:
             return None
         for message in api.items(history, "messages"):
-            if api.text(message, "metadata", "event_payload", "key") == pending.question.event:
+            key = api.text(message, "metadata", "event_payload", "key")
+            # Metadata is no secret: another app may copy a message with it.
+            if key == pending.question.event and inbound.is_ours(message, self.me):
                 return ReplyTo(to.channel, to.user, api.text(message, "ts"), after=api.text(message, "ts"))
         return None
 

@@ -170,14 +170,16 @@ class PersonalCommands:
         if not command.mentions:
             words = await SlackNames(self.people, self.places).read(words)
         show = partial(self._send_panel, to, command, thread)
-        show_progress = _show_progress(show, limit=1)  # each is a new message: Slack replaces only what was clicked
+        show_progress = _show_progress(
+            partial(show, passing=True), limit=1
+        )  # each is a new message: Slack replaces only what was clicked
         await show(await self._panel(command, self._caller(to, thread), words, show=show_progress, attached=attached))
 
     async def handle_press(self, body: JsonObject, action: JsonObject) -> None:
         """Handle a click on a button of a panel, or a choice in its menu. Raises CogencyError."""
         press, to = press_of(body, action), inbound.of_click(body)
         if press is None or press.at.user != to.user:
-            await Ephemeral(self.api, to).send(reply_texts.NOT_YOURS)
+            await Ephemeral(self.api, to, self.clock).send(reply_texts.NOT_YOURS)
             return
         if press.at.channel not in {"", to.channel} and not inbound.is_direct(press.at.channel):
             # A panel of a channel, shown in direct messages: its user may have left the channel since.
@@ -187,7 +189,7 @@ class PersonalCommands:
         caller = self._caller(to, press.at.thread)
         if press.form is None:
             show = partial(self._replace, to, press.command, press.words, press.at.thread)
-            show_progress = _show_progress(show)
+            show_progress = _show_progress(partial(show, passing=True))
             words, ticked = press.words, press.options
             await show(await self._panel(press.command, caller, words, ticked, pressed=True, show=show_progress))
         else:
@@ -212,7 +214,8 @@ class PersonalCommands:
         caller = replace(self._caller(sent.to, sent.thread), in_form=True, elsewhere=sent.elsewhere)
         words = sent.form.spelled(sent.words, sent.filled)
         show, ticked = partial(self._replace, sent.to, sent.command, words, sent.thread), sent.form.ticked(sent.filled)
-        await show(await self._panel(sent.command, caller, words, ticked, show=_show_progress(show)))
+        show_progress = _show_progress(partial(show, passing=True))
+        await show(await self._panel(sent.command, caller, words, ticked, show=show_progress))
 
     async def _panel(
         self,
@@ -246,19 +249,33 @@ class PersonalCommands:
             else platforms_texts.EXPORT_NOT_SENT
         )
 
-    async def _send_panel(self, to: ReplyTo, command: AnyCommand, thread: Collection[str], panel: Panel) -> None:
+    async def _send_panel(
+        self, to: ReplyTo, command: AnyCommand, thread: Collection[str], panel: Panel, *, passing: bool = False
+    ) -> None:
+        """`passing`: another panel follows, so this one is not sent again."""
         below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
-        await Ephemeral(self.api, to).send(named(panel.text, self.me.prefix), *below)
+        await Ephemeral(self.api, to, None if passing else self.clock).send(named(panel.text, self.me.prefix), *below)
 
     async def _replace(
-        self, to: ReplyTo, command: AnyCommand, words: str, thread: Collection[str], panel: Panel
+        self,
+        to: ReplyTo,
+        command: AnyCommand,
+        words: str,
+        thread: Collection[str],
+        panel: Panel,
+        *,
+        passing: bool = False,
     ) -> None:
-        """Show the panel in place of the clicked one: in its message, or in the Home tab."""
+        """Show the panel in place of the clicked one: in its message, or in the Home tab. `passing`: see
+        `_send_panel`.
+        """
         if to.home:
             await self.home.show_answer(to, command, panel, words)
         else:
             below = panel_blocks(panel, command, ShownTo(to.user, to.channel, thread))
-            await Ephemeral(self.api, to).replace(named(panel.text, self.me.prefix), *below)
+            await Ephemeral(self.api, to, None if passing else self.clock).replace(
+                named(panel.text, self.me.prefix), *below
+            )
 
     async def _send_file(self, user: str, message_text: str, file: PanelFile) -> bool:
         """Post a file in the person's direct messages. Return False if Slack refused; raises any other SlackError."""
@@ -294,13 +311,24 @@ class PersonalCommands:
 
     async def report_failure(self, body: JsonObject, error: CogencyError) -> None:
         """Show an error to the user who sent `body`: a click, a command or a window."""
-        to = inbound.of_window(fields(body, "view")) or (
-            inbound.of_click(body) if fields(body, "user") else inbound.of_command(body)
-        )
+        to = _sent_from(body)
         if to.home:
             await self.home.show_failure(to, body, error)
         else:
             await self.send_error(to, error)
+
+    def notify_slow(self, body: JsonObject) -> None:
+        """Tell the user who sent `body`, in the background, that its outcome takes longer. In the Home tab nothing is
+        told: it shows what it showed before.
+        """
+        to = _sent_from(body)
+
+        async def send() -> None:
+            with suppress(SlackError):
+                await Ephemeral(self.api, to).send(platforms_texts.TAKES_LONGER)
+
+        if not to.home:
+            self.underway.start(send())
 
     async def send_error(self, to: ReplyTo, error: CogencyError) -> None:
         await self._send(to, platforms_texts.failure(error))
@@ -315,7 +343,13 @@ class PersonalCommands:
         )
 
     async def _send(self, to: ReplyTo, markdown: str) -> None:
-        await Ephemeral(self.api, to).send(named(markdown, self.me.prefix))
+        await Ephemeral(self.api, to, self.clock).send(named(markdown, self.me.prefix))
+
+
+def _sent_from(body: JsonObject) -> ReplyTo:
+    """Return where a click, a command or a window was sent from, and by whom."""
+    in_window = inbound.of_window(fields(body, "view"))
+    return in_window or (inbound.of_click(body) if fields(body, "user") else inbound.of_command(body))
 
 
 def _show_progress(show: ShowPanel, limit: int | None = None) -> ShowPanel:

@@ -15,6 +15,7 @@ from agent.messages import JsonObject
 from bot.chat.background_tasks import BackgroundTasks
 from bot.chat.backoff import OncePerMinute
 from bot.chat.logs import severity
+from bot.chat.patience import PATIENCE_S, if_slow
 from bot.chat.watermark import Watermark
 from bot.platforms.slack import api, inbound
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited
@@ -41,7 +42,7 @@ class EventRetryQueue:
     """Events that could not be stored at once: kept in their order, and retried until they are.
 
     `before` takes in the messages that were missed before one, `gap` what was not delivered since a time. `notify`
-    tells the author of an event that it has to wait, and why.
+    tells the author of an event that it has to wait, and why; None: not known yet.
 
     Rules
     - Slack gets an answer within three seconds, whatever its Web API does. An event that takes longer, or whose author
@@ -59,7 +60,7 @@ class EventRetryQueue:
     intake: SlackIntake
     before: Before
     gap: Callable[[datetime], None]
-    notify: Callable[[JsonObject, CogencyError], Coroutine[object, object, None]]
+    notify: Callable[[JsonObject, CogencyError | None], Coroutine[object, object, None]]
     _waiting: dict[str, deque[JsonObject]] = field(default_factory=dict[str, "deque[JsonObject]"])  # By channel
     _last_errors: dict[str, CogencyError] = field(default_factory=dict[str, CogencyError])  # Of retries, by channel
     _unstored: set[str] = field(default_factory=set[str])  # Channels in which an event waits for the database
@@ -96,7 +97,8 @@ class EventRetryQueue:
 
     async def _finish_late(self, handling: "asyncio.Task[bool]", body: JsonObject) -> None:
         """Wait for an event that took longer than ACK_S; delete its pointer once it is taken in."""
-        await asyncio.wait({handling})
+        with if_slow(lambda: self._tasks.start(self.notify(body, None)), PATIENCE_S - ACK_S):
+            await asyncio.wait({handling})
         error = None if handling.cancelled() else handling.exception()
         if error is not None:
             await self._handle_failure(body, error)

@@ -263,7 +263,7 @@ class ReplyPresses:
         )
 
     async def _send(self, to: ReplyTo, sentence: str) -> None:
-        await Ephemeral(self.api, to).send(sentence)
+        await Ephemeral(self.api, to, self.clock).send(sentence)
 
 
 def _page_of(body: JsonObject) -> str:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -30,6 +31,7 @@ from bot.chat.access.admission import NoticeThrottle
 from bot.chat.commands.talking import SUMMARISE
 from bot.chat.host import Host
 from bot.chat.logs import severity
+from bot.chat.patience import if_slow
 from bot.chat.platform_errors import PlatformUnavailable
 from bot.chat.reply.surface import ReplyAction
 from bot.chat.telemetry import SILENT, Telemetry
@@ -414,7 +416,7 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     for command in SLASH_COMMANDS:
         is_question = command.name == "ask"
         handle = (
-            _ack_when_stored(personal_commands, personal_commands.asking.ask)
+            _ack_when_stored(personal_commands, personal_commands.asking.ask, tells_if_slow=False)
             if is_question
             else _ack_first(personal_commands, partial(personal_commands.slash, command))
         )
@@ -429,7 +431,7 @@ def _listen(registry: _Registry, personal_commands: PersonalCommands) -> None:
     )
     registry.command(unknown_commands(personal_commands.me.prefix))(_unknown_command(personal_commands))
     registry.view(question_views.ANYWHERE_VIEW)(
-        _ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere)
+        _ack_when_stored(personal_commands, personal_commands.asking.submit_anywhere, tells_if_slow=False)
     )
     registry.view(question_views.ASK_VIEW)(_ack_when_stored(personal_commands, personal_commands.asking.submit_about))
     registry.action(re.compile(f"^{panels.PRESS}:.*$"))(_ack_click(personal_commands, personal_commands.handle_press))
@@ -516,14 +518,13 @@ def _ack_click_when_stored(
 
 
 def _ack_when_stored(
-    personal_commands: PersonalCommands, handle: Handler
+    personal_commands: PersonalCommands, handle: Handler, *, tells_if_slow: bool = True
 ) -> Callable[[AsyncAck, Body], Awaitable[None]]:
     """Acknowledge after `handle` has stored a question, or after ACK_S."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        await asyncio.wait(
-            {personal_commands.underway.start(_carry_out(personal_commands, body, handle(body)))}, timeout=ACK_S
-        )
+        work = _carry_out(personal_commands, body, handle(body), tells_if_slow=tells_if_slow)
+        await asyncio.wait({personal_commands.underway.start(work)}, timeout=ACK_S)
         await ack()
 
     return run
@@ -573,9 +574,13 @@ async def _run(personal_commands: PersonalCommands, body: Body, work: Awaitable[
     await personal_commands.underway.start(_carry_out(personal_commands, body, work))
 
 
-async def _carry_out(personal_commands: PersonalCommands, body: Body, work: Awaitable[None]) -> None:
+async def _carry_out(
+    personal_commands: PersonalCommands, body: Body, work: Awaitable[None], *, tells_if_slow: bool = True
+) -> None:
+    """`tells_if_slow`: whether its user is told here if it takes longer than usual."""
     try:
-        await work
+        with if_slow(partial(personal_commands.notify_slow, body)) if tells_if_slow else nullcontext():
+            await work
     except CogencyError as error:
         # A mistyped or refused request is no failure of the bot.
         level = logging.INFO if isinstance(error, SettingsError | Refused) else severity(error)

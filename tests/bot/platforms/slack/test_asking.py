@@ -303,6 +303,20 @@ async def test_what_was_posted_before_the_process_died_is_found_and_answered_by_
     assert [(taken.text, taken.message_id) for taken in host.taken] == [("why?", root.ts)]
 
 
+async def test_a_copy_of_the_posted_question_by_another_app_is_not_taken_for_it(slack: FakeSlack) -> None:
+    """The answer to the post is lost, so that the question is looked for in the channel's history."""
+    host, slack.stalled["conversations.history"] = recording_host(), asyncio.Event()
+    slack.faults["chat.postMessage"].append(LOST)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/ask", "why?")
+        await slack.until(lambda: slack.state.answers(GENERAL))
+        (root,) = slack.state.answers(GENERAL)
+        slack.state.write("", GENERAL, root.text, bot_id="B0MIRROR", metadata=root.metadata)
+        slack.stalled["conversations.history"].set()
+        await slack.until(lambda: host.taken)
+    assert [taken.message_id for taken in host.taken] == [root.ts]
+
+
 async def test_a_question_that_was_stored_and_not_posted_is_posted_by_the_next_process(slack: FakeSlack) -> None:
     host, slack.stalled["chat.postMessage"] = recording_host(), asyncio.Event()
     async with serving(slack, host):

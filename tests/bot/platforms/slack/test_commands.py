@@ -14,6 +14,7 @@ from agent.shown_replies import DELETE_REPLY
 from bot.chat.reply.surface import PageContent, PageKey
 from bot.forgetting import texts as forgetting_texts
 from bot.platforms.slack.api import SlackRefused
+from bot.platforms.slack.ephemeral import ATTEMPTS
 from bot.platforms.slack.question_views import ASK_SHORTCUT
 from store.erased_ids import ErasedIds
 from store.forgetting.sql_forgetting import SqlForgetting
@@ -375,11 +376,12 @@ async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: Fak
 
 async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers_them_again(slack: FakeSlack) -> None:
     host = await knowing("The boat is blue.")
-    slack.faults["chat.postEphemeral"].append(Fault(503))
+    slack.faults["chat.postEphemeral"] += [Fault(503)] * ATTEMPTS
     async with serving(slack, host):
         message = slack.state.write(ANN, DM, "memory")
         envelope = slack.envelope(slack.events_of(message)[0])
         await slack.deliver(envelope)
         await slack.until(lambda: not slack.faults["chat.postEphemeral"])
         await slack.acked(await slack.deliver(envelope, attempt=1))
+        await slack.until(lambda: slack.state.ephemerals)
     assert len(slack.state.ephemerals) == 1

@@ -7,10 +7,11 @@ from aiohttp import ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
-from bot.platforms.slack.ephemeral import Ephemeral
+from bot.platforms.slack.ephemeral import ATTEMPTS, MAX_WAIT_S, Ephemeral
 from bot.platforms.slack.inbound import ReplyTo
+from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_faults import DOWN, Fault, limited
+from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_things import BOT_TOKEN, RESPONSES
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
@@ -80,6 +81,32 @@ async def test_what_passes_is_no_reason_to_say_it_elsewhere(
         await Ephemeral(api, ReplyTo(GENERAL, ANN)).send(SECRET)
     assert not posted(slack)
     assert not slack.state.ephemerals
+
+
+@pytest.mark.parametrize("fault", [DOWN, LOST, limited(30)])
+@pytest.mark.parametrize("method", ["chat.postEphemeral", "response_url"])
+async def test_what_must_not_be_lost_is_sent_again_in_place_where_slack_fails_for_a_moment(
+    slack: FakeSlack, api: SlackApi, fault: Fault, method: str
+) -> None:
+    slack.faults[method].append(fault)
+    url = slack.response_url(GENERAL, ANN) if method == "response_url" else ""
+    await Ephemeral(api, ReplyTo(GENERAL, ANN, response_url=url), FakeClock()).send(SECRET)
+    assert {*shown_ephemerals(slack)} == {(GENERAL, "", ANN, SECRET)}
+    assert len(slack.state.ephemerals) == (2 if fault.lost else 1)
+    assert not posted(slack)
+
+
+async def test_what_slack_never_takes_is_given_up(slack: FakeSlack, api: SlackApi) -> None:
+    slack.faults["chat.postEphemeral"] += [DOWN] * (ATTEMPTS + 1)
+    with pytest.raises(SlackDown):
+        await Ephemeral(api, ReplyTo(GENERAL, ANN), FakeClock()).send(SECRET)
+    assert len(slack.faults["chat.postEphemeral"]) == 1
+
+
+async def test_a_wait_that_is_too_long_is_not_waited_for(slack: FakeSlack, api: SlackApi) -> None:
+    slack.faults["chat.postEphemeral"].append(limited(int(MAX_WAIT_S) + 1))
+    with pytest.raises(SlackLimited):
+        await Ephemeral(api, ReplyTo(GENERAL, ANN), FakeClock()).send(SECRET)
 
 
 async def test_where_a_direct_message_is_refused_too_nobody_is_told(slack: FakeSlack, api: SlackApi) -> None:
