@@ -31,6 +31,14 @@ def chosen(connection: sa.Connection, owner: str) -> dict[str, str]:
     return {row.name: row.value for row in connection.execute(_CHOSEN, {"whose": owner})}
 
 
+def named(connection: sa.Connection, name: str) -> list[tuple[str, str]]:
+    same = sa.or_(preference.c.name == name, preference.c.name.startswith(f"{name} ", autoescape=True))
+    found = (
+        sa.select(preference.c.owner, preference.c.value).where(same).order_by(preference.c.owner, preference.c.name)
+    )
+    return [(row.owner, row.value) for row in connection.execute(found)]
+
+
 def choose(connection: sa.Connection, owner: str, name: str, value: str | None) -> None:
     stored = sa.and_(preference.c.owner == owner, preference.c.name == name)
     if value is None:
@@ -49,5 +57,6 @@ def swap(connection: sa.Connection, owner: str, name: str, before: str | None, a
 
 class SqlPreferences(SqlStore):
     all_of = reads(chosen)
+    all_named = reads(named)
     set = writes(choose)
     swap = writes(swap)

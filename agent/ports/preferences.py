@@ -12,6 +12,12 @@ class Preferences(Protocol):
         """Return all choices of the owner."""
         ...
 
+    async def all_named(self, name: str) -> list[tuple[str, str]]:
+        """Return the owners and values of all choices with this name, or with this name and more words, in the order of
+        the owners.
+        """
+        ...
+
     async def set(self, owner: str, name: str, value: str | None) -> None:
         """Store a choice in place of an earlier one; None deletes it."""
         ...

@@ -321,7 +321,7 @@ async def _check_ambient(value: str, context: RuleContext) -> None:
 
 def _announce_ambient(before: str, after: str, who: str) -> Announcement | None:
     if after and not before:
-        many = counted(int(after), "answer", "answers")
+        many = counted(int(after), "question", "questions")
         return Announcement(channels_texts.SAID_AMBIENT_ON.format(who=who, many=many))
     # They may be switched off without a notice.
     return None if after else Announcement(channels_texts.SAID_AMBIENT_OFF.format(who=who), is_required=False)

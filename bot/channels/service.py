@@ -20,6 +20,7 @@ from bot.channels.rule import ChannelRule, RuleContext, is_usual
 from bot.channels.rules import CHANNEL_RULES, rule_named
 from bot.chat.access.acl import AccessRules
 from bot.chat.access.place_rules import PLACE, PlaceRules, chosen_at, name_at, place_owner, rules_at
+from bot.chat.askers import Requester
 from bot.chat.audit import policy_change
 from bot.chat.panels import Panel
 from bot.chat.texts import replies as reply_texts
@@ -267,8 +268,9 @@ class PlaceService:
     async def _show(self, asker: Asker, notice: str = "") -> Panel:
         context, may_change = await self.context(person_source(asker.person.id), asker.channel), self._may_change(asker)
         lines = [f"- **{rule.title}**: {_shown(rule, context.chosen.get(rule.name, ''))}" for rule in CHANNEL_RULES]
+        gone = (await self.model_service.menu(Requester(asker.person.id, asker.channel))).sentence
         hint = usage() if may_change else channels_texts.NOT_YOUR_CHANNEL
-        text = "\n\n".join(filter(None, [notice, channels_texts.PLACE_HEADING, "\n".join(lines), hint]))
+        text = "\n\n".join(filter(None, [notice, gone, channels_texts.PLACE_HEADING, "\n".join(lines), hint]))
         return channel_panel(text, context) if may_change else Panel(text)
 
     async def _show_history(self, asker: Asker) -> Panel:

@@ -1,7 +1,7 @@
 """Answers `/model`."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.errors import SettingsError
 from agent.incoming import Incoming
@@ -13,7 +13,7 @@ from bot.chat.access.place_rules import rules_at
 from bot.chat.askers import Requester
 from bot.chat.ports import ModelMenu
 from bot.models import texts as models_texts
-from bot.models.switch import ModelSwitch, PlaceModels, check_allowed
+from bot.models.switch import EVERY_MODEL, ModelSwitch, PlaceModels, check_allowed
 
 # Showing and choosing the model that answers a person. The choice is stored in the person's preferences.
 
@@ -28,16 +28,21 @@ class ModelService:
     """Decides which models a person may choose; for a choice that is not allowed, the default model answers."""
 
     async def provider(self, incoming: Incoming) -> Provider:
-        """Return the provider for this message: the model chosen for it alone, if the person may still choose that."""
+        """Return the provider for this message: the model chosen for it alone, if the person may still choose that.
+
+        Raises Refused if no model may answer them there, and StoreError.
+        """
         who, requested = Requester.wrote(incoming), incoming.model
-        if not self.switch.allowed:  # nobody can have chosen anything
-            return self.switch.provider_for(who.person, who.channel)
+        if not self.switch.allowed:  # nobody can have chosen anything for themselves
+            return self.switch.provider_for(who.person, who.channel, place=await self._place_models(who))
         chosen, place = await asyncio.gather(self._chosen(who), self._place_models(who))
         selected = requested if requested in self._available(who, place) else chosen
         return await self.switch.sized_provider_for(who.person, who.channel, selected, place)
 
     async def menu(self, who: Requester) -> ModelMenu:
         place = await self._place_models(who)
+        if place.allowed == ():
+            return ModelMenu("", "", sentence=models_texts.NO_MODEL_LEFT)
         choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who), place)
         return ModelMenu(choice.name, choice.why, self._available(who, place))
 
@@ -45,7 +50,10 @@ class ModelService:
         """Set the person's model from the next question on; "" restores the default. Raises SettingsError."""
         if name:
             check_allowed(self.switch, name)
-            available = self._available(who, await self._place_models(who))
+            place = await self._place_models(who)
+            if place.allowed == ():
+                raise SettingsError(models_texts.NO_MODEL_LEFT)
+            available = self._available(who, place)
             if name not in available:
                 raise SettingsError(models_texts.MODEL_NOT_OPEN.format(names=", ".join(available)))
         await self.preferences.set(who.person, MODEL, name or None)
@@ -60,12 +68,12 @@ class ModelService:
 
     async def _place_models(self, who: Requester) -> PlaceModels:
         rules = await rules_at(self.preferences, who.source, who.channel)
-        available = self._available(who)
-        allowed = tuple(name for name in rules.models if name in available)
+        available = self._available(who) or (self.switch.name,)  # without a choice the default model answers
+        place = PlaceModels(tuple(name for name in rules.models if name in available) if rules.models else None)
         preferred = rules.text(MODEL_RULE)
-        return PlaceModels(allowed, preferred if preferred in (allowed or available) else "")
+        return replace(place, preferred=preferred) if preferred in available and place.allows(preferred) else place
 
-    def _available(self, who: Requester, place: PlaceModels | None = None) -> tuple[str, ...]:
+    def _available(self, who: Requester, place: PlaceModels = EVERY_MODEL) -> tuple[str, ...]:
         usual, *others = self.switch.allowed or ("",)
         names = [name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who))]
-        return tuple(name for name in names if place is None or not place.allowed or name in place.allowed)
+        return tuple(name for name in names if place.allows(name))

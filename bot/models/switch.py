@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Self
+from typing import Final, Self
 
-from agent.errors import SettingsError
+from agent.errors import Refused, SettingsError
 from agent.ports.clock import Clock
 from agent.ports.model import KeepingProvider, Provider, SizedProvider, WarningProvider
 from bot.chat.learning_model import LearningModel
@@ -41,12 +41,18 @@ SIZE_TIMEOUT_S = 1.0  # It answers at once, or the question does not wait for it
 @dataclass(frozen=True, slots=True)
 class PlaceModels:
     """The models of a channel's rules, as far as the operator's settings and the asker's roles allow them. `allowed`:
-    the models that may answer there, () for all. `preferred`: the one that answers there by default, "" for the default
-    model.
+    the models that may answer there, None for all; () if none of those that its managers allow is left. `preferred`:
+    the one that answers there by default, "" for the default model.
     """
 
-    allowed: tuple[str, ...] = ()
+    allowed: tuple[str, ...] | None = None
     preferred: str = ""
+
+    def allows(self, name: str) -> bool:
+        return self.allowed is None or name in self.allowed
+
+
+EVERY_MODEL: Final = PlaceModels()
 
 
 class ModelSwitch:
@@ -115,12 +121,15 @@ class ModelSwitch:
         names = dict.fromkeys([self._choice.name, *(choice.name for choice in self._allowed)])
         return tuple(names) if self._allowed else ()
 
-    def provider_for(self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None) -> Provider:
-        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not."""
+    def provider_for(self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL) -> Provider:
+        """Return the provider for this person in this channel. `chosen`: their earlier choice, allowed or not.
+
+        Raises Refused if no model may answer them there.
+        """
         return self._provider_of(self.choice_for(person, channel, chosen, place), place)
 
     async def sized_provider_for(
-        self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
+        self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL
     ) -> Provider:
         """The same; a model on this machine knows how large its context is, if its server says so."""
         choice = self.choice_for(person, channel, chosen, place)
@@ -134,22 +143,22 @@ class ModelSwitch:
             provider.context_tokens = size or provider.context_tokens
         return self._provider_of(choice, place)
 
-    def choice_for(
-        self, person: str, channel: str, chosen: str = "", place: "PlaceModels | None" = None
-    ) -> ModelChoice:
-        allowed, preferred = (place.allowed, place.preferred) if place is not None else ((), "")
-        if chosen in self.allowed and (not allowed or chosen in allowed):
+    def choice_for(self, person: str, channel: str, chosen: str = "", place: PlaceModels = EVERY_MODEL) -> ModelChoice:
+        """Return the model for this person in this channel. Raises Refused if none may answer them there."""
+        if place.allowed == ():
+            raise Refused(models_texts.NO_MODEL_LEFT)
+        if chosen in self.allowed and place.allows(chosen):
             return self._among_allowed(chosen, models_texts.MODEL_CHOSEN)
         of_person = self._people.get(person.rpartition(":")[2])
-        if of_person is not None and (not allowed or of_person.name in allowed):
+        if of_person is not None and place.allows(of_person.name):
             return replace(of_person, why=models_texts.MODEL_FOR_PERSON)
-        if preferred:
-            return self._among_allowed(preferred, models_texts.MODEL_FOR_PLACE)
+        if place.preferred:
+            return self._among_allowed(place.preferred, models_texts.MODEL_FOR_PLACE)
         of_channel = self._channels.get(channel)
-        if of_channel is not None and (not allowed or of_channel.name in allowed):
+        if of_channel is not None and place.allows(of_channel.name):
             return replace(of_channel, why=models_texts.MODEL_FOR_CHANNEL)
-        if allowed and self._choice.name not in allowed:
-            return self._among_allowed(allowed[0], models_texts.MODEL_FOR_PLACE)
+        if place.allowed and self._choice.name not in place.allowed:
+            return self._among_allowed(place.allowed[0], models_texts.MODEL_FOR_PLACE)
         # Only the log and operators see the setting that named the model, and its address.
         by_setting = self._choice.why != models_texts.MODEL_CHOSEN
         usual = models_texts.REHEARSAL_AS_USUAL if self._choice.endpoint is None else models_texts.MODEL_AS_USUAL
@@ -180,14 +189,11 @@ class ModelSwitch:
         for provider in self._opened.values():
             await provider.aclose()
 
-    def _provider_of(self, choice: ModelChoice, place: PlaceModels | None = None) -> Provider:
+    def _provider_of(self, choice: ModelChoice, place: PlaceModels = EVERY_MODEL) -> Provider:
         """Return the model with its fallbacks. What is said in a channel goes to no model that is not allowed there,
         even while the others are down.
         """
-        allowed = () if place is None else place.allowed
-        others = [
-            other for other in self._fallbacks if other.name != choice.name and (not allowed or other.name in allowed)
-        ]
+        others = [other for other in self._fallbacks if other.name != choice.name and place.allows(other.name)]
         names = (choice.name, *(other.name for other in others))
         if names not in self._providers:
             providers = [self._open(candidate) for candidate in (choice, *others)]

@@ -19,6 +19,10 @@ MODEL_FOR_CHANNEL = "chosen for this channel by my operator"
 MODEL_FOR_PLACE = "chosen for this channel by a manager"
 
 
+NO_MODEL_LEFT = (
+    "You cannot use any of the models that are allowed in this channel. A manager of the channel can allow others with "
+    "`/channel models NAME`, or all with `/channel models all`."
+)
 MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 

@@ -47,6 +47,7 @@ from bot.app.parts import (
 )
 from bot.app.settings import Settings, moved_addresses
 from bot.budgets.report import cost_text
+from bot.chat.access.place_rules import PLACE, PlaceRules, channel_of
 from bot.chat.attachments.reader import missing
 from bot.chat.audit import pages
 from bot.chat.findings import Finding, Level, one_clock
@@ -58,6 +59,7 @@ from bot.models.choice import ModelChoice, context_size, open_model
 from bot.models.embedding import open_embedder
 from bot.models.forms import MEASURED, UNCHECKED, Passed, read_checked_forms, store_passed
 from bot.models.speech import open_transcriber
+from bot.models.switch import ModelSwitch
 from bot.operators.service import LINK_LASTS, SESSION_IDLE, OperatorLinks
 from bot.python.engine import EngineUnavailable
 from bot.python.feature import open_sandbox
@@ -564,9 +566,11 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
             await _open_other_models(settings)
             if models.is_rehearsal:
                 remedy = setup_texts.SET_REAL_MODEL
-                return [finding(Level.WARNING, what=setup_texts.ONLY_REHEARSAL, remedy=remedy)]
+                closed = await _closed_channels(settings, models)
+                return [finding(Level.WARNING, what=setup_texts.ONLY_REHEARSAL, remedy=remedy), *closed]
             chosen = finding(Level.GOOD, what=models.sentence.removeprefix("Model: ").rstrip("."))
             terms = [*await _form_findings(settings, models.choice), *_terms(settings, models.provider.name)]
+            terms += await _closed_channels(settings, models)
             if not ask_model:
                 return [chosen, NOT_ASKED, *terms]
             name = models.provider.name
@@ -577,6 +581,26 @@ async def examine_model(settings: Settings, *, ask_model: bool = True) -> list[F
     except (SettingsError, ProviderError) as error:
         is_silent = isinstance(error, ProviderUnavailable)
         return [finding(Level.PROBLEM, what="no model can be used", remedy=str(error), is_silent=is_silent)]
+
+
+CHANNELS_NAMED: Final = 20
+
+
+async def _closed_channels(settings: Settings, models: ModelSwitch) -> list[Finding]:
+    """Name the channels that allow only models which the settings no longer allow: nobody is answered there."""
+    left, closed = set(models.allowed or (models.name,)), set[str]()
+    try:
+        async with open_preferences(settings.storage.url) as preferences:
+            for owner, stored in await preferences.all_named(PLACE):
+                allowed = PlaceRules.read(stored).models
+                if allowed and left.isdisjoint(allowed):
+                    closed.add(channel_of(owner))
+    except StoreError:
+        return []  # The check of the database says what is wrong
+    if not closed:
+        return []
+    what = setup_texts.CHANNELS_WITHOUT_MODEL.format(channels=", ".join(sorted(closed)[:CHANNELS_NAMED]))
+    return [Finding(Level.WARNING, "Model", what, setup_texts.ALLOW_MODELS)]
 
 
 async def _form_findings(settings: Settings, choice: ModelChoice) -> list[Finding]:

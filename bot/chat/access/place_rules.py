@@ -51,7 +51,12 @@ class PlaceRules:
         """Read them from the channel's preferences. Raises StoreError for unreadable rules: to ignore them could admit
         people whom they exclude.
         """
-        first = (chosen_at(preferences, source) or "{}").partition("\n")[0]
+        return cls.read(chosen_at(preferences, source) or "{}")
+
+    @classmethod
+    def read(cls, stored: str) -> Self:
+        """Read them from what is stored. Raises StoreError."""
+        first = stored.partition("\n")[0]
         try:
             parsed: object = json.loads(first)
         except (ValueError, RecursionError):
@@ -76,6 +81,11 @@ class PlaceRules:
 def place_owner(channel: str) -> str:
     """Return the owner of the preferences that hold what was chosen for a channel."""
     return f"channel:{channel}"
+
+
+def channel_of(owner: str) -> str:
+    """Return the channel of `place_owner`."""
+    return owner.removeprefix("channel:")
 
 
 async def rules_at(preferences: Preferences, source: str, channel: str) -> PlaceRules:

@@ -15,7 +15,7 @@ from agent.citations import cite, references_of
 from agent.consents import PutAside, wait_until
 from agent.context import Context, Persona
 from agent.context_composer import ContextComposer, ContextConfig, FileContents
-from agent.errors import ProviderError, StoreError
+from agent.errors import ProviderError, Refused, StoreError
 from agent.events import (
     AgentEvent,
     IterationStarted,
@@ -151,6 +151,7 @@ class TurnRunner:
         try:
             if stopped():
                 return EndedTurn(claim.turn, claim.incoming, closed(closing, turn, claim.incoming.place))
+            provider = await self.provider(claim.incoming)
             files = await self._files(claim, rule, turn, live)
             if refusal := files.sorry:
                 closing = await self._end(claim, turn, closing, Outcome.REFUSED, refusal)
@@ -161,7 +162,6 @@ class TurnRunner:
             rules = await self.channel_rules.answer(claim.incoming)
             live.shape_answer(rules.shape)
             groups = await self._groups(claim.incoming.place)
-            provider = await self.provider(claim.incoming)
             persona = rules.persona(await self.persona(claim.incoming))
             context, until = await self._known(
                 claim, rule, persona, tools, groups, turn.progress, files, provider.capabilities
@@ -189,6 +189,8 @@ class TurnRunner:
             closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text, audit)
         except (StoreError, SurfaceError):
             raise
+        except Refused as refused:  # no model may answer there
+            closing = await self._end(claim, turn, closing, Outcome.REFUSED, str(refused))
         except Exception:
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, reply_texts.BROKEN.format(turn=claim.turn)])

@@ -24,7 +24,7 @@ from bot.channels.service import (
     read_value,
 )
 from bot.chat.access.acl import AccessRules, parse_entries, parse_model_access
-from bot.chat.access.place_rules import OFF, place_owner
+from bot.chat.access.place_rules import OFF, name_at, place_owner
 from bot.chat.texts import replies as reply_texts
 from bot.memory import texts as memory_texts
 from bot.memory.pauses import LearningPauses
@@ -228,8 +228,8 @@ async def test_what_concerns_others_is_said_to_them_before_it_is_switched_on() -
     await world.order("learning on")
     await world.order("ambient off")
     assert [one.partition(" turned o")[0] for one in world.said] == ["Boss"] * 3
-    assert "10 answers a day" in world.said[0]
-    assert "I learn from" in world.said[1]
+    assert "10 questions a day" in world.said[0]
+    assert "I now learn from" in world.said[1]
     assert world.said[2] == channels_texts.SAID_AMBIENT_OFF.format(who="Boss")
 
 
@@ -258,3 +258,11 @@ async def test_choices_that_cannot_be_read_are_no_empty_ones() -> None:
     await world.store.preferences.set(place_owner(CHANNEL), "place", "nonsense")
     with pytest.raises(StoreError, match="operator"):
         await world.order("")
+
+
+async def test_a_channel_whose_models_are_all_gone_shows_its_managers_what_to_do() -> None:
+    world = World()
+    assert "cannot use any of the models" not in await world.order("models ollama:small")
+    await world.store.preferences.set(place_owner(CHANNEL), name_at("slack:T1"), '{"models": "openai:gone"}')
+    assert "A manager of the channel can allow others with `/channel models NAME`" in await world.order("")
+    assert "cannot use any of the models" not in await world.order("models all")

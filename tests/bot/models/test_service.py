@@ -96,4 +96,5 @@ async def test_a_channel_narrows_the_models_and_names_the_one_for_who_chose_none
     assert (await at.menu(who)).allowed == ("ollama:small",)
     with pytest.raises(SettingsError, match="Choose one of ollama:small"):
         await at.choose(who, "ollama:usual")
-    assert await chosen_here('{"models": "openai:gone", "model": "openai:gone"}') == "ollama:usual"
+    assert await chosen_here('{"model": "openai:gone"}') == "ollama:usual"
+    assert await chosen_here('{"models": "openai:gone ollama:small", "model": "openai:gone"}') == "ollama:small"

@@ -121,7 +121,7 @@ async def test_the_fallback_models_stand_behind_every_choice() -> None:
 @pytest.mark.parametrize(
     ("allowed", "named"),
     [
-        ((), [USUAL, "ollama:small", "rehearsal"]),
+        (None, [USUAL, "ollama:small", "rehearsal"]),
         ((USUAL,), [USUAL]),
         (("ollama:small",), ["ollama:small"]),
         ((USUAL, "ollama:small"), [USUAL, "ollama:small"]),
@@ -129,7 +129,7 @@ async def test_the_fallback_models_stand_behind_every_choice() -> None:
     ],
 )
 async def test_no_fallback_answers_in_a_channel_that_allows_only_other_models(
-    allowed: tuple[str, ...], named: list[str]
+    allowed: tuple[str, ...] | None, named: list[str]
 ) -> None:
     switch = await opened(fallback_models=("ollama:small", "rehearsal"), allowed_models=("ollama:small", "rehearsal"))
     unrestricted = switch.provider_for("slack:T1:U1", "C2")

@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from agent.machine import CLOCK
 from bot.app.settings import Settings, load_settings
+from bot.chat.access.place_rules import name_at, place_owner
 from bot.chat.attachments.reader import missing
 from bot.chat.findings import SKEW, Finding, Level, clock_finding, finding_lines, healthy, one_clock
 from bot.settings.installation import command_for
@@ -186,3 +187,19 @@ def test_what_to_install_for_office_files_is_said_where_it_is_not_there() -> Non
     (found,) = file_findings(office=False)
     assert found.level is Level.NOTE
     assert found.remedy == f"Run {command_for('office')}"
+
+
+async def test_channels_whose_models_are_all_gone_are_named_with_the_remedy(tmp_path: Path) -> None:
+    settings = read(tmp_path, COGENCY_ALLOWED_MODELS="ollama:small")
+    store = await open_store(settings.storage.url)
+    rules = {"C1 slack:T1": "openai:gone", "C2 slack:T1": "openai:gone ollama:small", "C3": "rehearsal", "C4": ""}
+    for where, models in rules.items():
+        channel, _, source = where.partition(" ")
+        await store.preferences.set(place_owner(channel), name_at(source), f'{{"models": "{models}"}}\nhistory')
+    await store.close()
+    (found,) = [one for one in await about("Model", settings) if "these channels" in one.what]
+    assert (found.level, found.what.rpartition(": ")[2]) == (Level.WARNING, "C1")
+    assert "COGENCY_ALLOWED_MODELS" in found.remedy
+    without = read(tmp_path)  # the choice was removed as a whole
+    (found,) = [one for one in await about("Model", without) if "these channels" in one.what]
+    assert found.what.endswith(": C1, C2")
