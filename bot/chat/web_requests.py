@@ -37,7 +37,7 @@ async def form_field(request: web.Request, name: str) -> str | None:
         async with asyncio.timeout(READ_S):
             body = await request.read()
         fields = parse_qs(body.decode("ascii", "replace"), max_num_fields=MAX_FIELDS, keep_blank_values=True)
-    except (TimeoutError, ValueError, ConnectionError, web.HTTPException):
+    except (TimeoutError, ValueError, ConnectionError, web.HTTPException, web.RequestPayloadError):
         return None
     return fields.get(name, [""])[0]
 

@@ -1,6 +1,7 @@
 """Health for supervisors: whether the bot is alive and ready, and its metrics."""
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
@@ -14,6 +15,8 @@ from agent.errors import StoreError
 from agent.ports.clock import Clock
 from bot.chat.listen_errors import cannot_listen
 from bot.chat.telemetry import SILENT, LoopWoke, Telemetry
+
+log = logging.getLogger(__name__)
 
 # What supervisors ask of a running bot, and systemd's watchdog.
 #
@@ -153,7 +156,7 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
     async def serve() -> None:
         from aiohttp import web  # noqa: PLC0415 -- only needed with an address
 
-        from bot.chat.http_listener import listen  # noqa: PLC0415 -- as above
+        from bot.chat.http_listener import listen, quiet_logger  # noqa: PLC0415 -- as above
 
         def respond(why: list[str]) -> web.Response:
             return web.json_response({"ok": not why, "why": why}, status=503 if why else 200)
@@ -171,7 +174,8 @@ def _serve(liveness: Liveness, address: tuple[str, int], metrics: Callable[[], b
         app.add_routes([web.get("/livez", livez), web.get("/readyz", readyz)])
         if metrics is not None:
             app.add_routes([web.get("/metrics", page)])
-        runner = web.AppRunner(app, access_log=None, handle_signals=False)
+        quiet = quiet_logger(log, log.debug)
+        runner = web.AppRunner(app, access_log=None, logger=quiet, auto_decompress=False, handle_signals=False)
         await runner.setup()
         try:
             server = await listen(runner, *address, CONNECTIONS)

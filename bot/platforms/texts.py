@@ -327,6 +327,7 @@ TOO_LONG_HERE = (
     "This answer is longer than I can show here, and I cannot send you a direct message. Open a direct message with "
     "me, or ask someone to add me to this server, and ask again."
 )
+DISCORD_TRY_AGAIN = "Discord did not respond in time, so I did nothing. Please try again."
 DISCORD_KEPT_WAITING = (
     "Discord is not responding right now. Your message is not lost. I will answer it as soon as I can."
 )

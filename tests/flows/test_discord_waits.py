@@ -9,6 +9,7 @@ import pytest
 
 from agent.providers.scripted import Part, ScriptedProvider, ScriptPause
 from benchmarks.skipping_loop import run_skipping
+from bot.platforms import texts as platforms_texts
 from bot.platforms.discord.client import IDENTIFY_GAP_S
 from bot.platforms.discord.http_client import MAX_RECONNECT_S, REQUEST_S
 from bot.platforms.discord.rest import THREAD_S
@@ -17,7 +18,8 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import Call
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL
+from tests.fakes.discord_rest import Interaction
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, seen
 from tests.fakes.fast_clock import FastClock
 
 ASK = f"<@{BOT}> "
@@ -207,3 +209,44 @@ def test_a_question_after_an_outage_of_the_gateway_is_heard_within_seconds(lasti
         assert clock.monotonic() - back < MAX_RECONNECT_S + IDENTIFY_GAP_S + PATIENCE_S
 
     played(ask)
+
+
+def seen_by(fake: FakeDiscord, interaction: Interaction) -> str:
+    """What the user of a command or a button reads in its response."""
+    return seen(fake.world.messages.get(interaction.original, {}))
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_the_outcome_of_a_command_is_shown_although_its_request_is_never_answered(*, lost: bool) -> None:
+    async def play(fake: FakeDiscord, _: AnsweringHost) -> None:
+        fake.rest.hang("PATCH", "@original$", lost=lost)
+        used = await fake.command(ANN, "usage")
+        await fake.until(lambda: len(fake.rest.hanging) == 1 and fake.calls[-1].path.endswith("@original"))
+        await fake.until(lambda: "You have not asked anything this month." in seen_by(fake, used))
+
+    played(play, questions=0)
+
+
+def test_whoever_sees_that_the_bot_is_thinking_after_a_lost_acknowledgement_reads_an_error() -> None:
+    async def play(fake: FakeDiscord, _: AnsweringHost) -> None:
+        fake.rest.hang("POST", "/callback$", lost=True)
+        used = await fake.command(ANN, "usage")
+        await fake.until(lambda: platforms_texts.DISCORD_TRY_AGAIN in seen_by(fake, used))
+
+    played(play, questions=0)
+
+
+def test_whoever_presses_a_button_whose_acknowledgement_is_lost_reads_an_error_and_nothing_is_done() -> None:
+    async def play(fake: FakeDiscord, host: AnsweringHost) -> None:
+        asked = await fake.say(ANN, f"{ASK}which colour?")
+        await fake.until(lambda: fake.world.shown(asked["id"]) == ["Blue."])
+        await host.turns.idle()
+        fake.rest.hang("POST", "/callback$", lost=True)
+        page = by_the_bot(fake)[-1]
+        await fake.press(ANN, page, "Delete")
+        await fake.until(
+            lambda: any(seen(message) == platforms_texts.DISCORD_TRY_AGAIN for message in fake.world.messages.values())
+        )
+        assert fake.world.shown(asked["id"])[0] == "Blue."
+
+    played(play)

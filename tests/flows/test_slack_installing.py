@@ -417,6 +417,16 @@ async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "br", "unknown"])
+async def test_a_form_that_says_that_it_is_compressed_is_not_unpacked(
+    world: InstallWorld, encoding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world.process(recording_host()), httpx2.AsyncClient(verify=False) as client:
+        answer = await client.post(world.link, content=b"browser=x", headers={"content-encoding": encoding})
+        assert answer.status_code in (400, 403)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
+
+
 @pytest.mark.parametrize("length", ["Transfer-Encoding: chunked", "Content-Length: 5000"])
 async def test_a_form_that_is_long_or_does_not_say_how_long_it_is_is_not_read(world: InstallWorld, length: str) -> None:
     async with world.process(recording_host()), asyncio.timeout(PATIENCE_S):

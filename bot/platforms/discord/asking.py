@@ -291,7 +291,7 @@ class Menus:
             return None
 
     async def _forget(self, interaction: Interaction, message: discord.Message) -> None:
-        await interaction.response.defer(ephemeral=True)
+        await interactions.think(interaction)
         try:
             panel = await self._ask_to_forget(interaction, message)
         except CogencyError as error:

@@ -82,7 +82,7 @@ class CommandHandler:
         if command.run is None:
             await self._commands.ask(interaction, requested_answer(interaction, values))
             return
-        await interaction.response.defer(ephemeral=True)
+        await interactions.think(interaction)
         files = attachments(
             [value for value in values.values() if isinstance(value, discord.Attachment)], interaction.user.display_name
         )
@@ -136,7 +136,7 @@ class CommandHandler:
         elif found is not None:
             await self._form(interaction, press, command, found[1])
         else:
-            await interaction.response.defer()
+            await interactions.acknowledge(interaction)
             values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
             words = " ".join([press.words, *map(str, values)]).strip()
             await self._answer(command, self._call(interaction, words, press.options(command), pressed=True))
@@ -147,7 +147,7 @@ class CommandHandler:
             press = ButtonPress(interaction.user.id, button.form.name, button.words, opens=True)
             await self._open(interaction, press, command, button.form)
             return
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interactions.think(interaction)
         await self._answer(command.declared, self._call(interaction, button.words, {}))
 
     async def _form(self, interaction: Interaction, press: ButtonPress, command: AnyCommand, form: PanelForm) -> None:

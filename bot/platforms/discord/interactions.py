@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
+import aiohttp
 import discord
 from discord import app_commands
 
@@ -26,6 +29,7 @@ Part: TypeAlias = discord.ui.Item[discord.ui.LayoutView]
 Button: TypeAlias = discord.ui.Button[discord.ui.LayoutView]
 Interaction: TypeAlias = discord.Interaction[discord.Client]
 
+UNCONFIRMED: Final = (aiohttp.ClientError, OSError, TimeoutError)  # Whether Discord did it is not known
 MAX_CHARS: Final = 4_000  # Discord's limit of all texts of a panel together
 # Panels after the first: one less than the follow-ups allowed to a command that only its user has installed.
 MAX_FOLLOWING: Final = 4
@@ -58,6 +62,40 @@ def first_layout(markdown: str, *below: Part, taken: int = 0) -> tuple[Layout, l
     return layout(panel_text(first), *below), more
 
 
+async def insist(show: Callable[[], Awaitable[object]]) -> None:
+    """Show what must not be lost, such as the outcome of a command: once more if Discord does not confirm it. Its user
+    may read a text twice, which is better than not at all. Raises UNREADABLE.
+    """
+    try:
+        await show()
+    except UNCONFIRMED:
+        await show()
+
+
+async def acknowledge(interaction: Interaction) -> None:
+    """Acknowledge a button or a modal whose message stays as it is. Raises UNREADABLE, after an error to its user:
+    Discord may have done it without confirming, and then shows none.
+    """
+    try:
+        await interaction.response.defer()
+    except UNCONFIRMED:
+        with suppress(*UNREADABLE):
+            await follow_up(interaction, platforms_texts.DISCORD_TRY_AGAIN)
+        raise
+
+
+async def think(interaction: Interaction) -> None:
+    """Acknowledge a command or a button so that its user sees that the bot is thinking. Raises UNREADABLE, after an
+    error in place of that: Discord may show it without confirming, for a quarter of an hour.
+    """
+    try:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+    except UNCONFIRMED:
+        with suppress(*UNREADABLE):
+            await interaction.edit_original_response(view=layout(panel_text(platforms_texts.DISCORD_TRY_AGAIN)))
+        raise
+
+
 async def show_text(interaction: Interaction, markdown: str) -> None:
     """Show the text in place of the response to an acknowledged command or button. Raises discord.HTTPException."""
     await show_layout(interaction, *first_layout(markdown))
@@ -65,13 +103,13 @@ async def show_text(interaction: Interaction, markdown: str) -> None:
 
 async def show_layout(interaction: Interaction, first: Layout, more: Sequence[str]) -> None:
     """Show a layout in the same way, and texts that do not fit one panel in further panels."""
-    await interaction.edit_original_response(content=None, view=first)
+    await insist(partial(interaction.edit_original_response, content=None, view=first))
     for number, following in enumerate(more[:MAX_FOLLOWING], start=1):
         is_cut = number == MAX_FOLLOWING < len(more)
         parts = (
             [panel_text(following), panel_text(platforms_texts.MORE_THAN_FITS)] if is_cut else [panel_text(following)]
         )
-        await interaction.followup.send(view=layout(*parts), ephemeral=True)
+        await insist(partial(interaction.followup.send, view=layout(*parts), ephemeral=True))
 
 
 async def respond_alone(interaction: Interaction, sentence: str, *below: Part) -> None:
@@ -83,14 +121,14 @@ async def acknowledge_window(interaction: Interaction) -> None:
     """Acknowledge a submitted modal: the answer replaces the panel from which it was opened, and no other message."""
     page = interaction.message
     if page is None or page.flags.components_v2:
-        await interaction.response.defer()
+        await acknowledge(interaction)
     else:
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await think(interaction)
 
 
 async def follow_up(interaction: Interaction, sentence: str) -> None:
     """Show a sentence to the user only, after the acknowledgement. Raises discord.HTTPException."""
-    await interaction.followup.send(view=layout(panel_text(sentence)), ephemeral=True)
+    await insist(partial(interaction.followup.send, view=layout(panel_text(sentence)), ephemeral=True))
 
 
 Tree = app_commands.CommandTree[discord.Client]

@@ -67,9 +67,16 @@ async def show(interaction: Interaction, panel: Panel, command: AnyCommand) -> N
     if panel.file is None:
         await interactions.show_layout(interaction, *laid_out(panel, command, interaction.user.id))
         return
-    file = discord.File(BytesIO(panel.file.content.encode()), panel.file.name)
-    view = interactions.layout(interactions.panel_text(panel.text), discord.ui.File(file))
-    await interaction.edit_original_response(content=None, attachments=[file], view=view)
+    panel_file = panel.file
+
+    async def show_file() -> None:
+        file = discord.File(
+            BytesIO(panel_file.content.encode()), panel_file.name
+        )  # one for each request, which ends it
+        view = interactions.layout(interactions.panel_text(panel.text), discord.ui.File(file))
+        await interaction.edit_original_response(content=None, attachments=[file], view=view)
+
+    await interactions.insist(show_file)
 
 
 def laid_out(panel: Panel, command: AnyCommand, person: int) -> tuple[Layout, list[str]]:

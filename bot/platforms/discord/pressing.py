@@ -224,7 +224,7 @@ class Pressing:
             self.connection.log_failure("a button could not be answered", error)
 
     async def _stop(self, interaction: Interaction, button: ReplyPress) -> None:
-        await interaction.response.defer()
+        await interactions.acknowledge(interaction)
         try:
             author = await self.members.author(objects.author_of(interaction.user))
             person, standing = known_as(author.id), author.standing
@@ -242,7 +242,7 @@ class Pressing:
         await interactions.follow_up(interaction, reply_texts.NOTHING_RUNNING)
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: ReplyVerdict) -> None:
-        await interaction.response.defer(ephemeral=True, thinking=True)
+        await interactions.think(interaction)
         try:
             is_known = await self._reply_above(interaction, turn) is not None
             is_recorded = is_known and await self.host.feedback.judge(turn, known_as(interaction.user.id), verdict)
@@ -273,7 +273,7 @@ class Pressing:
 
     async def _take_back(self, interaction: Interaction, button: ReplyPress) -> None:
         """Change what a line of the reply reports, such as by undoing it, and mark that on the page."""
-        await interaction.response.defer()
+        await interactions.acknowledge(interaction)
         person = known_as(interaction.user.id)
         try:
             if (reply := await self._reply_above(interaction, button.turn)) is None:
@@ -291,7 +291,7 @@ class Pressing:
                 await interaction.edit_original_response(content=content, view=_without(page, *removed))
 
     async def _delete(self, interaction: Interaction, turn: int) -> None:
-        await interaction.response.defer()
+        await interactions.acknowledge(interaction)
         try:
             reply = await self._reply_above(interaction, turn)
             if reply is None or not await self.host.feedback.delete(turn, known_as(interaction.user.id)):

@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol
 from urllib.parse import parse_qs
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.app.async_app import AsyncApp
@@ -26,7 +25,7 @@ from agent.errors import CogencyError
 from agent.messages import Json, JsonObject, is_too_deep
 from agent.ports.clock import Clock
 from bot.chat.backoff import OncePerMinute
-from bot.chat.http_listener import closing, listen
+from bot.chat.http_listener import closing, listen, quiet_logger
 from bot.chat.listen_errors import cannot_listen
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api
@@ -236,7 +235,7 @@ class EventsListener:
         self._runner = web.AppRunner(
             server,
             access_log=None,
-            logger=_quiet(self._warn),
+            logger=quiet_logger(log, self._warn),
             shutdown_timeout=LEAVE_S,
             auto_decompress=False,
             keepalive_timeout=settings.idle_s,
@@ -478,7 +477,7 @@ async def starting(settings: HttpEvents) -> AsyncGenerator[None]:
     """
     server = web.Application()
     server.router.add_route("*", "/{path:.*}", _starting)
-    runner = web.AppRunner(server, access_log=None, logger=_quiet(log.debug), shutdown_timeout=0)
+    runner = web.AppRunner(server, access_log=None, logger=quiet_logger(log, log.debug), shutdown_timeout=0)
     await runner.setup()
     listening: asyncio.Server | None = None
     try:
@@ -517,23 +516,3 @@ def _json(body: bytes) -> Json:
         return None if is_too_deep(decoded) else json.loads(decoded)
     except ValueError:
         return None
-
-
-def _quiet(warn: Callable[[str], None]) -> logging.Logger:
-    """Return a logger for aiohttp's server, which otherwise logs a traceback for each request that is not HTTP."""
-
-    class Once(logging.Filter):
-        def filter(self, record: logging.LogRecord) -> bool:
-            if record.levelno >= logging.ERROR and record.exc_info is not None and _is_garbage(record.exc_info[1]):
-                warn("a request was refused because it is not valid HTTP")
-                return False
-            return True
-
-    quiet = logging.Logger(f"{__name__}.server")  # noqa: LOG001 -- one of its own for each endpoint
-    quiet.parent = log
-    quiet.addFilter(Once())
-    return quiet
-
-
-def _is_garbage(error: BaseException | None) -> bool:
-    return isinstance(error, HttpProcessingError)

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from aiohttp import web
 
 from agent.errors import CogencyError
-from bot.chat.http_listener import closing, listen
+from bot.chat.http_listener import closing, listen, quiet_logger
 from bot.chat.listen_errors import cannot_listen
 from bot.chat.web_page import LATER, PageAnswer
 from bot.chat.web_requests import HEADERS, cookie_value, form_field, to_response
@@ -83,7 +83,12 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
     application = web.Application(client_max_size=BODY_BYTES)
     pages.add_to(application)
     runner = web.AppRunner(
-        application, access_log=None, logger=_Quiet(log), shutdown_timeout=1.0, keepalive_timeout=5.0
+        application,
+        access_log=None,
+        logger=quiet_logger(log, log.debug),
+        shutdown_timeout=1.0,
+        auto_decompress=False,  # Browsers compress no forms: unpacking would only serve attackers
+        keepalive_timeout=5.0,
     )
     await runner.setup()
     try:
@@ -98,13 +103,3 @@ async def listening(pages: SignInPages, host: str, port: int, setting: str) -> A
         server.close()
         with suppress(OSError):
             await runner.cleanup()
-
-
-class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """Logs errors of clients without tracebacks: invalid HTTP is no error of ours, and must not fill the log."""
-
-    def error(self, msg: object, *args: object, **_: object) -> None:
-        log.debug(str(msg), *args)
-
-    def exception(self, msg: object, *args: object, **_: object) -> None:
-        log.warning(str(msg), *args)

@@ -1,6 +1,7 @@
 """What supervisors receive: values, over HTTP from another thread, and over systemd's socket."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -54,6 +55,22 @@ async def beating(parts: Parts | None) -> AsyncGenerator[tuple[Liveness, FakeClo
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def test_what_is_no_http_on_its_port_writes_nothing_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    garbage = (
+        b"GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET /livez HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
+        b"GET http://[::1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    )
+    async with supervised(FakeClock(), ("127.0.0.1", port), {}), asyncio.timeout(PATIENCE_S):
+        for request in garbage:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request)
+            assert b" 400 " in await reader.readline()
+            writer.close()
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_before_the_database_is_open_it_is_alive_and_not_ready() -> None:

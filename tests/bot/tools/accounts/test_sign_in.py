@@ -1,6 +1,7 @@
 """Signing in at an MCP server: each person for themselves, whatever others do with links, states and addresses."""
 
 import asyncio
+import gzip
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -99,6 +100,18 @@ async def test_a_form_of_any_charset_is_answered_and_logs_no_traceback(
             answer = await client.post(link, content=body, headers={"content-type": content_type})
             assert answer.status_code in (400, 403)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR or record.exc_info]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "unknown"])
+async def test_a_form_that_says_that_it_is_compressed_is_not_unpacked(
+    store: Store, service: ToolService, encoding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sign_ins(store, with_account(service)) as world, httpx2.AsyncClient() as client:
+        link = await world.link(ANN)
+        for body in (b"browser=x", gzip.compress(b"browser=" + b"x" * 1_000_000)):
+            answer = await client.post(link, content=body, headers={"content-encoding": encoding})
+            assert answer.status_code in (400, 403)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_the_address_of_somebody_elses_sign_in_binds_nobodys_account_to_them(
