@@ -4,6 +4,8 @@ Each probe is one model call: a context as in a real turn, perhaps with finished
 read from the answer. The checks look at form, and at content only where it is unambiguous.
 """
 
+import json
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -67,6 +69,15 @@ class ProbeReading:
         """The text behind the block of calls. Where the vendor stopped at the closing tag, there is neither."""
         _, tag, after = self.raw.lower().rpartition("</execute>")
         return after if tag else ""
+
+    @property
+    def needs_no_repair(self) -> bool:
+        """Whether the calls are written as strict JSON. Where blocks are taught, their tags are part of that; a model
+        that was taught functions may write the JSON into its text.
+        """
+        if not self.has(CallsArrived):
+            return False
+        return _begins_strictly(self.raw) if self.native_calls else not self.violations
 
     @property
     def violations(self) -> set[Violation]:
@@ -155,7 +166,7 @@ PROBES: tuple[Probe, ...] = (
     Probe(
         "write JSON that needs no repair",
         "Look up what I said about the harbour.",
-        lambda h: h.has(CallsArrived) and not h.violations,
+        lambda h: h.needs_no_repair,
     ),
     Probe(
         "write its workspace before it calls",
@@ -241,6 +252,16 @@ PROBES: tuple[Probe, ...] = (
         is_long=True,
     ),
 )
+
+
+def _begins_strictly(text: str) -> bool:
+    """Return whether the first JSON in the text is valid as it stands."""
+    begin = re.search(r"[\[{]", text)
+    try:
+        json.JSONDecoder().raw_decode(text, begin.start() if begin else 0)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _before(events: Sequence[ProtocolEvent], first: type[ProtocolEvent], second: type[ProtocolEvent]) -> bool:

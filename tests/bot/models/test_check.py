@@ -6,6 +6,7 @@ import pytest
 
 from agent.messages import ModelCall
 from agent.ports.model import Capabilities
+from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.parser import Parser
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.scripted import ScriptedProvider
@@ -97,6 +98,29 @@ def test_the_tag_counts_as_the_model_reads_it_too(tag: str) -> None:
     assert QUOTES_TAG.judge(reading(call))
 
 
-def reading(raw: str) -> ProbeReading:
-    parser = Parser(tool_names=frozenset({"recall", "remember"}))
-    return ProbeReading((*parser.feed(raw), *parser.close()), raw, lambda _: True)
+NO_REPAIR = next(probe for probe in PROBES if probe.ability == "write JSON that needs no repair")
+JSON_CALL = '{"name": "recall", "arguments": {"query": "harbour"}}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "in_native", "in_text"),
+    [
+        (f"```json\n{JSON_CALL}\n```", True, False),
+        (f"<tool_call>\n{JSON_CALL}\n</tool_call>", True, False),
+        (f"{{{JSON_CALL}}}", False, False),
+        (JSON_CALL.replace('"', "'"), False, False),
+        (f"{BLOCK}\n</execute>", True, True),
+        ("You said nothing of it.", False, False),
+    ],
+)
+def test_a_model_that_calls_functions_may_write_its_json_into_any_wrapping(
+    raw: str, *, in_native: bool, in_text: bool
+) -> None:
+    assert NO_REPAIR.judge(reading(raw, native=True)) is in_native
+    assert NO_REPAIR.judge(reading(raw)) is in_text
+
+
+def reading(raw: str, *, native: bool = False) -> ProbeReading:
+    corrections = IN_FUNCTIONS if native else IN_BLOCKS
+    parser = Parser(tool_names=frozenset({"recall", "remember"}), corrections=corrections)
+    return ProbeReading((*parser.feed(raw), *parser.close()), raw, lambda _: True, native)
