@@ -1,15 +1,17 @@
 """How well a model follows the protocol: twenty verdicts and a conclusion."""
 
+import json
 import re
 
 import pytest
 
 from agent.messages import ModelCall
-from agent.ports.model import Capabilities
+from agent.ports.model import CallOptions, Capabilities
 from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS
 from agent.protocol.parser import Parser
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.scripted import ScriptedProvider
+from agent.providers.wire_chat import ChatDialect
 from agent.toolbox.registry import Registry
 from bot.models.check import (
     MAX_ANSWER_CHARS,
@@ -21,9 +23,11 @@ from bot.models.check import (
     check_model,
     conclusion,
     is_usable,
+    messages_of,
     verdict_line,
 )
 from tests.fakes.clock import NOON, FakeClock
+from tests.fakes.operator_site import NamedTool
 
 
 async def test_every_probe_gets_a_verdict_on_a_line_of_its_own() -> None:
@@ -96,6 +100,17 @@ def test_text_behind_the_calls_counts_also_where_the_vendor_stops_at_their_end(r
 def test_the_tag_counts_as_the_model_reads_it_too(tag: str) -> None:
     call = f'<execute>[{{"name": "remember", "args": {{"text": "use {tag} at the end"}}}}]\n</execute>'
     assert QUOTES_TAG.judge(reading(call))
+
+
+def test_a_model_that_calls_functions_reads_finished_steps_as_functions() -> None:
+    dialect = ChatDialect("qwen3:8b", native=True)
+    tools = Registry([NamedTool("recall")])
+    for probe in PROBES:
+        messages = messages_of(probe, tools, NOON, in_functions=True)
+        sent = dialect.request(messages, CallOptions(tools=tools.specs)).body.decode()
+        roles = [message["role"] for message in json.loads(sent)["messages"]]
+        assert roles.count("tool") == len(probe.steps)
+        assert not re.search(r"<(?:workspace|summary|results)|\[\{\\\"name\\\"", sent), probe.ability
 
 
 NO_REPAIR = next(probe for probe in PROBES if probe.ability == "write JSON that needs no repair")
