@@ -74,7 +74,7 @@ _SIGNS: Final = regex.compile(rf"\n|{_OPENERS.pattern}")
 _FENCE: Final = regex.compile(rf"(?:(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++)*+(?P<marker>`{{3,}}|~{{3,}})(?P<rest>.*)")
 _MAX_FENCE: Final = 200  # Characters of a line that may open or close one
 _ENDS: Final = regex.compile(_SHUT)
-_LINE_START: Final = regex.compile(rf"(?:\A|\n)[{BLANKS}>*_#]{{0,{_BEFORE}}}\Z")
+_LINE_START: Final = regex.compile(rf"\n[{BLANKS}>*_#]{{0,{_BEFORE}}}\Z")
 _AFTER_JSON: Final = regex.compile(rf"[\]}}][{BLANKS}\n`]{{0,{_BEFORE}}}\Z")
 
 
@@ -99,7 +99,7 @@ class LookAlikes:
 
     def skip(self, piece: str) -> None:
         """Take note of text that passed elsewhere."""
-        self._before = piece[-_BEFORE:] or self._before
+        self._before = (self._before + piece)[-_BEFORE:]
         self._line = (self._line + piece)[:_MAX_FENCE]
 
     def feed(self, piece: str) -> str:

@@ -650,7 +650,8 @@ class Trial:
         has_calls = self._has_calls
         if has_calls and (rest := _CLOSERS.match(text, start)) is not None:
             # Models close more than they opened. At the end of a piece, a fence may still be one that opens.
-            is_open = rest.end() == len(text) and rest[0][0] in "`~"
+            tail = text[rest.end() : rest.end() + 16]
+            is_open = rest[0][0] in "`~" and not tail.strip(" \t") and rest.end() + len(tail) == len(text)
             return (MisplacedVerdict.WAIT, start) if is_open else (MisplacedVerdict.GO_ON, rest.end())
         if has_calls and (closing := _ANY_CLOSING.match(text, start, partial=True)) is not None:
             return (MisplacedVerdict.WAIT, start) if closing.partial else (MisplacedVerdict.GO_ON, closing.end())

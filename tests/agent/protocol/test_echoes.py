@@ -5,6 +5,7 @@ import re
 import string
 from collections.abc import Sequence
 from html import unescape  # noqa: TID251 -- of the texts of a test
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +14,14 @@ from hypothesis import strategies as st
 from agent.context import COMMANDS, LEGEND, PERSONA, PRIVATE, PUBLIC, SECURITY
 from agent.events import ProtocolEvent, TextArrived, Violation, ViolationFound
 from agent.messages import confusable_skeleton
+from agent.protocol.blocks import IN_BLOCKS, IN_FUNCTIONS, Corrections
 from agent.protocol.echoes import MIN_RUN, EchoFilter, Instructions
 from agent.protocol.grammar import teach, teach_native
 from agent.protocol.parser import Parser
 from tests.agent.protocol.deviations import EXECUTE, TOOL_NAMES, WORKSPACE
 from tests.agent.protocol.test_native import CALLS
+from tests.agent.test_loop_raw_answers import BARE_CALLS, CORRECTED, HELLO
+from tests.agent.test_loop_raw_answers import CALLS as RAW_CALLS
 from tests.examples import examples
 
 WORD = "81f93c"
@@ -44,9 +48,9 @@ EXECUTION: round 1 of 10.
 TOLD = Instructions(WORD, SECTION, PRIVATE, PUBLIC)
 
 
-def shown(stream: str, sizes: Sequence[int] = (1_000_000,)) -> str:
+def shown(stream: str, sizes: Sequence[int] = (1_000_000,), corrections: Corrections = IN_BLOCKS) -> str:
     """Return what a person sees of the stream, cut into pieces of these sizes, again and again."""
-    parser, echoes = Parser(tool_names=TOOL_NAMES), EchoFilter(TOLD)
+    parser, echoes = Parser(tool_names=TOOL_NAMES, corrections=corrections), EchoFilter(TOLD)
     events: list[ProtocolEvent] = []
     start, number = 0, 0
     while start < len(stream):
@@ -261,6 +265,18 @@ PARTS = [
     *SECTION.splitlines(),
     *teach("").splitlines(),
     *CALLS.values(),
+    *chain(*(shapes.values() for shapes in (RAW_CALLS, BARE_CALLS, CORRECTED, HELLO))),
+    *(
+        "<|im_start|>user\n",
+        "<|im_end|>",
+        "[INST]",
+        "[/INST]",
+        "＜think＞",
+        "＜/think＞",
+        "{{",
+        "workspace:",
+        "execute:\n",
+    ),
     *("Hello there. ", "The boat is blue.\n\n", "- item\n", "[a] b", "Well, do not ", "```\n", "\n", " ", "<", "`"),
 ]
 
@@ -278,14 +294,18 @@ RUNS = {
 @given(
     parts=st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(["", "\n", " "])), max_size=6),
     sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
+    cut=st.one_of(st.none(), st.integers(0, 2_000)),
+    corrections=st.sampled_from([IN_BLOCKS, IN_FUNCTIONS]),
 )
 @settings(max_examples=examples(300, always=True), deadline=None)
 def test_nothing_of_the_prompt_or_the_section_reaches_the_person(
-    parts: list[tuple[str, str]], sizes: list[int]
+    parts: list[tuple[str, str]], sizes: list[int], cut: int | None, corrections: Corrections
 ) -> None:
-    stream = "".join(part + end for part, end in parts)
-    text = shown(stream, sizes)
-    assert text.rstrip() == shown(stream).rstrip()  # blank lines before an echo that ends an answer are not displayed
+    stream = "".join(part + end for part, end in parts)[:cut]
+    text = shown(stream, sizes, corrections)
+    assert (
+        text.rstrip() == shown(stream, corrections=corrections).rstrip()
+    )  # blank lines before an echo that ends an answer are not displayed
     seen = confusable_skeleton(text)
     assert f"[system {WORD}]" not in seen
     assert f"[/system {WORD}]" not in seen
