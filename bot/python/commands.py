@@ -72,7 +72,7 @@ async def show(service: CodeService, call: declaration.CommandCall) -> Panel:
 
 def code_panel(calls: Sequence[ToolCall]) -> Panel:
     """Return the code of these calls, as a file where it is long or a message would not show it as it is. Pure."""
-    scripts = [code for call in calls if (code := code_of(call.args))]
+    scripts = [code for call in calls if (code := code_of(call.args).strip("\n"))]
     if not scripts:
         return Panel(texts.NO_CODE, refused=True)
     heads = [texts.RUN_OF.format(number=number, runs=len(scripts)) for number in range(1, len(scripts) + 1)]
