@@ -14,9 +14,12 @@ Rules
   that, where it takes several to replace: a replaced statement is lost, and a marked one is not.
   What was said in one message was meant together: nothing in it replaces the rest of it.
   Where no message is known, two bare values under one key are taken at their word.
+  Two long statements are not compared, as the time would grow with the product of their words: both are kept, and a
+  model is asked only if it named the older one, or both have one key.
 """
 
 from enum import Enum, auto
+from typing import Final
 
 from agent.memory import cues, lexicon
 from agent.memory.alignment import alike, all_in, content_of, has_any, is_in
@@ -33,6 +36,8 @@ from agent.memory.facts import plain_key, same_key
 from agent.memory.supersession import about_the_same, contradicts, different_subjects
 from agent.memory.told import Told, has_cue
 
+MAX_COMPARED: Final = 800  # Characters of two statements together; nobody states one thing in so many
+
 
 class Verdict(Enum):
     REPLACES = auto()
@@ -45,6 +50,9 @@ def judge(older: Told, newer: Told, *, named: bool = False) -> Verdict:
     is_same = older.value.strip().casefold() == newer.value.strip().casefold()
     if (is_same and plain_key(older.key) == plain_key(newer.key)) or has_cue(newer, cues.ADDS):
         return Verdict.STANDS_BESIDE
+    if _are_long(older, newer):
+        may_be = named or (bool(newer.key) and same_key(older.key, newer.key))
+        return Verdict.MAY_OUTDATE if may_be else Verdict.STANDS_BESIDE
     # "Perhaps Ann is the lead" replaces nothing; it may only cast doubt, below.
     is_unsure = _is_unsure(newer, older)
     if not is_unsure:
@@ -65,7 +73,12 @@ def may_replace(older: Told, newer: Told) -> bool:
     """Return whether nothing speaks against it that `newer` replaces `older`. For a model that was asked about the two
     alone: it decides what the rules leave open, and nothing that they exclude.
     """
-    return not (has_cue(newer, cues.ADDS) or _is_unsure(newer, older) or is_excluded(older, newer))
+    is_open = not (has_cue(newer, cues.ADDS) or _is_unsure(newer, older) or _are_long(older, newer))
+    return is_open and not is_excluded(older, newer)
+
+
+def _are_long(older: Told, newer: Told) -> bool:
+    return len(older.sentence) + len(newer.sentence) > MAX_COMPARED
 
 
 def _replaces(older: Told, newer: Told, *, named: bool) -> bool:

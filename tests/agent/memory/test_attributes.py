@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 
 from agent.memory.attributes import gives_another_value
-from agent.memory.judging import Verdict, judge
+from agent.memory.judging import Verdict, judge, may_replace
 from agent.memory.told import Told
 from tests.patience import cpu_s
 
@@ -281,6 +281,15 @@ def test_a_reason_a_helper_or_a_title_makes_it_no_other_thing(key: str, older: s
 )
 def test_the_same_words_about_somebody_or_something_else_change_nothing(key: str, older: str, newer: str) -> None:
     assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize("piece", ["预算是五千 ", "10:00 ", "my A B C D E F ", "office rent ", "my son Paul is 4, "])
+def test_two_long_statements_are_compared_in_linear_time(piece: str) -> None:
+    long, other = (f"{piece * 400}"[:1_990] + end for end in (" 7", " 8"))
+    began = process_time()
+    assert judge(Told("matter", long, long), Told("matter", other, other)) is not Verdict.REPLACES
+    may_replace(Told("matter", long, long), Told("matter", other, other))
+    assert process_time() - began < cpu_s(0.1)
 
 
 @pytest.mark.parametrize("piece", ["word ", "the Garage ", "my son Paul is 4, ", "until May "])
