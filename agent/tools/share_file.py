@@ -4,6 +4,7 @@ Rule. The call itself changes nothing. It is stored with the turn, and the files
 So a repeated call, or a turn that another process takes over, does not send a second file.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,9 +35,17 @@ _SCHEMA: Final[JsonObject] = {
 }
 
 
+def any_text(name: str, content: bytes) -> SharedFile:
+    """Return each text as a file, as it is."""
+    return SharedFile(name, "text/plain", content)
+
+
 @dataclass(frozen=True, slots=True)
 class ShareFileTool:
+    """`checked`: returns the file that people get, or why they get none, from its name and content."""
+
     timeout_s: float = 10.0
+    checked: Callable[[str, bytes], SharedFile | str] = any_text
     name: str = NAME
     description: str = (
         "Hand the person a text file with your answer, when they ask for one or it is better had as one; "
@@ -48,7 +57,13 @@ class ShareFileTool:
     async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         if not str(args["content"]).strip():
             raise ToolError("the content is empty", ours=True)
-        return ToolOutput(DONE, audience=context.place.audience, read=())
+        name, content = str(args["name"]), str(args["content"]).encode(errors="replace")
+        file = self.checked(name, content)
+        if isinstance(file, str):
+            raise ToolError(file, ours=True)
+        # The file of a call is read from its arguments: only another one is stored with the result, too.
+        parts = () if (file.name, file.data) == (name, content) else (file,)
+        return ToolOutput(DONE, parts=parts, audience=context.place.audience, read=())
 
 
 def shared_files(progress: Progress) -> tuple[SharedFile, ...]:
@@ -58,7 +73,7 @@ def shared_files(progress: Progress) -> tuple[SharedFile, ...]:
         for call, result in zip(step.calls, step.results, strict=True):
             if result is None or result.status is not ResultStatus.SUCCESS:
                 continue
-            if call.name == NAME:
+            if call.name == NAME and not result.files:
                 name, content = str(call.args.get("name", "")), str(call.args.get("content", ""))
                 files[name] = SharedFile(name, "text/plain", content.encode(errors="replace"))
             files |= {file.name: file for file in result.files}

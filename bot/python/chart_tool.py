@@ -15,10 +15,10 @@ from typing import Final
 from agent.errors import ToolError
 from agent.messages import JsonObject, SharedFile
 from agent.ports.tools import ToolContext, ToolEffect, ToolOutput
+from bot.chat.attachments.picture_headers import picture_size
 from bot.python import texts
 from bot.python.chart_data import NAME, SCHEMA, alt_text, as_json, chart_of, file_name
 from bot.python.engine import EngineUnavailable, PythonEngine, RunFile
-from bot.python.picture_headers import picture_size
 
 # Matplotlib's own texts are read as text: "$" would begin a formula, which can be wrong.
 DRAW: Final = """

@@ -10,10 +10,10 @@ from agent.incoming import Person
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, SharedFile
 from agent.ports.tools import ToolContext
+from bot.chat.attachments.picture_headers import picture_size
 from bot.python.chart_data import MAX_LABELS, MAX_SERIES
 from bot.python.chart_tool import ChartTool
 from bot.python.engine import RunFile
-from bot.python.picture_headers import picture_size
 from bot.python.sandbox import Sandbox
 
 CONTEXT = ToolContext(

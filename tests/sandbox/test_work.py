@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from bot.chat.attachments.kinds import picture_type
+from bot.chat.attachments.picture_headers import picture_size
 from bot.python.engine import RunEnded, RunFile
-from bot.python.picture_headers import picture_size
 from bot.python.result_files import result_files
 from bot.python.sandbox import Sandbox
 from bot.python.traceback_text import shorten_error

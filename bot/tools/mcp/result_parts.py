@@ -5,14 +5,17 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, assert_never
 from urllib.parse import urlsplit
 
 import mcp_types as types
 
 from agent.errors import ToolError
-from agent.messages import Image, Json, JsonObject, Link, ResultPart, SharedFile, StructuredData, is_too_deep
+from agent.messages import Image, Json, JsonObject, Link, ResultPart, StructuredData, is_too_deep
 from agent.toolbox.results import ToolLimits
+from bot.chat.attachments.handed_over import file_of_server
+from bot.chat.reply.attached_files import plain_name
 from bot.tools.mcp.listing import one_line
 
 MAX_PARTS: Final = 200  # Of one result; the rest is counted
@@ -30,6 +33,7 @@ _EXTENSIONS: Final = {
     "application/zip": "zip", "text/csv": "csv", "text/plain": "txt", "text/html": "html",
 }  # fmt: skip
 _LIMITS: Final = ToolLimits()
+FILE_LEFT_OUT: Final = "[left out: the file {name}: {reason}]"
 
 
 def parts_of(result: types.CallToolResult) -> tuple[ResultPart, ...]:
@@ -105,7 +109,11 @@ def _file(data: str, media_type: str, name: str) -> ResultPart:
     if media_type in _IMAGE_TYPES:
         return Image(media_type, content)
     extension = _EXTENSIONS.get(media_type, "bin")
-    return SharedFile(name if "." in name else f"{name}.{extension}", media_type, content)
+    name = plain_name(name if "." in name else f"{name}.{extension}")
+    checked = file_of_server(name, content)
+    if isinstance(checked, str):
+        return FILE_LEFT_OUT.format(name=name, reason=checked)
+    return replace(checked, media_type=media_type) if checked.name == name else checked
 
 
 def _base_name(uri: str) -> str:

@@ -466,7 +466,9 @@ class McpServer:
 
         if not uri:
             return ToolOutput(await self.ask(read_list))
-        return ToolOutput(parts=resource_parts(await self.ask(lambda client: client.read_resource(uri))))
+        return ToolOutput(
+            parts=await asyncio.to_thread(resource_parts, await self.ask(lambda client: client.read_resource(uri)))
+        )
 
     async def prompts(self, name: str, args: JsonObject) -> ToolOutput:
         """Return the list of prompts, or the one of this name. Raises ToolError."""
@@ -475,7 +477,7 @@ class McpServer:
             return ToolOutput(prompt_list(result.prompts))
         arguments = arguments_of(args)
         prompt = await self.ask(lambda client: client.get_prompt(name, arguments))
-        return ToolOutput(parts=prompt_parts(prompt))
+        return ToolOutput(parts=await asyncio.to_thread(prompt_parts, prompt))
 
 
 def _is_end(error: MCPError) -> bool:

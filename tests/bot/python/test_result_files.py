@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import MAX_FILES, Image, SharedFile
-from bot.python import result_files as rules
+from bot.chat.attachments import handed_over as rules
+from bot.chat.attachments.handed_over import MAX_BYTES, without_formulas
+from bot.chat.attachments.picture_headers import PNG, picture_size, picture_title
 from bot.python.engine import RunFile
-from bot.python.picture_headers import PNG, picture_size, picture_title
-from bot.python.result_files import MAX_BYTES, MAX_SEEN, result_files, without_formulas
+from bot.python.result_files import MAX_SEEN, result_files
 from tests.fakes import documents, pdfs
 
 

@@ -26,6 +26,8 @@ from bot.tools.mcp.result_parts import parts_of
 from tests.examples import examples
 
 PNG = base64.b64encode(b"\x89PNG...").decode()
+SVG = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>').decode()
+MP3 = base64.b64encode(b"ID3\x04\xff").decode()
 
 
 def result(*content: dict[str, Any], **more: Any) -> CallToolResult:
@@ -37,25 +39,24 @@ def test_each_kind_of_content_is_the_part_that_it_stands_for() -> None:
         result(
             {"type": "text", "text": "hello"},
             {"type": "image", "data": PNG, "mimeType": "image/png"},
-            {"type": "image", "data": PNG, "mimeType": "image/svg+xml"},
-            {"type": "audio", "data": PNG, "mimeType": "audio/mpeg"},
+            {"type": "image", "data": SVG, "mimeType": "image/svg+xml"},
+            {"type": "audio", "data": MP3, "mimeType": "audio/mpeg"},
             {"type": "resource_link", "uri": "https://a.example/b", "name": "b", "description": "about b"},
             {"type": "resource_link", "uri": "file:///etc/x", "name": "x"},
             {"type": "resource", "resource": {"uri": "demo://a/notes.txt", "text": "some notes"}},
-            {"type": "resource", "resource": {"uri": "demo://a/../we ird", "blob": PNG, "mimeType": "bad type"}},
+            {"type": "resource", "resource": {"uri": "demo://a/../we ird", "blob": MP3, "mimeType": "bad type"}},
             structuredContent={"a": 1},
         )
     )
-    data = base64.b64decode(PNG)
     assert parts == (
         "hello",
-        Image("image/png", data),
-        SharedFile("result-3.svg", "image/svg+xml", data),
-        SharedFile("result-4.mp3", "audio/mpeg", data),
+        Image("image/png", base64.b64decode(PNG)),
+        SharedFile("result-3.svg", "image/svg+xml", base64.b64decode(SVG)),
+        SharedFile("result-4.mp3", "audio/mpeg", base64.b64decode(MP3)),
         Link("https://a.example/b", "b - about b"),
         "x (resource file:///etc/x)",
         "demo://a/notes.txt:\nsome notes",
-        SharedFile("we_ird.bin", "application/octet-stream", data),
+        SharedFile("we_ird.bin", "application/octet-stream", base64.b64decode(MP3)),
         StructuredData({"a": 1}),
     )
 

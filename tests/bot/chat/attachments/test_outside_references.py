@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.python import result_files as rules
-from bot.python.engine import RunFile
-from bot.python.outside_references import (
+from bot.chat.attachments import handed_over as rules
+from bot.chat.attachments.outside_references import (
     POLICY,
     in_markdown,
     in_page,
@@ -22,6 +21,7 @@ from bot.python.outside_references import (
     in_xml,
     with_policy,
 )
+from bot.python.engine import RunFile
 from bot.python.result_files import result_files
 from tests.fakes import documents, pdfs
 
