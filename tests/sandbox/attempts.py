@@ -216,4 +216,33 @@ PROCESSES: Final = [
     Attempt("a package from the web", _does('import pip\npip.main(["install", "x"])')),
 ]
 
-ALL: Final = [*HOST_FILES, *WRITES, *ENVIRONMENT, *NETWORK, *PROCESSES]
+# What other programs and people do at the same time. How long its own code takes, each program can measure.
+NEIGHBORS: Final = [
+    *(
+        Attempt(f"read {path}", _reads(path))
+        for path in ("/proc/loadavg", "/proc/stat", "/proc/uptime", "/proc/meminfo", "/proc/net/tcp")
+    ),
+    Attempt("the load of the machine", _does("import os\nos.getloadavg()")),
+    Attempt("the machine's start", _does("import time\ntime.clock_gettime(time.CLOCK_BOOTTIME)")),
+    Attempt("the use of others", _does("import resource\nresource.getrusage(resource.RUSAGE_CHILDREN)")),
+    Attempt(
+        "the times of files",
+        _quietly(f"""
+import os
+times = {{time for path in ("/files/sales.csv", "/code.py", "/files", "/out") for time in os.stat(path)[7:10]}}
+if times != {{1_000_000_000}}:
+    print("{GOT}", times)
+"""),
+    ),
+    Attempt(
+        "the numbers of files",
+        _quietly(f"""
+import os
+numbers = {{os.stat(path).st_uid + os.stat(path).st_gid for path in ("/files/sales.csv", "/code.py", "/out")}}
+if numbers != {{0}}:
+    print("{GOT}", numbers)
+"""),
+    ),
+]
+
+ALL: Final = [*HOST_FILES, *WRITES, *ENVIRONMENT, *NETWORK, *PROCESSES, *NEIGHBORS]

@@ -31,8 +31,15 @@ async def listener() -> AsyncGenerator[tuple[int, list[bytes]]]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [attempts.HOST_FILES, attempts.WRITES, attempts.ENVIRONMENT, attempts.NETWORK, attempts.PROCESSES],
-    ids=["host files", "writes", "environment", "network", "processes"],
+    [
+        attempts.HOST_FILES,
+        attempts.WRITES,
+        attempts.ENVIRONMENT,
+        attempts.NETWORK,
+        attempts.PROCESSES,
+        attempts.NEIGHBORS,
+    ],
+    ids=["host files", "writes", "environment", "network", "processes", "neighbors"],
 )
 async def test_no_attempt_gets_what_it_wants(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: Sequence[Attempt]
