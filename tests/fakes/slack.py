@@ -385,7 +385,7 @@ class FakeSlack:
 
     def _refuse(self, method: str, args: Object) -> None:
         """Raises Refusal if it is refused for good."""
-        if code := self.refusing.get((method, str(args.get("channel", "")))):
+        if code := self.refusing.get((method, str(args.get("channel") or args.get("user", "")))):
             self.state.denials.append((method, code))
             raise Refusal(code)
 

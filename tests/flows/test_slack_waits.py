@@ -18,7 +18,7 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import HANGS, HANGS_LATER, Fault, limited
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.turns_host import turns_host
-from tests.flows.test_slack_replies import World
+from tests.flows.test_slack_replies import World, asked
 
 ME = f"<@{BOT_USER}>"
 PATIENCE_S = 3.0  # A person's
@@ -148,6 +148,37 @@ def test_whoever_waits_for_a_lookup_that_is_never_answered_sees_a_sign_and_one_a
     shown = [one.text for one in (*states(world), *world.slack.state.ephemerals)]
     assert shown.count("Blue.") == 1
     assert shown.count(platforms_texts.SLACK_KEPT_WAITING) <= 1
+
+
+@pytest.mark.parametrize("code", ["internal_error", "access_denied"])
+def test_a_person_whom_slack_never_describes_keeps_nobody_else_from_an_answer(code: str) -> None:
+    """Their own messages wait in their order, until Slack describes them."""
+
+    async def run() -> None:
+        async with FakeSlack(FastClock(speed=1.0)) as slack:
+            world = World(slack, lambda messages: f"To {asked(messages).rpartition(' ')[2]}.")
+
+            def answered() -> list[str]:
+                return [message.text for message in states(world)]
+
+            async with world.running():
+                slack.refusing["users.info", world.bob] = code
+                await slack.say(world.bob, world.general, f"{ME} I am Bob1")
+                await slack.clock.sleep(5.0)
+                await slack.say(world.bob, world.general, f"{ME} I am Bob2")
+                await slack.say(world.ann, world.general, f"{ME} I am Ann1")
+                await slack.until(answered)
+                await slack.say(world.bob, world.general, f"{ME} I am Bob3")
+                began = slack.clock.monotonic()
+                await slack.say(world.ann, world.general, f"{ME} I am Ann2")
+                await slack.until(lambda: len(answered()) == 2)
+                assert slack.clock.monotonic() - began <= PATIENCE_S
+                assert answered() == ["To Ann1.", "To Ann2."]
+                slack.refusing.clear()
+                await world.answered(5)
+                assert answered()[2:] == ["To Bob1.", "To Bob2.", "To Bob3."]
+
+    run_skipping(run(), lambda: 0.0)
 
 
 @pytest.mark.parametrize("fault", [Fault(503), Fault(500, lost=True), HANGS, HANGS_LATER, limited(30)])

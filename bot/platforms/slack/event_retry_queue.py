@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,6 +35,13 @@ LIMITED: Final = "app_rate_limited"
 TAKE_OUT: Final = "the bot reads them from the channels' history; remove it from channels that do not need it"
 REMEDY: Final = "`cogency doctor` shows whether a scope is missing."
 PASSING: Final = (StoreUnavailable, SlackMemberUnknown)
+# How long an event whose author Slack does not describe holds up those of others in its channel: longer than a failure
+# of a moment, in which the order of a conversation counts more.
+HOLD_UP_S: Final = 30.0
+
+
+class _StepAside(Exception):
+    """An event has held up others for HOLD_UP_S."""
 
 
 @dataclass(slots=True)
@@ -50,7 +57,9 @@ class EventRetryQueue:
       no text.
     - An event that cannot be stored is not acknowledged. Slack sends it again a few times; here it is retried without
       end. The ledger dedupes what arrives twice.
-    - Later events of the same channel wait behind it; other channels do not.
+    - Later events of the same channel wait behind it; other channels do not. If Slack does not describe its author for
+      HOLD_UP_S, only that person's own later events in the channel still wait: nobody may be kept from an answer by an
+      account that Slack never describes.
     - The watermark does not move meanwhile. After a restart Slack's history is read from there, and the messages that
       pointers name are read again.
     """
@@ -61,9 +70,10 @@ class EventRetryQueue:
     before: Before
     gap: Callable[[datetime], None]
     notify: Callable[[JsonObject, CogencyError | None], Coroutine[object, object, None]]
-    _waiting: dict[str, deque[JsonObject]] = field(default_factory=dict[str, "deque[JsonObject]"])  # By channel
-    _last_errors: dict[str, CogencyError] = field(default_factory=dict[str, CogencyError])  # Of retries, by channel
-    _unstored: set[str] = field(default_factory=set[str])  # Channels in which an event waits for the database
+    # By channel, or by channel and person for those that have stepped aside: see `_queue_of`.
+    _waiting: dict[str, deque[JsonObject]] = field(default_factory=dict[str, "deque[JsonObject]"])
+    _last_errors: dict[str, CogencyError] = field(default_factory=dict[str, CogencyError])  # Of retries, by queue
+    _unstored: set[str] = field(default_factory=set[str])  # Queues in which an event waits for the database
     _tasks: BackgroundTasks = field(default_factory=lambda: BackgroundTasks(name=USER_TASKS))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
@@ -73,11 +83,11 @@ class EventRetryQueue:
             log.warning("Slack delivers at most 30,000 events per hour and dropped some: %s", TAKE_OUT)
             self.gap(datetime.fromtimestamp(api.number(body, "minute_rate_limited"), UTC))
             return True
-        if (channel := _channel_of(body)) in self._waiting:
+        if (queue := self._queue_of(body)) in self._waiting:
             self._enqueue(body)
-            if (last_error := self._last_errors.get(channel)) is not None:
+            if (last_error := self._last_errors.get(queue)) is not None:
                 self._tasks.start(self.notify(body, last_error))
-            return channel not in self._unstored and await self._store_pointer(body)
+            return queue not in self._unstored and await self._store_pointer(body)
         before = self.before if self.watermark.behind else nothing_missed
         handling = asyncio.create_task(self.intake.handle_event(body, before), name=USER_TASKS)
         self._tasks.add(handling)
@@ -109,7 +119,7 @@ class EventRetryQueue:
         """Queue an event for a retry, or log why it is dropped. Return whether it may be acknowledged."""
         if isinstance(error, PASSING):
             if isinstance(error, StoreUnavailable):
-                self._unstored.add(_channel_of(body))
+                self._unstored.add(self._queue_of(body))
             self._log(error)
             self._enqueue(body)
             return not isinstance(error, StoreUnavailable) and await self._store_pointer(body)
@@ -118,34 +128,68 @@ class EventRetryQueue:
         log.log(severity(error), "event %s was not accepted: %s", api.text(body, "event_id"), error)
         return False
 
+    def _queue_of(self, body: JsonObject) -> str:
+        """Return the name of the queue in which an event waits: its author's own if they have one there."""
+        own = _own_queue(body)
+        return own if own in self._waiting else _channel_of(body)
+
     def _enqueue(self, body: JsonObject) -> None:
-        channel = _channel_of(body)
-        events = self._waiting.get(channel)
+        events = self._waiting.get(queue := self._queue_of(body))
         if events is None:
-            self._waiting[channel] = deque([body])
-            self._tasks.start(self._drain(channel))
+            self._open_queue(queue, [body])
         elif sum(map(len, self._waiting.values())) < MAX_EVENTS and body not in events:
             events.append(body)
 
-    async def _drain(self, channel: str) -> None:
-        events = self._waiting[channel]
+    def _open_queue(self, queue: str, events: Iterable[JsonObject]) -> None:
+        self._waiting[queue] = deque(events)
+        self._tasks.start(self._drain(queue))
+
+    async def _drain(self, queue: str) -> None:
+        events = self._waiting[queue]
         try:
             while events:
                 try:
-                    handle = partial(self.intake.handle_event, events[0], self.before)
-                    await self.watermark.retry(handle, partial(self._notify_all, channel), passing=PASSING)
+                    handle = partial(self._handle_first, queue, self.watermark.clock.monotonic() + HOLD_UP_S)
+                    await self.watermark.retry(handle, partial(self._notify_all, queue), passing=PASSING)
+                except _StepAside:
+                    self._step_aside(events)
+                    continue
                 except CogencyError as error:
                     log.log(severity(error), "event %s was not accepted: %s", api.text(events[0], "event_id"), error)
                 await self._delete_pointer(events.popleft())
         finally:
-            del self._waiting[channel]
-            self._last_errors.pop(channel, None)
-            self._unstored.discard(channel)
+            del self._waiting[queue]
+            self._last_errors.pop(queue, None)
+            self._unstored.discard(queue)
 
-    async def _notify_all(self, channel: str, error: CogencyError) -> None:
-        self._last_errors[channel] = error
+    async def _handle_first(self, queue: str, until: float) -> bool:
+        """Handle the first event of a queue. Raises _StepAside if its author is still unknown at this time, and others
+        wait behind it or may.
+        """
+        body = self._waiting[queue][0]
+        try:
+            return await self.intake.handle_event(body, self.before)
+        except SlackMemberUnknown as error:
+            if queue != _own_queue(body) and self.watermark.clock.monotonic() >= until:
+                raise _StepAside from error
+            raise
+
+    def _step_aside(self, events: deque[JsonObject]) -> None:
+        """Move the first event, and the later ones of its author, to a queue of their own."""
+        own = _own_queue(events[0])
+        theirs = [body for body in events if _own_queue(body) == own]
+        others = [body for body in events if _own_queue(body) != own]
+        events.clear()
+        events.extend(others)
+        if own in self._waiting:
+            self._waiting[own].extend(theirs)
+        else:
+            self._open_queue(own, theirs)
+
+    async def _notify_all(self, queue: str, error: CogencyError) -> None:
+        self._last_errors[queue] = error
         self._log(error)
-        for body in [*self._waiting[channel]]:
+        for body in [*self._waiting[queue]]:
             await self.notify(body, error)
 
     def _log(self, error: CogencyError) -> None:
@@ -199,6 +243,12 @@ class EventRetryQueue:
 
 def _channel_of(body: JsonObject) -> str:
     return api.text(body, "event", "channel")
+
+
+def _own_queue(body: JsonObject) -> str:
+    """Return the name of the queue of an event's author in its channel."""
+    author = api.first_text(api.fields(body, "event"), "user", "bot_id")
+    return f"{_channel_of(body)}:{author}"
 
 
 def _pointer(body: JsonObject) -> str:
