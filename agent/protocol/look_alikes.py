@@ -15,6 +15,7 @@ Rules
 """
 
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -84,6 +85,18 @@ def _letters(text: str) -> str:
     return "".join(char for char in plain if char.isalpha() or char == "_").lower()
 
 
+def replace_openers(text: str, replacement: Callable[[str], str]) -> str:
+    """Return the text with another opener of each tag that `LookAlikes` could read, wherever it stands."""
+    return _TAG.sub(lambda tag: tag[0] if _kind_of(tag) is None else f"{replacement(tag[0][0])}{tag[0][1:]}", text)
+
+
+def _kind_of(tag: "regex.Match[str]") -> BlockKind | None:
+    """Return the block that a tag in other characters names; None for any other text."""
+    kind, is_bracketed = TAG_NAMES.get(_letters(tag["name"])), tag[0][0] in "[【［{"
+    is_other = (tag[0].isascii() and not is_bracketed) or (is_bracketed and kind is BlockKind.THINK)
+    return None if is_other else kind
+
+
 class LookAlikes:
     """Writes tags in other characters as our own. Pass the pieces to `feed`, then call `flush`."""
 
@@ -151,9 +164,7 @@ class LookAlikes:
         return MAYBE if any(name.startswith(letters) for name in TAG_NAMES) else False
 
     def _is_meant(self, text: str, tag: "regex.Match[str]", *, is_whole: bool) -> bool | Maybe:
-        kind = TAG_NAMES.get(_letters(tag["name"]))
-        is_bracketed = tag[0][0] in "[【［{"
-        if kind is None or (tag[0].isascii() and not is_bracketed) or (is_bracketed and kind is BlockKind.THINK):
+        if (kind := _kind_of(tag)) is None:
             return False
         if tag["slash"] and kind is BlockKind.THINK:
             return True

@@ -24,6 +24,7 @@ from typing import Final
 from agent.messages import CONFUSABLES, UNSEEN, ToolCall, ToolResult, is_too_deep, normalisable
 from agent.protocol.grammar import BRACKETED, TAG_LIKE, TOKEN_LIKE, unclosed_fence
 from agent.protocol.json_text import sane_text
+from agent.protocol.look_alikes import replace_openers
 from agent.state import Workspace
 
 CONTINUED: Final = ">"  # Begins each further line of a person's message, and every line of a quotation
@@ -60,7 +61,8 @@ _NAMELESS: Final = "somebody"
 
 def neutralise(text: str) -> str:
     """Return the text, still readable, without hidden text and anything that the parser could read as a tag."""
-    return BRACKETED.sub("‹", TAG_LIKE.sub("‹", without_hidden_text(sane_text(text))))
+    plain = BRACKETED.sub("‹", TAG_LIKE.sub("‹", without_hidden_text(sane_text(text))))
+    return replace_openers(plain, lambda _: "‹")
 
 
 def without_hidden_text(text: str) -> str:
@@ -229,7 +231,11 @@ def _list(entries: Sequence[object]) -> str:
 
 def _json(value: object) -> str:
     text = TAG_LIKE.sub("\\\\u003c", json.dumps(value, ensure_ascii=False))
-    return BRACKETED.sub(lambda bracket: f"\\u{ord(bracket[0]):04x}", text)
+    return replace_openers(BRACKETED.sub(lambda bracket: _escaped(bracket[0]), text), _escaped)
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04x}"
 
 
 # Joining the parts of a reply to one text. Pure.
