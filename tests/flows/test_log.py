@@ -40,7 +40,11 @@ async def test_a_log_has_the_ids_of_what_was_done_and_no_words_of_it(tmp_path: P
             log = b""
             async with asyncio.timeout(PATIENCE_S):
                 while b"turn 1: answered" not in log:  # an answer is shown before it is stored
-                    log += await process.stderr.readline()
+                    line = await process.stderr.readline()
+                    assert line, (
+                        log.decode()
+                    )  # it has ended: without this the loop would wait for ever, and no limit end it
+                    log += line
             process.send_signal(signal.SIGTERM)
             log += (await process.communicate())[1]
     lines = log.decode().splitlines()

@@ -203,3 +203,14 @@ async def test_channels_whose_models_are_all_gone_are_named_with_the_remedy(tmp_
     without = read(tmp_path)  # the choice was removed as a whole
     (found,) = [one for one in await about("Model", without) if "these channels" in one.what]
     assert found.what.endswith(": C1, C2")
+
+
+async def test_a_doctor_without_a_network_ends_with_what_does_not_answer(tmp_path: Path) -> None:
+    """The service tries again for ever; who asks the doctor waits, so it ends."""
+    nobody = "http://127.0.0.1:9/api/v10"  # the port of "discard", where no machine answers
+    settings = read(tmp_path, DISCORD_TOKEN="a.b.c" * 12, DISCORD_API_BASE_URL=nobody)
+    async with asyncio.timeout(PATIENCE_S):
+        findings = await examine(settings, ask_model=False)
+    found = [one for one in findings if one.where == "Discord" and one.level is Level.PROBLEM]
+    assert any("DISCORD_API_BASE_URL" in f"{one.what} {one.remedy}" for one in found)
+    assert not healthy(findings)
