@@ -51,8 +51,8 @@ _MADE: Final = "*Made from the code by `make generated`.*"
 _COMMANDS: Final = f"""\
 # Commands
 
-In Slack, the same words work after a mention: `@cogency usage`. Slack has a `/help` of its own, so use `@cogency help` there. In Slack's
-direct messages and in the terminal, a message that is only a command needs no slash: `usage`, `forget everything`. Only the person who
+In Slack, the same words work after a mention: `@cogency usage`. Slack has its own `/help`, so use `@cogency help` there. In Slack's
+direct messages and in the terminal, a message that is only a command does not need a slash: `usage`, `forget everything`. Only the person who
 used a command sees its answer. The terminal also has `/deep`, `/fast`, `/file`, `/threads` and `/quit`. {_MADE}
 """
 _SCOPES: Final = {
@@ -116,7 +116,7 @@ def _linked(says: str) -> str:
 _RIGHTS: Final = f"""\
 # Permissions
 
-What the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` says which of them your app lacks.
+This page lists what the bot needs in Slack and Discord, and why. {_MADE} `cogency doctor` says which of them your app lacks.
 
 ## Slack: scopes of the bot's token
 
@@ -395,8 +395,8 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
 _STORED: Final = f"""\
 # What is stored
 
-Every table of the database: what it contains, for how long, and what `/forget` does to it. {_MADE}
-[Where the database is](operating.md#where-data-is-stored-and-sent); [how forgetting works](memory.md#forgetting).
+This page lists every table of the database: what it contains, for how long, and what `/forget` does to it. {_MADE}
+See also [where the database is](operating.md#where-data-is-stored-and-sent) and [how forgetting works](memory.md#forgetting).
 
 *Erased* means that the row is deleted (with SQLite, also its bytes in the file) and that a search for it found nothing. With PostgreSQL, the
 next vacuum removes the bytes.
@@ -417,7 +417,7 @@ def stored_page() -> str:
     indexes = " and ".join(f"`{name}`" for name in INDEXES)
     lines += [
         f"The full-text indexes {indexes} contain the words of messages and documents, and are erased with them.",
-        "SQLite's `.schema` and PostgreSQL's `\\d` show the columns; [some queries](operating.md#inspect-a-turn-sql).",
+        "To see the columns, use SQLite's `.schema` or PostgreSQL's `\\d`. See also [some queries](operating.md#inspect-a-turn-sql).",
     ]
     return "\n".join([*lines, ""])
 
