@@ -75,7 +75,7 @@ def capacity_page(scale: Mapping[str, Any], simulated: Mapping[str, Any], made: 
         "   several installations, each with its own teams.",
         "3. **The platform.** Slack allows an app one message a second in a channel and about fifty edits a minute,",
         "   so add apps instead of processes. Discord allows a bot fifty calls a second.",
-        f"4. **The vendor.** {100_000 * _INPUT / 1e6:,.0f} million input tokens a minute are more than one account allows.",
+        f"4. **The vendor.** {100_000 * _INPUT / 1e6:,.0f} million input tokens a minute exceed an account's limit.",
         "",
     ]
     return "\n".join(lines)
