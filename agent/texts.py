@@ -116,7 +116,7 @@ RATE_LIMITED = "{label} limits our requests ({status}). Please ask again{later}.
 FREE_TIER = "The account is on a free plan, which may allow the provider to train on people's messages."
 SERVER_PROBLEM = "{label} has a problem ({status}). Please ask again{later}."
 REQUEST_REFUSED = "{label} refused the request ({status})."
-NO_CREDIT = "{label} says that the account has no credit left. Check its plan and billing."
+NO_CREDIT = "{label} reports that the account has no credit left. Check the account's plan and billing."
 KEY_REFUSED = "{label} refused the API key ({status}). Check {setting}."
 NOT_PERMITTED = "{label} does not allow this ({status}). Check the permissions of the key in {setting}."
 MODEL_UNKNOWN = "{label} does not know the model “{model}”: {fetch}set COGENCY_MODEL to another."
@@ -180,7 +180,7 @@ COPY_DIFFERS = (
 )
 SQLITE_NOT_YET = "The database {path} does not exist yet. The bot creates it when it first starts."
 POSTGRESQL_AWAY = (
-    "{where} could not be reached. Check that the server is running, and the address in COGENCY_DATABASE_URL."
+    "{where} could not be reached. Check that the server is running and that COGENCY_DATABASE_URL is correct."
 )
 POSTGRESQL_MEETING = "{where} is busy with another operation. Try again."
 POSTGRESQL_FAULTS = {
@@ -212,15 +212,16 @@ NO_VECTOR_INDEX = {
     "missing": f"{_COMPARES_ALL} without pgvector 0.8 on the server (an index helps people with many thousands of "
     "messages)",
     "forbidden": f"{_COMPARES_ALL} until an administrator runs CREATE EXTENSION vector in this database",
-    "old": f"{_COMPARES_ALL} before pgvector 0.8 (update it, then ALTER EXTENSION vector UPDATE)",
+    "old": f"{_COMPARES_ALL} in pgvector before version 0.8 (update pgvector, and then run ALTER EXTENSION vector "
+    "UPDATE)",
 }
 REPLICA_AWAY = "{where}, the replica, does not respond, so searches use the primary"
 REPLICA_BEHIND = "{where}, the replica, is behind the primary, so searches use the primary until it has caught up"
 REPLICA_OTHER = "{where} is not a streaming replica of the database in COGENCY_DATABASE_URL, so it is not used"
 REPLICA_LEVEL = "{where}, the replica, is up to date, so past threads are searched there"
 REPLICA_OF_A_FILE = (
-    "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. "
-    "Set that address, or remove the replica's."
+    "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. Set that address, or remove "
+    "COGENCY_DATABASE_REPLICA_URL."
 )
 POOLER_BY_STATEMENT = (
     "The pooler of {where} is in statement mode, which does not allow transactions. Set its pool_mode to transaction."
@@ -231,8 +232,10 @@ BEFORE_THE_FIRST = (
     "{where} was created before the first release (version {found}), and no release can read it. Move that file away, "
     "or choose another database in COGENCY_DATABASE_URL."
 )
-NO_RIGHT_TO_WRITE = "The user of {where} is not allowed to write to it. Grant that user rights on its tables."
-OTHER_VERSION = "{where} is at a different version than this program. Run `cogency migrate` first."
+NO_RIGHT_TO_WRITE = (
+    "The database user does not have permission to write to {where}. Grant that user rights on its tables."
+)
+OTHER_VERSION = "{where} does not have the version that this program needs. Run `cogency migrate` first."
 NO_SUCH_VERSION = "There is no version {name} to go back to. Name a release ({releases}) or a migration (r0012)."
 NO_WAY_BACK = (
     "{where} cannot go back from version {version} to {to}, because {why}. Restore a backup from the earlier version."
@@ -243,7 +246,7 @@ NEWER_VERSION = (
     "COGENCY_DATABASE_URL."
 )
 NO_RIGHT_TO_CREATE = (
-    "The user of {where} is not allowed to change it. Grant that user the right to create tables there."
+    "The database user does not have permission to change {where}. Grant that user the right to create tables there."
 )
 TABLE_HELD = "{where} cannot be upgraded while other processes lock its tables. The bot tries again."
 NOT_MIGRATED = "{where} could not be upgraded to version {head}: {error}."

@@ -78,8 +78,8 @@ class StorageSettings:
         "",
         section=Section.STORAGE,
         description=(
-            "A streaming replica of the PostgreSQL database. The bot searches past threads and documents there while "
-            "it is up to date."
+            "A streaming replica of the PostgreSQL database. While the replica is up to date, the bot searches past "
+            "threads and documents there."
         ),
         example="postgresql://cogency:change-me@replica.example.com/cogency",
         sensitivity=WITH_PASSWORD,

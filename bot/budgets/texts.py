@@ -11,7 +11,7 @@ WHO_USED = {
     Whose.EVERYONE: "Everyone together has",
 }
 CODE_USED = (
-    "The person who asked has used today's budget of {limit} of Python code. It resets at midnight UTC; see `/usage`."
+    "The person who asked has used today's budget of {limit} for Python code. It resets at midnight UTC; see `/usage`."
 )
 CODE_TIME = "**Python code**: {today} today ({limit}), {month} this month"
 CODE_TODAY = "Python code: {used} used of {limit}, {left} left."

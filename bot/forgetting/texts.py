@@ -30,7 +30,7 @@ _KINDS = {
 # As previews and receipts count those in which something falls.
 THREADS = "conversations"
 HOME_FORGET = "Forget what you told me"
-FORGET_SECTION = "Before anything is erased, you see what it will be."
+FORGET_SECTION = "You see a preview before anything is erased."
 
 
 def amounts(counts: Mapping[str, int]) -> str:
@@ -44,7 +44,7 @@ def amounts(counts: Mapping[str, int]) -> str:
 
 
 # As much as the search for proof shows: what somebody says elsewhere in words of their own is another text.
-FOUND_NOTHING = "A search afterward did not find any of these texts where they were"
+FOUND_NOTHING = "A search confirmed that these texts are no longer where they were stored"
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -108,9 +108,9 @@ ABOUT_TOO_SHORT = (
 )
 OTHERS = "not shown here, because you said it to others"
 FORGET_CHANGED = "This changed in the meantime. Nothing is erased yet."
-FORGETTING = "I am still working on your earlier request to forget. Wait until it is done, then ask again."
+FORGETTING = "I am still forgetting what you asked me to forget earlier. Wait until it is done, then ask again."
 FORGET_STOPPED = "I stopped the search. Nothing was forgotten."
-NOTHING_SOUGHT = "No search for things to forget is running here."
+NOTHING_SOUGHT = "I am not searching for anything to forget here."
 ERASING = "Erasing. This can take a while. I will post here when it is done."
 FORGET_UNREADABLE = "This button is too old. Use `/forget` again."
 # No preview counts choices: whoever has asked once may have made some.

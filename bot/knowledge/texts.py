@@ -31,7 +31,7 @@ NOTHING_KNOWN = (
     "There are no documents here. Attach a file or paste a link, mention me and write “learn this”, or use `/learn`."
 )
 NOTHING_KNOWN_YET = "There are no documents here. A manager of this place can add some."
-NOT_FOR_GUESTS = "Only full members can see the documents of a place."
+NOT_FOR_GUESTS = "Only full members can see a place's documents."
 NO_SUCH_DOCUMENT = "There is no document {number} here. To see the list, use `/knowledge`."
 NOT_REMOVING = "Only the person who added it, or a manager of the channel where it was added, can remove it."
 DOCUMENT_REMOVED = "Removed: {name}. I no longer know it, and its bytes are gone."
@@ -43,8 +43,7 @@ NOTHING_TO_LEARN = (
     "`/learn PATH` or `/learn https://…`."
 )
 NO_LINKS = (
-    "Not learned: I cannot read web pages here. Attach the page as a file, or ask my operator to turn on "
-    "`COGENCY_WEB=on`."
+    "Not learned: I cannot read web pages here. Attach the page as a file, or ask my operator to set `COGENCY_WEB=on`."
 )
 LEARNING_NOW = "Reading it. This can take a minute."
 LEARNED = "Learned: {name} ({size}). {who} To see or remove it, use `/knowledge`."
@@ -75,7 +74,7 @@ TOO_MANY_FILES = (
 SAME_NAME = "another of these files has the same name; add the folder instead, so that names include the path"
 PLACE_GONE = "The place was erased in the meantime, so the remaining files were not learned."
 FOLDER_UNREADABLE = "the folder could not be listed ({reason}); check its permissions"
-FILE_UNREADABLE = "it could not be read; check its permissions"
+FILE_UNREADABLE = "the file could not be read; check its permissions"
 PLACE_FULL = "this place already has 1,000 documents; remove some with `/knowledge` first"
 PLACE_TOO_LARGE = (
     "with this file, the place would have more text than the bot can search quickly; remove some documents first"

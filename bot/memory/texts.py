@@ -117,7 +117,7 @@ DELETED = (
 )
 BACK = "Restored: {said}."
 NOT_BACK = "There is nothing to restore. Deleted entries are erased after a minute."
-ELSEWHERE = "the entry, where you said it"
+ELSEWHERE = "the entry in the place where you said it"
 LATER = "Old bytes may remain in the database files until the next cleanup."
 STILL_FOUND = "**A search afterward still finds it.** Please tell my operator."
 CORRECTED = "Corrected: your own words now replace {said}."
@@ -129,7 +129,7 @@ USED_EVERYWHERE = (
     "also see this entry."
 )
 USED_HERE = "From now on, I use it only where you said it."
-NOT_YOUR_WORDS = "That did not come from your own words alone, so I can use it only where it was said."
+NOT_YOUR_WORDS = "That entry does not come from your own words alone, so I can use it only where it was said."
 SAME = "The entry already says exactly that."
 NO_SECRETS = "This looks like a password, a key or a card number. I never store those, so nothing changed."
 ENTRY_TOO_LONG = "An entry can have up to {most} characters, so nothing changed."
@@ -175,7 +175,7 @@ def resume_hint(*, here: bool, for_everybody: bool) -> str:
 
 LISTS_AT_ONCE = "You opened your list in several places at once. Open it again."
 GO_ON_WITH = ("Continue: {what}", "Let's continue with this: “{what}”. Where did we stop, and what is next?")
-GOAL = ("Next step: {what}", "What is a good next step toward this goal of mine: {what}?")
+GOAL = ("Next step: {what}", "What is a good next step toward my goal: {what}?")
 PROJECT = ("About {what}", "What do you know about my project {what}, and what is still open?")
 
 # What holds for everyone: `/policy`
@@ -187,7 +187,7 @@ POLICY_TOO_LONG = "Use up to {limit} characters, and up to {name_limit} before t
 NO_POLICY = "There are no policies here. A manager can add one: `/policy set budget: at most 5,000 EUR a month`."
 POLICY_HEADING = "Policies for everyone here:"
 POLICY_HISTORY = "Policies that were set here, oldest first:"
-NO_POLICY_NUMBER = "There is no policy {number} here to remove. To see the policies, use `/policy`."
+NO_POLICY_NUMBER = "There is no policy {number} here. To see the policies, use `/policy`."
 POLICIES_FULL = "There are already {limit} policies. Remove one first."
 POLICY_SET = "Set."
 POLICY_REPLACED = "Set. It replaces: {replaced}."

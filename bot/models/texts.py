@@ -28,7 +28,8 @@ MODEL_NOT_OPEN = "You cannot use that model. Choose one of {names}."
 
 CHECKED_ONE = "{passed} {seconds:6.1f} s  The model can {ability}."
 CHECK_BEGINS = (
-    "This asks {probes} questions: about {tokens:,} tokens{dollars}. `cogency usage` counts them. Press Ctrl-C to stop."
+    "This check asks {probes} questions and uses about {tokens:,} tokens{dollars}. `cogency usage` counts them. Press "
+    "Ctrl-C to stop."
 )
 FORMS_EQUAL = "The model works equally well with text ({text}) and native ({native}) tool calls."
 FORM_BETTER = (
@@ -41,7 +42,7 @@ FORM_OTHER_SET = "COGENCY_TOOLS_FORM is {setting}. Change it, or set it to auto.
 
 MODEL_LINE = "Model: {name} — {why}"
 NO_MODELS_SERVED = (
-    "The server at {address} ({setting}) {problem}. Check that it is running, or set a model with "
+    "The server at {address} ({setting}) {problem}. Check that the server is running, or set a model with "
     "COGENCY_MODEL=openai:<model>."
 )
 MODELS_AWAY = (

@@ -30,7 +30,7 @@ FAILURES = {
     "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
     "refused": (
         "There was no answer; the person saw an error message",
-        "The model failures above or below show why. The log names the turn.",
+        "The model failures in this list show why. The log shows the turn.",
     ),
     "cut": ("An answer ended early", ("The connection to the model broke, and no model could continue the answer.")),
     "exhausted": (
@@ -65,7 +65,7 @@ FAILURES = {
         ),
     ),
     "job": ("A background job failed", "The bot retries it automatically. The log has the reason."),
-    "job given up": ("A background job was given up", "It failed too often. The log has the reason."),
+    "job given up": ("A background job was abandoned", "It failed too often. The log has the reason."),
 }
 ROW_OF_FILE = "file"
 TOOL_EFFECTS = {"irreversible": "cannot be undone"}
@@ -94,7 +94,7 @@ BACKLOG = "Waiting"
 RUNNING = "{answers} running"
 LOOP_LATE = "Event loop lag"
 LOOP_LATE_SAYS = "maximum, in the last 5 minutes"
-MINUTES_SAY = "At most {most:,} in a minute, {all:,} in the hour."
+MINUTES_SAY = "At most {most:,} per minute, {all:,} in the last hour."
 PAGE_TOO_FAST = "Too many requests. Please wait a few seconds."
 PAGE_OTHER_HOST = (
     "This host name is not configured. Open the page at 127.0.0.1 or localhost, or at the name in "
@@ -104,7 +104,7 @@ PAGE_METHOD = "This page does not support that request method."
 PAGE_OTHER_SITE = (
     "This request came from another site or from an outdated page. Go back, reload the page, and try again."
 )
-PAGE_NO_FORM = "This page has no such form."
+PAGE_NO_FORM = "This form does not exist."
 PAGE_NOT_THERE = ("Page not found", "The navigation lists all pages.")
 PAGE_STORE_AWAY = (
     "The database does not respond",
@@ -154,7 +154,7 @@ PREPARED = ("Preparing", "reading history, memory and files")
 SHOWED = ("Showing and storing", "until the platform and the database had stored the whole reply")
 
 IN_DIRECT = "direct messages"
-DOCUMENTS, DOCUMENTS_SAY = "Documents", "that people added for a place"
+DOCUMENTS, DOCUMENTS_SAY = "Documents", "added to a place by people"
 PASSAGES, PASSAGES_SAY = "Passages", "that a search can find"
 OWN_DOCUMENT = "(a person's own)"
 READERS = {"person": "only this person", "group": "members of the channel", "team": "the whole team"}
@@ -163,7 +163,7 @@ READERS = {"person": "only this person", "group": "members of the channel", "tea
 # What each metric counts, by its name without "cogency_" before it and "_total" behind it.
 METRICS: Final[Mapping[str, str]] = {
     "build_info": "Always 1. The version label shows the running version.",
-    "turns": "Turns that this process claimed and ended, by outcome.",
+    "turns": "Turns that this process claimed and finished, by outcome.",
     "turns_running": "Turns running in this process.",
     "turn_seconds": "Time from claiming a turn to its end in this process.",
     "turn_wait_seconds": "Time from a message to claiming its turn.",
@@ -181,7 +181,7 @@ METRICS: Final[Mapping[str, str]] = {
     "backlog": "Turns waiting, across all processes on this database.",
     "jobs": "Background jobs run, such as learning.",
     "job_seconds": "Duration of background jobs.",
-    "job_lag_seconds": "How long the oldest due job of a kind has waited.",
+    "job_lag_seconds": "How long the oldest due job of each kind has waited.",
     "leases_lost": "Turns and jobs that another process took over.",
     "sockets_opened": "Connections opened to a platform.",
     "shards_taken": "Discord connections that this process took over, free or from a stopped process.",

@@ -13,11 +13,11 @@ from bot.chat.texts.replies import LAPSES, LEARNED_EARLIER, REMEMBERED, SCHEDULE
 NEW_CONVERSATION = "Your next message starts a new conversation. I still remember what you told me."
 # Discord's clients keep what they know of commands for a while.
 COMMAND_CHANGED = "This command was updated. Please try it again in a minute."
-YOU_TYPED = "Here is what you wrote. Press the button to open the form with it:"
+YOU_TYPED = "Here is what you wrote. To open the form with this text, press the button:"
 SETTINGS_SUMMARY = "Choose your time zone, how I answer you, and, if you manage this place, where I answer"
 ZONE_SUMMARY = "A city in your time zone, such as Europe/Berlin"
 ZONE_NOW = "**Your time zone**: your local time is {moment}."
-ZONE_ASKED = "**Your time zone** is not set. Discord does not share it, so I use UTC until you choose one."
+ZONE_ASKED = "**Your time zone** is not set. Discord does not share your time zone, so I use UTC until you choose one."
 ZONE_CHOOSE = "Choose your time zone"
 ZONE_ANOTHER = "Another one…"
 ZONE_OTHER = "To choose another time zone, use `/settings` and start typing a city after `zone`, such as Europe/Vienna."
@@ -42,7 +42,7 @@ NOT_CHANGED_THERE = "Nothing was changed, because you or I cannot read that chan
 EACH_BEGINS = "Each message that you send me outside a thread starts a new conversation."
 HOW_ON_SLACK = "Send me a direct message, or mention @{bot} in a channel. I answer in the thread."
 # Below the first reply to somebody, which stands in a thread.
-NO_SLASH_IN_THREADS = "(In a thread, write it to me without the slash.)"
+NO_SLASH_IN_THREADS = "(In a thread, write the command to me without the slash.)"
 HOW_IN_SLACK_THREADS = (
     "In a thread, write commands to me without the slash, such as “@{bot} usage”. Only you see the answer."
 )
@@ -61,7 +61,7 @@ FILL_REQUIRED = "This field is required."
 FILL_NO_CHOICE = "Choose one of the listed options."
 FILL_TOO_LONG = "Use at most {most} characters."
 BOX_CHOICES = {"yes": "Yes", "": "No"}
-DECLINED_UNSEEN = "A tool asked a question. I declined it because nobody is here to answer."
+DECLINED_UNSEEN = "A tool asked a question. I declined the question because nobody is here to answer."
 
 
 def fill_in(
@@ -92,7 +92,7 @@ DELETE_TEXT = "It disappears for everyone, and I forget what it said."
 
 # Windows for a question
 
-DEPTH_ADAPT = "As long as the question needs"
+DEPTH_ADAPT = "Automatic: as long as the question needs"
 DEPTH_DEEP = "Deep: think longer"
 DEPTH_FAST = "Fast: answer briefly"
 ASK_ABOUT_MESSAGE = "Ask about this message"
@@ -108,8 +108,8 @@ HOW_DEEP = "Depth"
 
 APP_DESCRIPTION = "An AI agent that answers in threads, remembers what you allow, and forgets on request."
 AGENT_DESCRIPTION = (
-    "Ask me anything. I answer in the thread, use what you told me earlier where I am allowed to, and name my "
-    "sources. You can see, correct and delete what I remember about you at any time."
+    "Ask me anything. I answer in the thread, use what you told me earlier where that is allowed, and name my sources. "
+    "You can see, correct and delete what I remember about you at any time."
 )
 # Shown until the bot knows the person.
 PROMPTS = (
@@ -165,7 +165,7 @@ INVITE_ME = "To let everyone there see my answers, use `/invite @{bot}` in the c
 NEARLY_PRIVATE = (
     "I did not ask anything yet. Did you mean `/ask privately` instead of “{word}”? If not, start with another word."
 )
-NOT_ASKED_THERE = "I did nothing in that channel, because you cannot read it."
+NOT_ASKED_THERE = "I did not do anything in that channel, because you cannot read it."
 QUESTION_WAITS = (
     "Slack is not accepting your question right now. Your question is not lost. I will ask it as soon as I can."
 )
@@ -280,7 +280,7 @@ def _last(thread: Thread, now: datetime) -> str:
     return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
 
 
-NO_ANSWER_THERE = "I cannot answer that message in its place."
+NO_ANSWER_THERE = "I cannot answer that message where it was posted."
 IT_IS_TIME = "**It is time:**"
 AT_IT = "**I am working on it.** Press Ctrl-C to stop. If you close this window, I continue in your next chat."
 # Why something that somebody had me do at a time is not done any more.
@@ -294,7 +294,7 @@ SCHEDULE_WIDER = (
     "More people can read that channel than when you scheduled this. If they may all read it, schedule it again there."
 )
 # What stands above files in the person's direct messages, where there is no answer.
-FILES_BELOW = "The files from my answer:"
+FILES_BELOW = "Files from my answer:"
 
 # When a platform refuses
 
@@ -337,7 +337,7 @@ SLACK_REMEDIES = {
     "channel_not_found": "I cannot see that channel. Invite me there, or ask me elsewhere.",
     "not_in_channel": "I am not in that channel. Invite me there and ask again.",
     "cannot_reply_to_message": "That message does not accept replies. Ask me again in the channel.",
-    "ekm_access_denied": "Your organization's administrators suspended messages there. Ask me elsewhere.",
+    "ekm_access_denied": "Your organization's administrators blocked messages there. Ask me elsewhere.",
     "restricted_action": (
         "A workspace setting does not let me post there. Ask me elsewhere, or ask an admin to allow it."
     ),
@@ -380,7 +380,7 @@ NEW_THREAD = "Started a new thread."
 # The page to try it
 
 PLAY_WORKSPACE = "Try-out"
-PLAY_UNREADABLE = "The page sent a request that could not be understood. Please reload it."
+PLAY_UNREADABLE = "The page sent an invalid request. Please reload it."
 PLAY_FAILED = "That did not work. The log of `cogency play` has the reason. Please try again."
 PLAY_TOO_LONG = "Your text has {chars:,} characters. The limit is {limit:,}."
 PLAY_TOO_MANY_FILES = "You can attach up to {limit} files to a message."
@@ -506,7 +506,7 @@ INSTALL_HASTY = (
     'installed. <a href="{address}">Start again</a></p>'
 )
 INSTALL_OTHER_BROWSER = (
-    "<h1>Nothing was installed</h1><p>The installation started in another browser, or more than ten minutes ago. "
+    "<h1>Nothing was installed</h1><p>The installation was started in another browser, or more than ten minutes ago. "
     'Allow cookies and <a href="{address}">start again</a>.</p>'
 )
 INSTALL_NOT_LISTED = (
@@ -533,7 +533,8 @@ PLAY_PORT_TAKEN = "Port {port} is already in use. Stop the program that uses it,
 PLAY_NO_FILE = "{file} cannot store messages. Choose another file with --keep."
 CLOCK_REFUSED = ", so every request from Slack is refused"
 REACH_UNDER = (
-    "up to {users:,} users can see the bot{part}. From {limit:,} users, Discord reviews the message content intent"
+    "up to {users:,} users can see the bot{part}. With {limit:,} or more users, Discord reviews the message content "
+    "intent"
 )
 REACH_GRANTED = (
     "up to {users:,} users can see the bot{part}, and Discord has granted the message content intent after a review"
@@ -541,8 +542,8 @@ REACH_GRANTED = (
 REACH_PART = " in its first {servers} servers"
 REACH_RENEW = "Apply again each year, when Discord asks for it in the developer portal."
 REACH_OVER = (
-    "up to {users:,} users can see the bot{part}. From {limit:,} users, Discord grants the message content intent "
-    "only after a review"
+    "up to {users:,} users can see the bot{part}. With {limit:,} or more users, Discord grants the message content "
+    "intent only after a review"
 )
 REACH_APPLY = (
     "Apply in the developer portal, or set COGENCY_DISCORD_MESSAGE_CONTENT=off. (Users in two servers count twice "
@@ -559,7 +560,7 @@ SWITCH_CONTENT_ON = (
 ALLOW_GUILD_INSTALL = "Allow “Guild Install” {where}."
 ALLOW_USER_INSTALL = "To change that, allow “User Install” {where}."
 OPEN_LINK = "Open {link}"
-GIVE_RIGHTS = "Grant them to its role in the server's settings, or open {link}"
+GIVE_RIGHTS = "Grant them to the bot's role in the server's settings, or open {link}"
 SERVE_SERVER = (
     "To serve it, add {number} to COGENCY_DISCORD_SERVERS. If it is not yours, set COGENCY_DISCORD_OTHER_SERVERS=leave."
 )
@@ -582,7 +583,8 @@ SOCKET_MODE_ON = (
     "Basic Information."
 )
 INVITE_BOT = (
-    "Invite it with /invite to the channels where people should mention it. Direct messages work without an invitation."
+    "Use /invite to invite the bot to the channels where people should mention it. Direct messages work without an "
+    "invitation."
 )
 CHECK_GROUPS = "Check the ID in COGENCY_SLACK_MANAGERS, COGENCY_ALLOW, COGENCY_DENY and COGENCY_MODEL_ACCESS."
 COMPARE_CONFIG = "To compare them, set SLACK_CONFIG_TOKEN to a token from https://api.slack.com/apps."
@@ -636,7 +638,7 @@ FOR_YOURSELF = "For yourself: {link}"
 
 HTTPS_ADDRESS = "Slack needs an address that starts with https:// and does not contain ? or #"
 SOCKET_UNREACHABLE = "Slack's socket could not be reached."
-SOCKETS_CLOSED = "Slack's sockets are closed, and the next one is not open yet."
+SOCKETS_CLOSED = "Slack's sockets are closed, and no new socket is open yet."
 SCOPES_LACKING = "{setting} lacks scopes ({names}). Apply manifests/slack.yaml to the app and install it again."
 SLACK_WHOLE_ORGANIZATION = (
     "{setting} belongs to an app that is installed in a whole organization, so it gives access to all of its "

@@ -12,7 +12,7 @@ NO_PROCESS = "Python cannot run right now, because this machine cannot start ano
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
     "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
-    "in /files, by name. Print what you need; save files for the person in /out (pictures as PNG), where later runs of "
+    "in /files, by name. Print what you need. Save files for the person in /out (pictures as PNG), where later runs in "
     "this conversation find them. No network. For many look-ups at once, `from host import tools` has the tools that "
     'only read as functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
 )
@@ -28,7 +28,7 @@ CODE_OF_ASKER = (
     "Only the person who asked can see how this answer was computed, because the bot used content that not all readers "
     "of this answer can read."
 )
-NO_CODE_HERE = "None of your answers here was computed with code, or its code is no longer stored."
+NO_CODE_HERE = "No answer to you here was computed with code, or the code is no longer stored."
 WHICH_REPLY = "Write `/code` for your newest computed answer here, or press *Show code* below an answer."
 CODE_IN_FILE = "The code is in the file."
 NO_NUMBERS = "There are no numbers for that answer, or they are no longer stored."
@@ -59,7 +59,7 @@ CODE_TOO_LONG = "the code can have at most {limit:,} characters; shorten it, or 
 TOO_OFTEN = "code has run {limit} times for this question, which is the maximum; answer with what you have"
 TOO_MANY_CALLS = "code can call functions at most {limit} times in one run; print what you have"
 OUT_OF_TIME = "[stopped at the time limit of {seconds:g} s; make the code faster, or use less data]"
-OUT_OF_FILE_CALLS = "[stopped: it read and wrote files too often]"
+OUT_OF_FILE_CALLS = "[stopped: the code read and wrote files too often]"
 CRASHED = (
     "[stopped: the interpreter crashed, usually because the code needs more than {megabytes} MB of memory or recurses "
     "without end]"

@@ -25,7 +25,7 @@ PARTLY_UNDERSTOOD = (
     "to the text, put a `|` between the time and the text."
 )
 NOT_UNDERSTOOD = "I could not read “{left}” as a time. Write it differently."
-REST_IS_TEXT = "Use the rest as the text"
+REST_IS_TEXT = "Use the remaining words as the text"
 FOLLOWING = "\nNext{zone}: {times}."
 NO_WORDS = "Add what the reminder should say after the time: `tomorrow at 9:00 to call Ann`."
 TOO_LONG = "Shorten the text to {most:,} characters."
@@ -90,7 +90,7 @@ REFUSED = {
 KINDS = {ScheduleKind.REMINDER: "reminder", ScheduleKind.QUESTION: "task", ScheduleKind.WORK: "long task"}
 AT_WORK = "running since {since:%H:%M}"
 WORK_STOPPED = "Stopped: “{words}”"
-WORK_STAYS = "A long task cannot be changed while it runs. Stop it with `/schedules cancel {id}`, then ask again."
+WORK_STAYS = "You cannot change a long task while it runs. Stop it with `/schedules cancel {id}`, then ask again."
 REST_PAUSED, REST_ENDED = "paused", "ended"
 NOTHING_SEEN = "I cannot run this task's check, because `{tool}` is not available right now."
 IN_CHANNEL = "in <#{channel}>"
@@ -143,13 +143,15 @@ WORK_OVER_BUDGET = "I stopped early. This is what I have so far. {why}"
 WORK_TOO_LONG = (
     "I stopped early, because I reached the limit of {minutes} minutes for one task. This is what I have so far."
 )
-WORK_TOO_MUCH = "I stopped early, because I cannot hold any more of what I read. This is what I have so far."
+WORK_TOO_MUCH = (
+    "I stopped early, because I reached the limit for what I can read for one task. This is what I have so far."
+)
 WORK_FORBIDDEN = "I stopped here. {why}"
 WORK_TAKEN_AWAY = "I stopped your task “{words}”. {why}"
 # Without a word of it: what calls somebody outlives their thread.
 WORK_DONE = "Done. The result is above."
 WORK_ENDED = "I stopped early. What I have so far is above."
-NO_CHECKS = "The check that this task runs first is not available here."
+NO_CHECKS = "This task's check is not available here."
 
 
 AT_A_TIME = f"{SCHEDULED}{{when}}*"  # Below the answer of the question that wanted it

@@ -122,7 +122,9 @@ def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
         if not value.startswith(prefix):
             raise ValueError(f'must start with "{prefix}": {where}')
         if not value.isascii() or not value.isprintable() or " " in value:
-            raise ValueError("contains a space or a character that keys never contain; copy it again, without quotes")
+            raise ValueError(
+                "contains a space or another character that keys cannot contain; copy it again, without quotes"
+            )
         return Secret(value)
 
     return read

@@ -83,8 +83,8 @@ PASTE_MANIFEST = (
 )
 INVITE_ASKS = "Without --application, the command asks Discord which application DISCORD_TOKEN belongs to."
 DOCTOR_LOOKS = (
-    "You can run it while the bot runs. It changes nothing unless you add --fix. It exits with 1 if a problem keeps "
-    "the bot from running."
+    "You can run it while the bot is running. It changes nothing unless you add --fix. It exits with 1 if a problem "
+    "keeps the bot from running."
 )
 FIX_SAYS = "make your files private, and upgrade the database to the newest version after a backup"
 BUDGET_SAYS = "For example: cogency budget person:slack:T0123:U0123 5,000,000 tokens."
@@ -94,7 +94,7 @@ ASK_READS = (
     "Without a question, it reads one from standard input. It exits with 0 if the question was answered and with 69 if "
     "the model could not answer."
 )
-WORKS_BESIDE = "You can run it while the bot runs."
+WORKS_BESIDE = "You can run it while the bot is running."
 CONFIRM_SAYS = "COGENCY_TWO_OPERATORS lists the actions that need a second operator."
 CHAT_HELP = "Type /help in the chat to see its commands."
 PLAY_SAYS = (
@@ -116,10 +116,10 @@ WEB_READ = "the bot can read web pages when someone asks"
 SEARCH_WORKS = "{name} returned {count} search results in {seconds:.1f} s"
 SEARCH_FAILS = "{name} does not answer searches right now"
 NETWORKS_OPEN = "anyone who can use the bot can ask it to read addresses in these private networks: {networks}"
-TOOLS_ASKED_FIRST = "{names} run only after the person who asked approves"
+TOOLS_ASKED_FIRST = "{names} need approval from the person who asked"
 PLUGIN_ADDED = "{summary}. The bot uses it after the next restart."
 PLUGIN_THERE = "{root} is already in use as {name}."
-PLUGIN_NAME_TAKEN = "{root} has the same name, {name}, as {first}. Remove that plug-in first."
+PLUGIN_NAME_TAKEN = "{root} and {first} have the same name, {name}. Remove that plug-in first."
 PLUGIN_UNUSABLE = "The bot cannot use anything in {root}, so it was not added."
 PLUGIN_REMOVED = "The bot stops using {name} after the next restart. The folder was not deleted: {root}"
 PLUGIN_FROM_SETTING = "{name} comes from COGENCY_PLUGINS. Remove {root} from that setting."
@@ -382,7 +382,7 @@ NO_CALLS = "No tools were called in that period."
 OPERATOR_NAME_SAYS = "your name for the audit (default: the account's name; the audit records both)"
 LEARN_SAYS = (
     "After changes, run it again. It skips unchanged files and replaces the documents of changed files. It ignores "
-    "hidden files, and links that lead out of the folder. You can run it while the bot runs."
+    "hidden files, and links that lead out of the folder. You can run it while the bot is running."
 )
 LEARN_PLACE_SAYS = (
     "a channel (name or ID), a whole workspace or server (from `cogency place find`), or a person, for their direct "

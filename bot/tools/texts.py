@@ -10,14 +10,14 @@ from bot.chat.texts.formatting import literal, shortened
 
 TOOLS_MEANT = "Did you mean `/tools {words}`?"
 TOOLS_USAGE = "Use `/tools` to see which calls need your approval and which tools I can use for you here."
-TOOLS_HERE = "Tools I can use when you ask me here:"
-NO_TOOLS_HERE = "I have no tools to use when you ask me here."
+TOOLS_HERE = "Tools that I can use when you ask me here:"
+NO_TOOLS_HERE = "I cannot use any tools when you ask me here."
 TOOLS_REFUSED = "Blocked for you here by an operator:"
 REFUSED_BY = ", by the row `{row}`"
 SERVERS_AWAY = "Servers whose tools are not available right now:"
 SERVER_STARTS = "still connecting. Ask again in a minute."
 SERVER_AWAY = "not reachable for {time}. I retry automatically within ten minutes."
-AWAY_HOW = "For the reason, see my log or run `cogency doctor`."
+AWAY_HOW = "Operators can find the reason in my log or with `cogency doctor`."
 MORE_TOOLS = "- and {tools}"
 TOOL_ANSWERS = {
     "yes": "runs when it is needed",
@@ -31,12 +31,14 @@ EFFECTS = {
     "IRREVERSIBLE": "**It cannot be undone.**",
     "": "I do not know what it does.",
 }
-ADDRESS_LEAVES = "The site's owner can see everything in this address, and I may have put the address together myself."
+ADDRESS_LEAVES = "The site's owner can see everything in this address, and I may have built the address myself."
 MAY_RUN = "Approve `{tool}`? {about} It would receive exactly this:"
 NO_ARGUMENTS = "(nothing)"
 WAITS_BELOW = "You asked: “{question}”"
 MORE_WAIT = "{calls} for your approval."
-NOTHING_WAITS = "Nothing here needs your approval. Only the person who asked can approve a call, once, within 24 hours."
+NOTHING_WAITS = (
+    "Nothing here needs your approval. Only the person who asked can approve a call, and only within 24 hours."
+)
 ALLOW_ONCE = "Approve"
 ALLOW_HERE = "Approve in this thread"
 REFUSE = "Deny"
@@ -73,8 +75,8 @@ POLICY_USAGE = (
 )
 POLICY_NO_SENSE = "Nothing changed: {why}."
 POLICY_NO_NAME = (
-    "Nothing changed: `{word}` is a plain name here, and several people can have the same name. Use the person's ID "
-    "instead, such as `U0123` (in Slack: “Copy member ID” in their profile)."
+    "Nothing changed: `{word}` is only a name, and several people can have the same name. Use the person's ID instead, "
+    "such as `U0123` (in Slack: “Copy member ID” in their profile)."
 )
 POLICY_EMPTY = (
     "There are no rows, so each tool's effect decides. Tools that only read run without asking. Tools that act outward "
@@ -92,7 +94,7 @@ POLICY_SET = "Row {number} added; it applies in every process within ten seconds
 POLICY_FILE_FIRST = "If a row from the file also matches, the row from the file applies."
 POLICY_NO_SUCH_TOOL = "No tool with that name is available to you here right now."
 POLICY_REMOVED = "Row {number} removed, in every process within ten seconds: `{row}`."
-POLICY_NO_ROW = "Nothing changed: no row {number} was set by a command."
+POLICY_NO_ROW = "Nothing changed: there is no row {number} that was set with a command."
 POLICY_FULL = "Nothing changed: {why}. Remove a row first."
 POLICY_BUSY = "Someone else is changing the table right now, so nothing changed. Try again."
 POLICY_UNREADABLE = (
@@ -125,7 +127,7 @@ ACCOUNT_LOST = (
 )
 SIGN_IN_LINK = (
     "[Sign in to {server}]({url})\n\nThis link is only for you, works once, and expires in {minutes} minutes. Do not "
-    "share it: anyone who signs in there lends me *their* account for what *you* ask."
+    "share it: anyone who signs in with it lends me *their* account for what *you* ask."
 )
 SIGN_IN_PASTE = (
     "1. [Sign in to {server}]({url}) within {minutes} minutes. The link is only for you.\n"
@@ -230,7 +232,7 @@ TOO_LONG_TO_SHOW = "it is too long to read"
 OAUTH_UNREACHABLE = "it cannot be reached right now. Try again in a few minutes."
 OAUTH_NOT_TRUSTED = "its certificate is not trusted here. My operator has to set SSL_CERT_FILE."
 OAUTH_NO_METADATA = "it does not say where to sign in. My operator needs to check its entry in mcp.json."
-OAUTH_OTHER_RESOURCE = "it names a service that is not its own. Nothing was sent there. Tell my operator."
+OAUTH_OTHER_RESOURCE = "it refers to a service that is not its own. Nothing was sent there. Tell my operator."
 OAUTH_OTHER_ISSUER = "the answer does not come from the service that I asked. Nothing was sent. Tell my operator."
 OAUTH_NO_PKCE = "it does not support PKCE, which I require for every sign-in. Tell my operator."
 OAUTH_NO_CLIENT = "my operator needs to register me there first and add the `client_id` to mcp.json."
@@ -242,8 +244,8 @@ OAUTH_ELSEWHERE = (
     "it sends people to {host} to sign in, but {issuer} would receive their code. If that is correct, my operator can "
     "add that service as `issuer` to the entry in mcp.json."
 )
-OAUTH_BAD_ADDRESS = "it names an address that is not safe to call. Tell my operator."
-OAUTH_INSIDE = "it names an address in my own network. Nothing was sent there. Tell my operator."
+OAUTH_BAD_ADDRESS = "it refers to an address that is not safe to call. Tell my operator."
+OAUTH_INSIDE = "it refers to an address in my own network. Nothing was sent there. Tell my operator."
 OAUTH_UNREADABLE = "its answer cannot be read. Try again, and tell my operator if it keeps happening."
 OAUTH_REFUSED = "it refused: {why}. Try again with a new link."
 OAUTH_ENDED = "it says: {why}. Sign in again."
@@ -261,8 +263,8 @@ PAGE_ASKS = (
     "{person}</button></form>"
 )
 PAGE_DONE = (
-    "<h1>You are signed in to {server}</h1><p>Cogency can now use it for <b>{person}</b>, from the next message on. "
-    "You can close this page.</p>"
+    "<h1>You are signed in to {server}</h1><p>Cogency can now use it for <b>{person}</b>, starting with the next "
+    "message. You can close this page.</p>"
 )
 PAGE_FAILED = "<h1>Sign-in to {server} failed</h1><p>Reason: {why}</p>"
 PAGE_OVER = (
@@ -289,11 +291,11 @@ WINDOW_TITLE = "For {source}"
 MORE_QUESTIONS = "{questions} for you after this one."
 WRONG_FIELD = "**{field}**: {why}"
 QUESTION_TIME = "I wait up to nine minutes for your answer. To see this again, use `/tools`."
-QUESTION_OVER = "This question is closed: its time ran out, or the task that asked it has ended."
+QUESTION_OVER = "This question is closed, because its time ran out or the task that asked it has ended."
 ANSWERED = {
     "ACCEPT": "Your answer goes only to `{source}`.",
-    "DECLINE": "Declined. `{source}` learns that you chose not to answer.",
-    "CANCEL": "Canceled. `{source}` learns that you did not decide.",
+    "DECLINE": "Declined. I told `{source}` that you chose not to answer.",
+    "CANCEL": "Canceled. I told `{source}` that you did not decide.",
 }
 NOT_ANSWERED = {
     "NOT_THEIRS": "Only the person who asked can answer this.",
@@ -321,7 +323,7 @@ PLUGIN_LIST_UNWRITABLE = (
 )
 MCP_NO_JSON = "{file} is not valid JSON: {error}."
 MCP_NO_SERVERS = '{file} must contain an object "mcpServers", as in docs/tools.md.'
-MCP_TOO_MANY = "{file} names {named} servers; the limit is {most}."
+MCP_TOO_MANY = "{file} lists {named} servers; the limit is {most}."
 MCP_SERVER = "{file}, server {name}: {problem}."
 MCP_CONNECTED = "{sentence}; connected{account} after {seconds:.1f} s; these tools are offered: {offered}"
 SHARED_ACCOUNT = " with your account"

@@ -1,8 +1,7 @@
 """What the web says when it fails, or is not set up."""
 
 SEARXNG_NO_JSON = (
-    "SearXNG at {address} does not answer in JSON; its administrator needs to add json to search.formats in "
-    "settings.yml"
+    "SearXNG at {address} does not return JSON; its administrator needs to add json to search.formats in settings.yml"
 )
 SEARXNG_SILENT = "none of SearXNG's {count} engines answered; the same search may work in a minute"
 SEARCH_LATE = "{name} did not answer in time; the same search may work in a minute"
@@ -15,7 +14,7 @@ SEARCH_BLOCKED = (
 )
 SEARCH_KEY_REFUSED = "the search engine does not accept its API key; the operator needs to check {setting}"
 SEARCH_SPENT = "the search engine's API key has used up its quota; the operator needs to check {setting}"
-SEARCH_ODD = "{name} did not answer with search results ({status}); the operator needs to check COGENCY_WEB_SEARCH"
+SEARCH_ODD = "{name} did not return search results ({status}); the operator needs to check COGENCY_WEB_SEARCH"
 WEB_MISSING = "COGENCY_WEB=on needs the extra 'web', which is not installed. Run {command}, or remove the setting."
 DDGS_MISSING = (
     "COGENCY_WEB_SEARCH=ddgs needs the extra 'ddgs', which is not installed. Run {command}, or set another engine."

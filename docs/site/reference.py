@@ -125,11 +125,12 @@ feature needs the scope. *Optional*: an admin can uncheck it during the installa
 """
 _SLACK_WHY: Final[Mapping[str, str]] = {
     "app_mentions:read": "To receive mentions in channels.",
-    "assistant:write": "To suggest questions in direct messages, and to know what the asker looks at there.",
-    "channels:history": "To follow its threads in public channels, with edits and deletions, to read a channel "
-    "there when a question needs it, and to receive open questions if a channel's managers "
-    "chose `/channel ambient on`.",
-    "channels:read": "To know which public channels it is in, and who can read them. That decides what it can say there.",
+    "assistant:write": "To suggest questions in direct messages, and to know what the asker is viewing.",
+    "channels:history": "To follow the bot's threads in public channels, with edits and deletions, to read a public "
+    "channel when a question needs it, and to receive open questions if a channel's managers chose `/channel ambient "
+    "on`.",
+    "channels:read": "To know which public channels the bot is in, and who can read them. This decides what the bot "
+    "can say there.",
     "chat:write": "To answer, to extend its answer while the model writes, and to delete its own messages.",
     "commands": "To offer slash commands, and shortcuts in the menus of messages.",
     "files:read": "To read files that are attached to a question.",
@@ -137,7 +138,7 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "groups:history": "The same as `channels:history`, in private channels that it was invited to.",
     "groups:read": "The same as `channels:read`, of private channels that it was invited to.",
     "im:history": "To read direct messages that people send it.",
-    "im:read": "After an outage, to find direct messages of people who had not written to it before.",
+    "im:read": "After an outage, to find direct messages from people who had not written to the bot before.",
     "im:write": "To send direct messages to people who never wrote to it: reminders and private notices.",
     "mpim:history": "The same as `channels:history`, in group direct messages that it is in.",
     "mpim:read": "The same as `channels:read`, of group direct messages that it is in.",
@@ -146,8 +147,8 @@ _SLACK_WHY: Final[Mapping[str, str]] = {
     "search:read.files": "To use Slack's own search of files in public channels, when a question needs it.",
     "search:read.public": "To use Slack's own search of messages in public channels, when a question needs it.",
     "search:read.users": "To use Slack's own search of people, when a question needs it.",
-    "usergroups:read": "To know who is in the user groups that the settings name as managers or roles.",
-    "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. That "
+    "usergroups:read": "To know who is in the user groups that the settings list as managers or roles.",
+    "users:read": "To know a person's name and time zone, and whether they are an admin, a member or a guest. This "
     "decides who can ask, and what they can see.",
 }
 _OTHER_TOKENS: Final = """\
@@ -161,14 +162,15 @@ Intents control what Discord sends to the bot. Only `message_content` has to be 
 _INTENTS_WHY: Final[Mapping[str, str]] = {
     "dm_messages": "Direct messages, with their edits and deletions.",
     "dm_reactions": "👍, 👎 or 🗑 on one of its answers in direct messages.",
-    "guild_messages": "Mentions in channels and messages in its threads, with their edits and deletions: waiting "
-    "questions and memories follow them.",
+    "guild_messages": "Mentions in channels and messages in the bot's threads, with their edits and deletions, which "
+    "waiting questions and memories follow.",
     "guild_reactions": "👍, 👎 or 🗑 on one of its answers: feedback, or a request to delete it.",
-    "guilds": "Channels, threads and roles: who can read a place decides what can be said there. The bot erases the messages "
-    "of a deleted channel, and those of a server some time after it was removed from it.",
+    "guilds": "Channels, threads and roles, which show who can read a place and therefore what the bot can say there. "
+    "The bot erases the messages of a deleted channel, and a server's messages some time after the server removed the "
+    "bot.",
     "message_content": "The text of messages in its threads that do not mention it, and of open questions if a "
-    "channel's managers chose `/channel ambient on`. Without it the bot works with mentions, "
-    "direct messages and commands.",
+    "channel's managers chose `/channel ambient on`. Without this intent, mentions, direct messages and commands still "
+    "work.",
 }
 _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "view_channel": "To see where it is mentioned.",
@@ -178,8 +180,8 @@ _PERMISSIONS_WHY: Final[Mapping[str, str]] = {
     "send_messages_in_threads": "To answer there.",
     "attach_files": "To send content that is too long for a message as a file.",
     "add_reactions": (
-        "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it. Without that setting, the link "
-        "does not ask for it."
+        "With `COGENCY_DISCORD_MARKS=on`, to mark a question while it works on it. Without this setting, the link does "
+        "not request it."
     ),
 }
 _NEVER: Final = """\
@@ -269,9 +271,9 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Memory": {
         "fact": Stored(
-            "what somebody stated or asked the bot to remember, rules of `/policy`, and what these replaced",
+            "what someone stated or asked the bot to remember, rules of `/policy`, and what these replaced",
             "until it is forgotten or deleted with `/memory`; at most 2,000 about a person in one place",
-            but="rules of `/policy` belong to nobody, and stay until they are removed",
+            but="rules of `/policy` do not belong to a person, and stay until they are removed",
         ),
         "fact_term": Stored("words for finding a fact", "as long as the fact"),
         "fact_ground": Stored("which fact is based on which", "as long as the fact"),
@@ -281,7 +283,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
         "profile_entry": Stored("what the bot learned about them", "until one of its messages is forgotten"),
         "profile_source": Stored("the messages from which the bot learned it", "as long as the entry"),
         "working_item": Stored(
-            "scratch values of a conversation",
+            "temporary values of a conversation",
             f"{WORKING_TIME.days * 24} hours at most, and no longer than its question",
         ),
         "preference": Stored(
@@ -315,7 +317,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Files of code": {
         "saved_file": Stored(
-            "a file that code saved in its conversation, whole",
+            "a complete file that code saved in its conversation",
             f"until it was not used for {IDLE.days} days, and no longer than each message that it was made from",
         ),
         "saved_file_source": Stored("the messages that it was made from", "as long as the file"),
@@ -328,7 +330,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "no words",
         ),
         "document": Stored(
-            "a file or a page that somebody added with `/learn` or `cogency learn`: its name, link, who added it, when",
+            "a file or a page that someone added with `/learn` or `cogency learn`: its name, link, who added it, when",
             "until it is removed, or its place is deleted",
             but="documents of a channel stay, without the name of the person who added them",
         ),
@@ -336,7 +338,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Accounts, sessions and processes": {
         "tool_account": Stored("tokens of people who signed in, encrypted", "until they sign out"),
-        "sign_in": Stored("a sign-in that is under way, encrypted", "ten minutes"),
+        "sign_in": Stored("a sign-in in progress, encrypted", "ten minutes"),
         "operator_session": Stored(
             "hashes of the sessions and links of the operators' page, and their times",
             "twelve hours; a link ten minutes",
@@ -365,7 +367,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
     },
     "Usage and audit": {
         "model_call": Stored(
-            "a call of a model: tokens, cost, model, person, day",
+            "a model call: tokens, cost, model, person, day",
             "always",
             Fate.STAYS,
             "without its question, and after its day without its place; it still counts toward budgets",
@@ -377,7 +379,7 @@ STORED: Final[Mapping[str, Mapping[str, Stored]]] = {
             "it counts toward budgets",
         ),
         "tool_call": Stored(
-            "the audit: each call of a tool, with arguments, effect, decision, time and outcome; exports and erasures by "
+            "the audit: each tool call, with arguments, effect, decision, time and outcome; exports and erasures by "
             "operators",
             f"{KEPT.days} days",
             Fate.STAYS,

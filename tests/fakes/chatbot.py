@@ -205,7 +205,7 @@ class FakeChatBot:
         return Panel(account_text(SpendingAccount(Spent.on(calls), Spent.on(calls))))
 
     async def _tools(self, call: CommandCall) -> Panel:  # noqa: ARG002 -- there is only one person
-        return Panel("Tools I can use when you ask me here:")
+        return Panel("Tools that I can use when you ask me here:")
 
     async def _policy(self, call: CommandCall) -> Panel:
         return Panel(f"The policies: {call.words or 'none'}.")

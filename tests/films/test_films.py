@@ -69,7 +69,7 @@ async def test_the_film_of_forgetting_shows_what_was_known_the_receipt_and_that_
     standing = [one.text for one in shots[-1].chat.messages if one.speaker.is_app]
     assert [text.partition(":")[0] for text in standing] == ["Forgotten", "I find nothing about an interview"]
     page = discord_page(shots[-1].chat)
-    assert "A search afterward did not find any of these texts where they were" in page
+    assert "A search confirmed that these texts are no longer where they were stored" in page
     assert "Only you can see this" in page
 
 

@@ -165,7 +165,7 @@ async def test_what_speaks_of_something_is_shown_and_goes_when_its_person_agrees
         assert holds(tmp_path, "vermilion"), "nothing is erased before somebody agrees"
         receipt = await talk.press(question, "Forget")
         assert receipt.startswith(FORGOTTEN)
-        assert "A search afterward did not find any of these texts where they were" in receipt
+        assert "A search confirmed that these texts are no longer where they were stored" in receipt
         assert not question.buttons
         assert not await talk.finds("vermilion")
         assert not any(holds(tmp_path, words) for words in ("vermilion", "Ondine"))

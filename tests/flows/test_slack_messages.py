@@ -262,7 +262,7 @@ async def test_words_that_came_in_a_forwarded_message_are_forgotten_and_a_search
             assert "my canoe" in question.text
             await slack.click(BOB, question, "Forget")
             await slack.until(lambda: question.text.startswith("Forgotten: "))
-            assert "A search afterward did not find any of these texts where they were" in question.text
+            assert "A search confirmed that these texts are no longer where they were stored" in question.text
             assert not holds(tmp_path, "vermilion")
             assert carried.text == "my canoe"
             assert not holds(tmp_path, "turquoise kayak"), "what came with a question is kept while its turn runs"

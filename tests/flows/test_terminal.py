@@ -166,7 +166,7 @@ def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> 
     kept = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/forget everything\nno\n/memory\n")
     assert kept.stdout.count("turquoise") >= 2
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n")
-    assert "A search afterward did not find any of these texts where they were" in forgotten.stdout
+    assert "A search confirmed that these texts are no longer where they were stored" in forgotten.stdout
     after = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n/threads\n")
     assert "turquoise" not in after.stdout
     files = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
@@ -471,8 +471,8 @@ def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp
     ran = cogency(tmp_path, "migrate", COGENCY_DATABASE_URL="postgresql://bot:sesame@127.0.0.1:1/bot")
     assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
     assert ran.stderr == (
-        "cogency: PostgreSQL database bot on 127.0.0.1 could not be reached. Check that the server is running, "
-        "and the address in COGENCY_DATABASE_URL.\n"
+        "cogency: PostgreSQL database bot on 127.0.0.1 could not be reached. Check that the server is running and that "
+        "COGENCY_DATABASE_URL is correct.\n"
     )
 
 
@@ -486,7 +486,7 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
     )
     assert "remember that my boat is turquoise" in recalled
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n", COGENCY_DATABASE_URL=url).stdout
-    assert "texts where they were. Old bytes may remain in the database server's files" in forgotten
+    assert "where they were stored. Old bytes may remain in the database server's files" in forgotten
     again = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n", COGENCY_DATABASE_URL=url)
     assert again.returncode == Exit.OK
     assert "Memory: PostgreSQL database shared on" in again.stderr
@@ -542,7 +542,7 @@ def test_settings_at_home_are_found_from_every_folder_and_a_named_file_goes_befo
     named = tmp_path / "env"
     for arguments in (("--config", str(named), "ask", "hello"), ("ask", "--config", str(named), "hello")):
         missing = command(folder, settings, *arguments, typed="")
-        assert (missing.returncode, "--config names " in missing.stderr) == (Exit.SETTINGS, True)
+        assert (missing.returncode, "--config points to " in missing.stderr) == (Exit.SETTINGS, True)
     named.write_text("COGENCY_BACKLOG=many\n")
     named.chmod(0o600)
     for arguments in (("--config", str(named), "ask", "hello"), ("backup", "--config", str(named), "file")):

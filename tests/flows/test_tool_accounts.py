@@ -85,7 +85,7 @@ async def forget_everything(slack: FakeSlack, user: str) -> None:
     await until(lambda: len(slack.state.ephemerals) > before)
     await slack.click(user, slack.state.ephemerals[-1], "Forget")
     await until(lambda: "Forgotten: " in slack.state.ephemerals[-1].text)
-    assert "1 sign-in at a tool" in slack.state.ephemerals[-1].text
+    assert "1 sign-in to a tool" in slack.state.ephemerals[-1].text
 
 
 async def told_in_discord(discord: FakeDiscord, person: str, words: str) -> str:
@@ -171,7 +171,7 @@ def test_the_doctor_says_how_people_sign_in_and_what_is_missing_for_that(tmp_pat
         (without | {"COGENCY_ACCOUNT_KEY_FILE": str(key)}, "chmod 600"),
         (complete | {"COGENCY_ACCOUNT_KEY": "short"}, "COGENCY_ACCOUNT_KEY must contain 32 random bytes"),
         (complete | {"COGENCY_SIGN_IN_ADDRESS": "http://bot.example"}, "must start with https://"),
-        (complete | {"COGENCY_SIGN_IN_HTTP": ""}, "together"),
+        (complete | {"COGENCY_SIGN_IN_HTTP": ""}, "Set both COGENCY_SIGN_IN_HTTP"),
     ):
         ran = cogency(tmp_path, "doctor", **given)
         assert (ran.returncode, said in ran.stdout) == (Exit.FAILED, True), ran.stdout

@@ -69,7 +69,7 @@ def on_the_page() -> Iterator[Snippet]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Empty, but for the programs that a user has, and the model that the page names."""
-    assert "with `COGENCY_MODEL=rehearsal` in its `.env`" in " ".join(PAGE.split())
+    assert "a `.env` file that contains `COGENCY_MODEL=rehearsal`" in " ".join(PAGE.split())
     (tmp_path / ".env").write_text("COGENCY_MODEL=rehearsal\n")
     (tmp_path / "bin").mkdir()
     for name, arguments in PROGRAMS.items():

@@ -17,7 +17,7 @@ STOPPED = "*Stopped.*"
 # The answer to a command that stops: how far the answers had come is known only where they are made.
 STOPPING = f"{STOPPED} An answer that was already complete may still appear."
 NOTHING_RUNNING = "Nothing is running here."
-OFTEN_ENOUGH = "I cannot answer this question any more times. Ask it again in a new message."
+OFTEN_ENOUGH = "I have already answered this question as often as I can. Ask it again in a new message."
 # Of a question that is to be asked once more.
 MORE_PUBLIC = "More people can read this channel now than when you asked. Ask again if they may see the answer."
 NOT_YOURS = "Only the person who asked can do that."
@@ -120,7 +120,7 @@ def model_text(current: str, why: str, allowed: Sequence[str], command: str) -> 
     if not allowed:
         return f"{answers} There is no other model to choose."
     names = ", ".join(f"`{name}`" for name in allowed)
-    return f"{answers}\nChoose with `{command}`: {names}. `{USUAL}` goes back to the default."
+    return f"{answers}\nChoose with `{command}`: {names}. `{USUAL}` restores the default."
 
 
 def model_in_use(current: str, why: str) -> str:
@@ -146,7 +146,7 @@ NOT_ALLOWED: Mapping[str, str] = {
     "role": "Your role does not have access to me. Ask my operator for access.",
     "person": "You do not have access to me. Ask my operator for access.",
 }
-CLOSED_HERE = "The managers of this channel chose who can ask me here. Ask me in another channel, or ask them."
+CLOSED_HERE = "The managers of this channel limited who can ask me here. Ask me in another channel, or ask them."
 PLACE_UNREADABLE = "The settings of this channel cannot be read. An operator needs to delete the preference “{name}”."
 
 BACKLOG_FULL = "I already have {questions} waiting, so I could not accept yours. Ask again in a few minutes."

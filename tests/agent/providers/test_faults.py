@@ -107,14 +107,14 @@ def told(
             body({"message": "You exceeded your current quota", "code": "insufficient_quota"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI says that the account has no credit left. Check its plan and billing.",
+            "OpenAI reports that the account has no credit left. Check the account's plan and billing.",
         ),
         (
             400,
             body({"message": "Your credit balance is too low"}),
             OPENAI,
             ProviderRefused,
-            "OpenAI says that the account has no credit left. Check its plan and billing.",
+            "OpenAI reports that the account has no credit left. Check the account's plan and billing.",
         ),
         (
             400,

@@ -173,11 +173,17 @@ def test_a_secret_in_a_file_is_refused_as_one_that_is_written_out(tmp_path: Path
         ("\n", f"DISCORD_TOKEN_FILE points to {key}, which is empty. Write the secret into the file."),
         (
             f"Bot {HIDDEN}",
-            "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
+            (
+                "DISCORD_TOKEN contains a space or another character that keys cannot contain; copy it again, without "
+                "quotes."
+            ),
         ),
         (
             f"{HIDDEN}\n{HIDDEN}",
-            "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
+            (
+                "DISCORD_TOKEN contains a space or another character that keys cannot contain; copy it again, without "
+                "quotes."
+            ),
         ),
     ]:
         key.write_text(written, encoding="utf-8")
@@ -500,12 +506,18 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "DISCORD_TOKEN",
             f"Bot {HIDDEN}",
-            "DISCORD_TOKEN contains a space or a character that keys never contain; copy it again, without quotes.",
+            (
+                "DISCORD_TOKEN contains a space or another character that keys cannot contain; copy it again, without "
+                "quotes."
+            ),
         ),
         (
             "GEMINI_API_KEY",
             f"{HIDDEN}\u2026",
-            "GEMINI_API_KEY contains a space or a character that keys never contain; copy it again, without quotes.",
+            (
+                "GEMINI_API_KEY contains a space or another character that keys cannot contain; copy it again, without "
+                "quotes."
+            ),
         ),
         (
             "OPENAI_BASE_URL",

@@ -224,7 +224,7 @@ async def test_a_server_of_ones_own_without_models_is_an_error(models: list[str]
         await choose_model(MOVED, Listing(models))
     assert str(raised.value) == (
         f"The server at http://gpu.example:8000/v1 (OPENAI_BASE_URL) {problem}. "
-        "Check that it is running, or set a model with COGENCY_MODEL=openai:<model>."
+        "Check that the server is running, or set a model with COGENCY_MODEL=openai:<model>."
     )
 
 

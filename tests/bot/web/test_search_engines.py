@@ -129,11 +129,11 @@ KEYED: Final[Sequence[Callable[[SearchServer], SearchEngine]]] = (
     ("make", "answer", "why"),
     [
         (asked_in, (403, "<html>Forbidden"), r"needs to add json to search\.formats in settings\.yml$"),
-        (asked_in, (200, "<html>No JSON"), r"did not answer with search results \(200\)"),
-        (asked_in, (200, ["no object"]), "did not answer with search results"),
-        (asked_in, (200, "[" * 100_000), "did not answer with search results"),
+        (asked_in, (200, "<html>No JSON"), r"did not return search results \(200\)"),
+        (asked_in, (200, ["no object"]), "did not return search results"),
+        (asked_in, (200, "[" * 100_000), "did not return search results"),
         (asked_in, (429, "Too many"), "received too many searches; try again in a minute"),
-        (asked_in, (502, "Bad gateway"), r"did not answer with search results \(502\)"),
+        (asked_in, (502, "Bad gateway"), r"did not return search results \(502\)"),
         (
             asked_in,
             (200, {"results": [], "unresponsive_engines": [["brave", "timeout"]]}),

@@ -121,30 +121,32 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
                 bytes_gone=True,
             ),
             (
-                "Forgotten: 1,204 messages, 1 fact, 1 summary, 4 internal records, in 2 threads. A search afterward "
-                "did not find any of these texts where they were, and their bytes are gone from the database files."
+                "Forgotten: 1,204 messages, 1 fact, 1 summary, 4 internal records, in 2 threads. A search confirmed "
+                "that these texts are no longer where they were stored, and their bytes are gone from the database "
+                "files."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False),
             (
-                "Forgotten: 2 messages. A search afterward did not find any of these texts where they were. Old bytes "
-                "may remain in the database files until the next cleanup."
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Old "
+                "bytes may remain in the database files until the next cleanup."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False, kept_by_server=True),
             (
-                "Forgotten: 2 messages. A search afterward did not find any of these texts where they were. Old bytes "
-                "may remain in the database server's files until its next vacuum, and in backups until they expire."
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored. Old "
+                "bytes may remain in the database server's files until its next vacuum, and in backups until they "
+                "expire."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=True, related=2),
             (
-                "Forgotten: 2 messages. A search afterward did not find any of these texts where they were, and their "
-                "bytes are gone from the database files. 2 messages elsewhere may say the same in other words or be "
-                "based on it. I did not forget them."
+                "Forgotten: 2 messages. A search confirmed that these texts are no longer where they were stored, and "
+                "their bytes are gone from the database files. 2 messages elsewhere may say the same in other words or "
+                "be based on it. I did not forget them."
             ),
         ),
         (

@@ -47,5 +47,5 @@ def test_a_notice_below_a_reply_says_that_its_command_has_no_slash_in_a_thread(l
     """Slack refuses slash commands in threads, and most replies are in one."""
     shown = notice(line, prefix)
     assert f"`/{prefix}memory" in shown
-    assert shown.endswith(" (In a thread, write it to me without the slash.)*")
+    assert shown.endswith(" (In a thread, write the command to me without the slash.)*")
     assert shown.count("*") == 2, "it is emphasised as a whole"

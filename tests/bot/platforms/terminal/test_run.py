@@ -76,7 +76,7 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     assert texts[1].startswith("I will forget everything that you told me")
     assert texts[2] == "Write `yes` for “Forget”. Anything else means “Keep everything”."
     assert texts[3].startswith(
-        "Forgotten: 1 message, 1 fact. A search afterward did not find any of these texts where they were"
+        "Forgotten: 1 message, 1 fact. A search confirmed that these texts are no longer where they were stored"
     )
     assert texts[4:] == [
         "I know 0.",
