@@ -67,8 +67,9 @@ MODULE_BROKEN = "{setting}: {source} cannot be imported. Fix it, or remove it fr
 NO_SUCH_MODEL = "model must be rehearsal, your own provider, or one of {forms}."
 MODEL_KEY_MISSING = "{key} is missing. The model {model} needs it. Set it in the environment, or pass it as api_key=."
 TOOL_NEEDS_ASKING = (
-    "The tool {name} has the effect “{effect}”, which needs approval, and nobody can approve it here. If a call "
-    'changes nothing outside, declare it with @tool(effect="reads"). Otherwise, allow the effect with effects=.'
+    "The tool {name} has the effect “{effect}”, which needs approval, and nobody can approve it here. If the "
+    'tool changes nothing outside the program, declare it with @tool(effect="reads"). Otherwise, allow the effect '
+    "with effects=."
 )
 NO_STORE = 'store must come from `await open_store("sqlite:///my.db")` (from store import open_store), not {what}.'
 NO_ADDRESS = "base_url must be a complete address, such as https://models.example.com/v1, not {what}."
@@ -218,7 +219,7 @@ NO_VECTOR_INDEX = {
 REPLICA_AWAY = "{where}, the replica, does not respond, so searches use the primary"
 REPLICA_BEHIND = "{where}, the replica, is behind the primary, so searches use the primary until it has caught up"
 REPLICA_OTHER = "{where} is not a streaming replica of the database in COGENCY_DATABASE_URL, so it is not used"
-REPLICA_LEVEL = "{where}, the replica, is up to date, so past threads are searched there"
+REPLICA_LEVEL = "{where}, the replica, is up to date, so searches of past threads use it"
 REPLICA_OF_A_FILE = (
     "COGENCY_DATABASE_REPLICA_URL needs a PostgreSQL database in COGENCY_DATABASE_URL. Set that address, or remove "
     "COGENCY_DATABASE_REPLICA_URL."

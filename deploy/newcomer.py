@@ -160,7 +160,7 @@ def clone(walk: Walk, here: Path) -> None:
         run("git", "clone", "--quiet", ROOT, "cogency", cwd=here, env=environ)
     with at_a_terminal(here / "cogency", ["make", "demo", f"PYTHON={walk.python}"], environ) as terminal:
         with walk.step("make demo, until it can be written to"):
-            terminal.until("Ctrl-D leaves.", MOST_S)
+            terminal.until("Ctrl-D to leave.", MOST_S)
             terminal.until(">")
         with walk.step("something to remember"):
             terminal.type("remember that my boat is blue\r")

@@ -25,7 +25,7 @@ FAILURES = {
     ),
     "StreamBroken": (
         "A model's answer was cut off",
-        "The bot continues automatically. If it happens often, look for a proxy that closes long connections.",
+        "The bot continues automatically. If this happens often, look for a proxy that closes long connections.",
     ),
     "model": ("A model could not be called", "The log has the reason. cogency doctor tests the model."),
     "refused": (

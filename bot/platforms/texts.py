@@ -365,7 +365,7 @@ PLAIN_TERMINAL = (
     "This terminal shows answers in one piece and without formatting, because TERM is set to a terminal type that "
     "cannot do more."
 )
-TERMINAL_HINT = "Type /help for commands. Tab completes them; Ctrl-D leaves."
+TERMINAL_HINT = "Type /help for commands. Press Tab to complete a command, or Ctrl-D to leave."
 HOW_TO_LEAVE = "To leave, press Ctrl-D or type /quit."
 EXPORT_TO_FILE = "That is too long for the screen. Write `/memory export` with the name of a new file."
 NO_QUESTION = "There is no question. Write one after `cogency ask`, or send it to standard input."

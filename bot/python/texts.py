@@ -11,9 +11,10 @@ CANNOT_COMPILE = (
 NO_PROCESS = "Python cannot run right now, because this machine cannot start another program. Try again later"
 MISSING = "COGENCY_PYTHON=on needs the extra 'python', which is not installed. Run {command}, or remove the setting."
 DESCRIPTION = (
-    "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert or draw. The conversation's files are "
-    "in /files, by name. Print what you need. Save files for the person in /out (pictures as PNG), where later runs in "
-    "this conversation find them. No network. For many look-ups at once, `from host import tools` has the tools that "
+    "Run Python (numpy, pandas, scipy, matplotlib, openpyxl) to compute, convert files or draw charts. The "
+    "conversation's files are in /files, by name. Print what you need. Save files for the person in /out (pictures as "
+    "PNG), where later runs in this conversation find them. No network. For many look-ups at once, `from host import "
+    "tools` has the tools that "
     'only read as functions that return text, as tools.recall(query="…"); a dot in a name becomes _.'
 )
 
@@ -54,7 +55,7 @@ CHART_FAILED = "the chart could not be drawn; give the numbers as a table instea
 
 # Results for the model
 
-NOT_IN_CODE = "Code cannot call this tool, because it does more than read. Call it outside the code."
+NOT_IN_CODE = "Code cannot call this tool, because it does more than read. Call the tool outside the code."
 CODE_TOO_LONG = "the code can have at most {limit:,} characters; shorten it, or read data from a file"
 TOO_OFTEN = "code has run {limit} times for this question, which is the maximum; answer with what you have"
 TOO_MANY_CALLS = "code can call functions at most {limit} times in one run; print what you have"

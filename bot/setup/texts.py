@@ -163,7 +163,7 @@ FILE_OPEN = "{who} can read {file}, {holds}"
 FILE_CLOSE = "Run `chmod 600 {file}`."
 FILE_SHELTERED = "only the permissions of {folder} keep others from reading {file}, {holds}"
 FILES_CLOSED = "nobody else on this machine can read or replace the secrets and the database"
-ROOTS_FILE = "Root created {file}. Restrict its permissions in whatever creates the file."
+ROOTS_FILE = "Root created {file}. Change the program or script that creates the file to restrict its permissions."
 FOLDER_WRITABLE = "{who} can write to {folder} and replace {file}"
 FOLDER_CLOSE = "Run `chmod go-w {folder}`."
 FIXED_RIGHTS = "{file} is now private to you (mode {after}, before {before})"
@@ -199,7 +199,7 @@ TRACES_HTTPS = "Use an https:// address, or a collector on this machine."
 TRACES_WORDLESS = "{name} has no effect, because traces never contain messages"
 PROXY_WORKS = "the proxy at {proxy} connects to {hosts}"
 PROXY_WANTS_USER = "the proxy at {proxy} does not accept the user and password in HTTPS_PROXY (407)"
-PROXY_USER = "Correct the user and password. Write special characters as in a web address, such as @ as %40."
+PROXY_USER = "Correct the user and password. Encode special characters as in web addresses, for example @ as %40."
 PROXY_REFUSES = "the proxy at {proxy} does not connect to {host} ({status})"
 PROXY_ALLOW = "Ask your network's administrators to allow {host}."
 PROXY_AWAY = "the proxy at {proxy} cannot be reached"
@@ -294,11 +294,11 @@ INIT_DISCORD_APP = (
     '  - On the same page, press "Reset Token" and copy the token (the token stays hidden when you paste it).'
 )
 INIT_DATA = (
-    "\n4. Storage: where should messages be stored? Press Enter to accept the place in brackets, or enter a file or a "
-    "postgresql:// address"
+    "\n4. Storage: where should messages be stored? Press Enter to accept the location in brackets, or enter a file or "
+    "a postgresql:// address"
 )
 INIT_DATA_WHICH = (
-    "Enter a file, such as ~/cogency.db, or a postgresql:// address. Press Enter to accept the place in brackets."
+    "Enter a file, such as ~/cogency.db, or a postgresql:// address. Press Enter to accept the location in brackets."
 )
 INIT_ACCESS = (
     "\n5. Access: by default every member can use the bot, within limits that stop runaway costs. To restrict it, "

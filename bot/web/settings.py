@@ -88,8 +88,9 @@ class WebSettings:
         None,
         section=Section.WEB,
         description=(
-            "The search engine that the bot uses (docs/web.md): brave, tavily, searxng: followed by an address, or "
-            'ddgs (needs the extra "ddgs", but no key). The engine receives the search queries. Default: off.'
+            "The search engine that the bot uses (docs/web.md): brave, tavily, ddgs (needs the extra "
+            '"ddgs", but no key), or searxng: followed by an address. The engine receives the search queries. '
+            "Default: off."
         ),
         example="searxng:https://search.example.com",
     )

@@ -186,8 +186,7 @@ def test_a_shortened_text_fits_and_begins_like_the_whole(text: str, chars: int) 
 def test_the_model_is_named_with_the_reason_and_the_choice() -> None:
     text = reply_texts.model_text("a:b", "you chose it", ("a:b", "c:d"), "/model NAME")
     assert text == (
-        "`a:b` answers you here: you chose it.\n"
-        "Choose with `/model NAME`: `a:b`, `c:d`. `usual` goes back to the default."
+        "`a:b` answers you here: you chose it.\nChoose with `/model NAME`: `a:b`, `c:d`. `usual` restores the default."
     )
 
 
