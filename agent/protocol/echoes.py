@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from string import ascii_lowercase, digits
 from typing import Final
 
 import regex
@@ -203,24 +204,44 @@ def _prefix_length(line: str) -> int:
     return match.end() if match else 0
 
 
+# A letter or digit as a model may write it, with invisible characters behind it.
+_WORD_CHAR: Final = rf"(?:[^\W_]|[{forms(ascii_lowercase + digits)}]){UNSEEN.pattern}{{0,2}}"
+_HEAD: Final = rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}"
+_MARK_HEAD: Final = regex.compile(_HEAD, regex.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkPatterns:
+    """Marks with any word of one length. Patterns with the word itself would be compiled in each turn, which takes
+    longer than the rest of the turn.
+
+    Attributes:
+        system: also closing without a word; an opening mark without it begins a part of many configuration files.
+        any: the word is random, so anything in brackets before it is a translation or a misspelling of the mark.
+    """
+
+    system: "regex.Pattern[str]"
+    any: "regex.Pattern[str]"
+
+
+@lru_cache(maxsize=8)
+def _mark_patterns(length: int) -> _MarkPatterns:
+    ends = rf"(?P<word>(?:{_WORD_CHAR}){{{length}}}){_GAP}{_CLOSES}"
+    closing = rf"\[{_GAP}(?P<slash>{any_form('/')}){_GAP}{_SYSTEM}{_GAP}\]"
+    before = rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?)[^\n\[\]()<>{{}}【】]{{0,24}}?"
+    return _MarkPatterns(
+        regex.compile(f"{_HEAD}{ends}|{closing}", regex.IGNORECASE), regex.compile(f"{before}{ends}", regex.IGNORECASE)
+    )
+
+
 class _Lines:
     """Removes the section, which stands between marks with `word`, and its lines."""
 
     def __init__(self, word: str, section: _SectionLines) -> None:
         self.dropped = False
         self._section = section
-        # Closing is also without the word, but an opening mark without it begins a part of many configuration files.
-        spelled = rf"{UNSEEN.pattern}{{0,2}}".join(map(any_form, word))
-        self._mark = regex.compile(
-            rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?){_GAP}{_SYSTEM}{_GAP}:?{_GAP}{spelled}{_GAP}{_CLOSES}"
-            rf"|\[{_GAP}(?P<slash>{any_form('/')}){_GAP}{_SYSTEM}{_GAP}\]",
-            regex.IGNORECASE,
-        )
-        # The word is random, so anything in brackets before it is a translation or a misspelling of the mark.
-        self._any_mark = regex.compile(
-            rf"{_OPENS}{_GAP}(?P<slash>{any_form('/')}?)[^\n\[\]()<>]{{0,24}}?{spelled}{_GAP}{_CLOSES}",
-            regex.IGNORECASE,
-        )
+        self._word = word.lower()
+        self._patterns = _mark_patterns(len(word))
         self._held = ""  # The beginning of a line, or of a mark in one, that may be an echo
         self._title = ""  # A title and blank lines: the next line decides whether they are an echo
         self._in_line = False  # The line is text
@@ -267,7 +288,8 @@ class _Lines:
         self.dropped = True
         end = text.find("\n", position)
         line = text[position : end if end >= 0 else len(text)]
-        marks = (mark for pattern in (self._mark, self._any_mark) for mark in pattern.finditer(line))
+        patterns = (self._patterns.system, self._patterns.any)
+        marks = (mark for pattern in patterns for mark in pattern.finditer(line) if self._has_word(mark))
         close = next((mark for mark in marks if mark["slash"]), None)
         if close is not None:
             self._leave_block()
@@ -299,11 +321,27 @@ class _Lines:
         """Return the mark at this position: whole, or `partial` at the end of the text. One with which the whole
         answer ends has some letters: it was cut off.
         """
-        mark = self._mark.match(text, position, partial=True)
+        mark = self._patterns.system.match(text, position, partial=True)
+        if mark is not None and not self._may_have_word(mark, text[position:]):
+            mark = None
         if mark is None or mark.partial:
-            other = self._any_mark.match(text, position, partial=not is_whole)
-            mark = other if other is not None and not (mark and other.partial) else mark
+            other = self._patterns.any.match(text, position, partial=not is_whole)
+            if other is not None and (other.partial or self._has_word(other)) and not (mark and other.partial):
+                mark = other
         return mark if mark and not (mark.partial and is_whole and len(text) - position < _MIN_CUT_MARK) else None
+
+    def _has_word(self, mark: "regex.Match[str]") -> bool:
+        return mark["word"] is None or confusable_skeleton(mark["word"]) == self._word
+
+    def _may_have_word(self, mark: "regex.Match[str]", begun: str) -> bool:
+        """Return whether this is a mark, or the beginning of one if it is `partial`."""
+        if not mark.partial:
+            return self._has_word(mark)
+        if _MARK_HEAD.fullmatch(begun, partial=True):
+            return True
+        rests = (f"{self._word[at:]}]" for at in range(len(self._word) + 1))
+        wholes = (self._patterns.system.match(begun + rest) for rest in rests)
+        return any(whole is not None and self._has_word(whole) for whole in wholes)
 
     def _begin_block(self, mark: "regex.Match[str]") -> int:
         self.dropped = True

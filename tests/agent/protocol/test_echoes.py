@@ -215,6 +215,8 @@ ANSWERS = [
     "I am Cogency, a helpful colleague.",
     "The EXECUTION of the plan: three rounds of talks.",
     "[system] is a tag; [system abc] another.\n",
+    "We keep it in (the facade), or in [system facade].\n",
+    "The last one is [system 81f94",
     "PERSON: a word for who somebody is.\n",
     "An answer needs no more than that.",
     "42",
