@@ -80,8 +80,22 @@ def topic_of(words: Sequence[Token], statement: Statement) -> tuple[Token, ...]:
     if not statement.has_subject:
         return ()
     last = max((at for at, word in enumerate(words) if word.word in statement.subject and not word.kind), default=-1)
-    letter = [word for word in words[last + 1 : last + 2] if word.kind == "code" and word.word.isalpha()]
+    letter = letter_behind(words, last, statement.text)
     return (*(word for word in words[: last + 1] if not word.kind or word.kind == "code"), *letter)
+
+
+def letter_behind(words: Sequence[Token], last: int, text: str) -> list[Token]:
+    """Return the letter that stands right behind a word, and tells which one is meant: "Server B", "会議室A"."""
+    before, letters = words[last : last + 1], words[last + 1 : last + 2]
+    is_behind = [
+        letter.kind == "code" and letter.word.isalpha() and f"{word.raw}{letter.word}".lower() in _closed(text)
+        for word, letter in zip(before, letters, strict=False)
+    ]
+    return list(letters) if any(is_behind) else []
+
+
+def _closed(text: str) -> str:
+    return lexicon.folded(text[:READ_CHARS]).replace(" ", "")
 
 
 def by_kind(words: Iterable[Token]) -> dict[str, set[str]]:

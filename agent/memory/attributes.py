@@ -26,6 +26,7 @@ only the subject, or no key is known.
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Final
 
 from agent.memory import cues, lexicon
@@ -51,12 +52,14 @@ from agent.memory.alignment import (
     tells,
 )
 from agent.memory.comparison import Pair, Side, begins_with_speaker, compared, is_among, is_ours, is_title, new_in
+from agent.memory.restating import VERB_OF_CHANGE
 from agent.memory.statements import (
     READ_CHARS,
     WORD,
     Token,
     describes_past_state,
     is_function,
+    is_noun_at,
     stem,
     without,
 )
@@ -65,6 +68,8 @@ from agent.memory.told import Told
 # Kinds of values that stand for one: a date for a weekday, a code for a number
 _KIND_GROUPS: Final = dict.fromkeys(lexicon.TIMES, "time") | {"code": "number"}
 _UNTYPED: Final = frozenset({"colour", "address", "code"})  # Kinds of values in whose place a name may stand
+PASSIVE_WORDS: Final = 3  # Behind "was", in which a participle makes a passive: "was just recently moved"
+MAX_PLACES: Final = 8  # Of a word in a sentence, that are looked at
 WORD_CHARS: Final = 60  # Of the text before a place, in which the last word is looked for
 
 
@@ -96,6 +101,8 @@ def differs_in_one_place(older: Told, newer: Told) -> bool:
     """Return whether the two are about one thing, and differ in one place."""
     pair = compared(older, newer)
     if not _is_about_one_thing(pair) or _is_told_apart(pair) or _differs_in_a_second_place(pair):
+        return False
+    if _is_of_an_earlier_state(pair):
         return False
     return differing_places(pair.older.words, pair.newer.clause, (pair.older.text, pair.newer.text)) < 2
 
@@ -269,6 +276,8 @@ def _is_of_the_past(pair: Pair) -> bool:
     sentences = (pair.older.said, pair.newer.said)
     if any(describes_past_state(text) or has_any(text, (cues.ONCE,)) for text in sentences):
         return True
+    if _is_of_an_earlier_state(pair):
+        return True
     if pair.is_pending:
         return False
     older = without(pair.older.said, cues.IN_A_STATE)
@@ -280,6 +289,24 @@ def _is_of_the_past(pair: Pair) -> bool:
     )
 
 
+def _is_of_an_earlier_state(pair: Pair) -> bool:
+    return _was_so(pair.newer) and not _was_so(pair.older)
+
+
+def _was_so(side: Side) -> bool:
+    """Return whether it tells of a state in the past tense, or of a year: "our rent was 700", "we spent 55k in 2022".
+    Where a change is told behind "was", it is a passive: "the class was moved to Monday".
+    """
+    text = lexicon.folded(side.text[:READ_CHARS])
+    if side.statement.past and not has_any(side.said, cues.CHANGES) and cues.IN_A_YEAR.search(text) is not None:
+        return True
+    changes = (*cues.CHANGES, cues.GIVEN, VERB_OF_CHANGE)
+    after = (text[found.end() :][:WORD_CHARS] for found in islice(cues.PAST_STATE.finditer(text), MAX_PLACES))
+    following = (" ".join(rest.split()[:PASSIVE_WORDS]) for rest in after)
+    is_state = any(not any(pattern.search(words) for pattern in changes) for words in following)
+    return is_state and not has_any(side.text, (cues.MISTAKEN,))
+
+
 def _holds_at_another_time(pair: Pair) -> bool:
     """Return whether the newer one gives a day, a season or a condition that the older one does not."""
     older, newer = pair.older, pair.newer
@@ -289,15 +316,37 @@ def _holds_at_another_time(pair: Pair) -> bool:
     times = [_parts_of_time(side.said) for side in (older, newer)]
     if times[1] - times[0] and not by_kind(older.words).keys() & lexicon.DAYLIKE:
         return True
+    if has_any(newer.said, (cues.RETURN,)) and not has_any(older.said, (cues.RETURN,)):
+        return True
+    if _is_on_another_day(pair):
+        return True
     if limits(older.words, newer.words, newer.said) and not is_date_of_change:
         return True
     if older.statement.habit and dated and not pair.changed:
         return True
-    condition = cues.BEGINS_WITH_CONDITION.match(lexicon.folded(newer.said[:READ_CHARS]))
-    if condition is None:
+    if cues.BEGINS_WITH_TIME.search(newer.said[:READ_CHARS]) and not cues.BEGINS_WITH_TIME.search(older.said):
+        return not pair.tells_what_became_of_it
+    known, text = (*older.words, *older.key), lexicon.folded(newer.said[:READ_CHARS])
+    patterns = (cues.BEGINS_WITH_CONDITION, cues.BEGINS_WITH_CLAUSE_OF_TIME)
+    conditions = [content_of(match["what"])[:2] for pattern in patterns if (match := pattern.match(text)) is not None]
+    return any(not word.kind and not is_in(word, known) for words in conditions for word in words)
+
+
+def _is_on_another_day(pair: Pair) -> bool:
+    """Return whether each names a weekday of its own, and something else that differs: "I finish at five on Mondays",
+    "I now finish at three on Fridays". Where a thing was moved to a day, all of it was.
+    """
+    older, newer = pair.older, pair.newer
+    days = [by_kind(side.words).get("weekday", set[str]()) for side in (older, newer)]
+    if not all(days) or days[0] & days[1] or has_any(newer.said, (lexicon.MOVES, VERB_OF_CHANGE)):
         return False
-    known = (*older.words, *older.key)
-    return any(not word.kind and not is_in(word, known) for word in content_of(condition["what"])[:2])
+    if _is_unspaced(newer):
+        rest = [[word for word in side.words if not word.kind] for side in (older, newer)]
+        differing = [[word for word in rest[at] if not is_in(word, rest[1 - at])] for at in (0, 1)]
+        return not pair.changed and all(differing)
+    values = [[word for word in side.words if word.kind and word.kind != "weekday"] for side in (older, newer)]
+    differing = [[word for word in values[at] if not is_in(word, values[1 - at])] for at in (0, 1)]
+    return begins_with_speaker(older.text) and all(differing)
 
 
 def _parts_of_time(text: str) -> set[str]:
@@ -325,6 +374,8 @@ def _names_another_owner(pair: Pair) -> bool:
         return True
     if _is_told_apart(pair):
         return True
+    if pair.is_of_relative or _begins_with_another_of_ours(pair):
+        return True
     whose = cues.OF_SOMEBODY.match(newer.text)
     if whose is not None and not all(older.mentions(word) for word in content_of(whose["owner"])):
         return True
@@ -347,6 +398,17 @@ def _is_told_apart(pair: Pair) -> bool:
         [has_any(text, (cue,)) for text in texts] for cue in (cues.BEGINS_WITH_OURS, cues.BEGINS_WITH_THEIRS)
     )
     return (ours[0] and theirs[1] and not ours[1]) or (ours[1] and theirs[0] and not ours[0])
+
+
+def _begins_with_another_of_ours(pair: Pair) -> bool:
+    """Return whether the older one is about the speaker, and the newer one begins with somebody of theirs: "I drive a
+    Panda", "my brother-in-law drives a Tesla now". Not "my landlord raised our rent".
+    """
+    older, newer = pair.older, pair.newer
+    if older.subject or not begins_with_speaker(older.text) or not pair.is_of_another_of_ours:
+        return False
+    is_new = bool(new_in(newer.said))
+    return not (is_new or _is_agent(pair) or has_any(newer.said, (cues.SPEAKER,)))
 
 
 def _names_another(pair: Pair) -> bool:
@@ -377,7 +439,8 @@ def _has_other_subject(pair: Pair) -> bool:
     known = older.key if keys else ()
     if pair.is_pending and has_any(older.said, (cues.NOBODY,)):
         return not any(map(newer.mentions, keys))  # "Lucy has taken on what nobody had yet"
-    extra = [word for word in newer.subject if tells(word) and not (older.mentions(word) or is_among(word, known))]
+    extra = [word for word in newer.subject if _is_noun_of(word, newer)]
+    extra = [word for word in extra if not (older.mentions(word) or is_among(word, known))]
     if len(newer.subject) > 1:  # "La mia nuova capa", where "os meus pais" begins with all that is read of it
         extra = [word for word in extra if not is_ours(word.raw)]
     if extra:
@@ -421,17 +484,33 @@ def _names(word: Token) -> bool:
     return tells(word) and word.kind not in lexicon.DAYLIKE
 
 
+def _is_noun_of(word: Token, side: Side) -> bool:
+    """Return whether a word of a subject tells which thing is meant, also one that may be a verb: "my work phone"."""
+    if tells(word):
+        return True
+    places = re.finditer(rf"(?<!\w){re.escape(word.raw)}(?!\w)", lexicon.folded(side.text[:READ_CHARS]))
+    return any(is_noun_at(side.text, place.start()) for place in islice(places, MAX_PLACES))
+
+
 def _is_agent(pair: Pair) -> bool:
     """Return whether the newer subject only made the change: "the landlord raised our rent to …"."""
     older, newer = pair.older, pair.newer
     if any(is_in(word, older.subject) for word in newer.subject):
         return False  # "The evening class" is another one than "the class"
+    if any(_precedes(last, word, newer) for last in newer.subject[-1:] for word in (*pair.keys, *older.subject)):
+        return False  # "The internal deadline moved to …" is about another one than "the deadline"
     if older.is_of_speaker and not older.subject and has_any(newer.text, (cues.DONE_TO_SPEAKER,)):
         return pair.changed or pair.clash  # "The doctor put me on 30 mg"
     # "My neighbor has …" is not about the speaker, "my landlord raised our rent" is
     object_ = cues.BEGINS_WITH_OURS.sub("", lexicon.folded(newer.text[:READ_CHARS]))
     is_ours = has_any(object_, (cues.SPEAKER, cues.OURS)) or not older.is_of_speaker
     return pair.changed and is_ours and all_in(pair.keys, newer.predicate)
+
+
+def _precedes(word: Token, noun: Token, side: Side) -> bool:
+    """Return whether a word stands right before a noun, as what tells which one is meant."""
+    pair = rf"(?<!\w){re.escape(word.raw)} {re.escape(noun.raw)}(?!\w)"
+    return bool(word.raw and noun.raw) and re.search(pair, lexicon.folded(side.text[:READ_CHARS])) is not None
 
 
 def _is_unspaced(side: Side) -> bool:

@@ -20,6 +20,7 @@ from agent.memory.alignment import (
     count_in,
     has_any,
     is_in,
+    letter_behind,
     negates,
     owners_in,
     root,
@@ -28,7 +29,7 @@ from agent.memory.alignment import (
     values_clash,
 )
 from agent.memory.facts import plain_key, same_key
-from agent.memory.restating import restate
+from agent.memory.restating import VERB_OF_CHANGE, restate
 from agent.memory.statements import (
     READ_CHARS,
     WORD,
@@ -43,6 +44,7 @@ from agent.memory.statements import (
 from agent.memory.told import Told
 
 _PART: Final = 4  # Letters of a word that is part of a compound: "port" of "Serverport"
+_OF_CHANGE: Final = (lexicon.MOVES, VERB_OF_CHANGE)
 _NOT_THE_STATE: Final = (lexicon.CUE, lexicon.NEW, lexicon.FILLERS, cues.WHEN, cues.TURNED)
 
 
@@ -215,6 +217,13 @@ class Pair:
         return not all(self.older.mentions(word) or is_among(word, self.keys) for word in whose)
 
     @property
+    def is_of_relative(self) -> bool:
+        """Whether the newer one begins with somebody of the speaker's whom the older one does not name: "我姐夫"."""
+        found = cues.BEGINS_WITH_RELATIVE.match(self.newer.said[:READ_CHARS])
+        whose = (found["of"] or found["whose"]) if found is not None else ""
+        return bool(whose) and whose not in f"{self.older.said} {self.older.key_text}"
+
+    @property
     def contrasts(self) -> bool:
         """Whether they name two things in one place: "the invoice of May", "the invoice of April"."""
         older, newer = self.older, self.newer
@@ -307,9 +316,14 @@ def _subject(text: str, statement: Statement, key: Sequence[Token]) -> tuple[Tok
         return ()
     subject = tuple(word for word in words if word.word in statement.subject)
     if statement.has_subject and subject:
-        return subject
+        return (*subject, *letter_behind(words, words.index(subject[-1]), text))
     if statement.about == "they" or (statement.about and has_any(text, (cues.SPEAKS,))):
         return ()
+    # All that stands before a verb of change: "the internal deadline moved", "the deadline of phase two has changed"
+    lowered = lexicon.folded(text[:READ_CHARS])
+    verb = min((found.start() for pattern in _OF_CHANGE if (found := pattern.search(lowered))), default=0)
+    if begins_definite(text) and (before := [word for word in content_of(text[:verb]) if not word.kind]):
+        return tuple(before)
     # Of an unknown verb only the first word can be told apart: a noun has an article or a capital. Romance sentences
     # without an article begin with a verb.
     if begins_definite(text):

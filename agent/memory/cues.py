@@ -160,7 +160,11 @@ REPORTS: Final = compile_later(
 # It is supposed, wished or only possible.
 SUPPOSES: Final = compile_later(
     _any_of(
-        r"if|unless|(?<![^\W\d_] )se [^\W\d_]{2,20}[aei]r|would|could|might|maybe|perhaps|probably|possibly|suppose"
+        r"if|unless|(?<![^\W\d_] )se [^\W\d_]{2,20}[aei]r"
+        # "Se Dropbox aumenta i prezzi, …", but not the Spanish reflexive: "Se aplazó la entrega, ahora …"
+        r"|(?<![^\W\d_] )se (?!(?:\w{1,20}(?:ó|aron|ieron|ou|aram|eram|iram|án?)|han?|me|te|les?|lo|la|nos|sono|è)\b)"
+        r"[^,.;:]{3,80}(?=, (?!ahora\b|es\b))"
+        r"|would|could|might|maybe|perhaps|probably|possibly|suppose"
         r"|supposing|assuming|imagine"
         r"|hypothetically"
         r"|considering|thinking (?:about|of)|thinking|i think|we think|i guess|wondering|what if|in case|ideally"
@@ -247,8 +251,8 @@ OWNED: Final = compile_later(
     r"\b(?!(?:it|that|he|she|there|what|who|let|here|this|where|how|today)['’])(?P<owner>[^\W\d_]{2,30})(?:['’]s"
     r"|(?<=s)['’]) "
     r"(?!(?:now|no|not|in|at|on|the|an?|been|got|going|also|still|gone|moved|changed)\b)[^\W\d_]"
-    r"|\b(?:(?:of|von|de|di|do|da|van) (?:my|our|his|her|their|meine[rmn]|unsere[rmn]|mi|ma|mon|mes|minha|meu|mia|mio"
-    r"|mijn|onze)"
+    r"|\b(?:(?:of|von|de|di|do|da|van) (?:the other|my|our|his|her|their|meine[rmn]|unsere[rmn]|mi|ma|mon|mes|minha"
+    r"|meu|mia|mio|mijn|onze)"
     r"|(?<=[a-zäöüß] )(?:meine[rs]|unsere[rs])) (?P<whose>[^\W\d_]{2,30})"
 )
 # "Celui de Claire", "la de Julia": somebody else's
@@ -480,6 +484,39 @@ HAPPENED: Final = compile_later(
     r"^\W{0,3}(?:i|we) \w{2,20}ed\b|^\W{0,3}(?:me|nos) [^\W\d_]{2,20}(?:é|í|amos|imos)\b|\bj['’]ai \w{2,20}[éiu]s?\b"
     r"|\b(?:habe|hat|haben|hatten?)\b.{0,80}\b\w{0,6}(?:ge|unter|über|zer|miss)\w{2,20}(?:t|en)\W{0,3}$"
 )
+# A state in the past tense: what was so then says nothing of what is so now. Behind "was", "были" and the like a word
+# of change makes it a passive, which `agent.memory.attributes` looks for: "the class was moved".
+PAST_STATE: Final = compile_later(
+    _any_of(
+        r"was|were|(?<!have )(?<!has )(?<!['’]ve )(?:lived|worked|earned|owned|belonged|lasted|drove|used to)"
+        r"|war|waren|hatten?|wohnten?|lebten?|arbeiteten?|kosteten?|hieß(?:en)?|fuhr(?:en)?|betrug(?:en)?"
+        r"|verdienten?|nutzten?|benutzten?|lagen?(?<!lage)|spielten?|tranke?n?|saß(?:en)?|lief(?:en)?"
+        r"|(?:j['’]|je |tu |il |elle |on |nous |vous |ils |elles |c['’]|qui )"
+        r"(?!(?:sais|fais|vais|connais|sait|fait|plaît|connaît|paraît)\b)[^\W\d_]{2,20}(?<!r)(?:ais|ait|aient)"
+        r"|étai(?:s|t|ent)|avai(?:s|t|ent)|coûtai(?:t|ent)|habitai(?:s|t|ent)|travaillai(?:s|t|ent)"
+        r"|eran?|éramos|[^\W\d_]{2,20}(?<!ac)aba(?:n|mos)?|(?:viv|ten|hab|beb|com|sal|abr|conduc|hac|sol)ía(?:n|mos)?"
+        r"|erano|eravamo|av?ev[oa](?:no|mo)?|[^\W\d_]{3,20}av(?:o|a|amo|ano|am|amos)"
+        r"|(?!ricev)[^\W\d_]{3,20}ev(?:o|a|amo|ano)|(?:part|apr|serv|usc|prefer)iv[oa](?:no)?|us(?:avo|ava|avam)"
+        r"|eram|tinham?|havia|(?:viv|beb|com|sa|abr|part|dirig|consegu)ía?(?:am|íamos)"
+        r"|had(?:den)?|woonden?|werkten?|kostten?|verdienden?|heetten?|leefden?|reden?(?<!rede)"
+        r"|был[аои]?|жил[аи]?|работал[аи]?|стоил[аои]?|зарабатывал[аи]?|называл(?:ся|ась|ось)|ездил[аи]?",
+        r"でした|だった|[てで]い(?:ました|た)(?=[。、\s]|$)|曾经?|当年|那时候?",
+    )
+)
+# What happened once, with the year: "in 2022 we spent …"
+IN_A_YEAR: Final = compile_later(
+    r"\b(?:in|im jahr|en|em|nel|в) (?:19|20)\d\d\b(?! г)|\b(?:19|20)\d\d年(?!から|より|起)|\bв (?:19|20)\d\d году"
+)
+# The way back, which is another one than the way there
+RETURN: Final = compile_later(
+    _any_of(
+        r"(?:flight|train|bus|ferry|trip|way|ride|journey|drive) (?:back|home)|return (?:flight|train|bus|trip|ticket)"
+        r"|rück(?:fahrt|flug|weg|reise)|heim(?:fahrt|flug|weg|reise)|zurück(?=.{0,20} (?:fahr|flieg|geh|nehm|komm))"
+        r"|(?:du|de|au) retour|de (?:vuelta|regreso)|di ritorno|al ritorno|de volta|na volta"
+        r"|terug(?:reis|weg|vlucht|rit)|обратн\w{2,3}",
+        "帰り|復路|回程|返程",
+    )
+)
 # A part of the time: what holds then does not hold always
 PART_OF_TIME: Final = compile_later(
     _any_of(
@@ -551,6 +588,24 @@ BEGINS_WITH_CONDITION: Final = compile_later(
     r"|dans|pour|avec|para|com|con|per|в|во|на|для|при|по|voor|met|op|tijdens|pendant|durante|aux|au|aos|as|às|am|an"
     r"|no(?! more\b)|na|nos(?! (?:han?\b|\w{2,20}(?:aron|ieron)\b))|nas|nel|nella|al"
     r"|alla)\s(?P<what>[^,]{1,40}?)(?=,|$|\s\w+\s\w+)"
+)
+# A clause of time before the sentence: "as soon as the contract ends", "mientras duren las obras", "als Studentin"
+BEGINS_WITH_CLAUSE_OF_TIME: Final = compile_later(
+    r"\W{0,3}(?:as (?:soon|long) as|as an?|once|when|while|until|before|after|sobald|solange|bevor|nachdem|vor|nach|als"
+    r"|wenn|quand|lorsqu[e'’]|dès qu[e'’]|tant qu[e'’]|avant|après|pendant|cuando|mientras|en cuanto|antes de"
+    r"|después de|de niñ[oa]|quando|mentre|appena|finché|prima d[ei]\w{0,3}|dopo|assim que|enquanto|depois d[eo]"
+    r"|zodra|zolang|terwijl|toen|voordat|nadat|na(?= \w{1,20} )|когда|пока|как только|до|после)\s(?P<what>[^,]{1,60})"
+)
+# The same in scripts without blanks. "毕业后我搬了" tells what happened then; "合同到期后搬" what will.
+BEGINS_WITH_TIME: Final = compile_later(
+    r"^(?![今以最然从自之])[^，。；]{2,16}?(?:的时候|期间|之前|(?<![今以最然])[后後](?![^。]{0,40}了[。！\s]*$))"
+    r"|^[^、。]{1,16}?(?:[れけっしいきえべめ]たら(?!い)|た?頃[はの]|ときの|た時[はの]|(?<=[のる])間は?、|中は、)"
+)
+# Another person of the speaker's, where nothing stands between the two: "我姐夫", "妻は"
+BEGINS_WITH_RELATIVE: Final = compile_later(
+    r"^我们?(?:的)?(?P<of>[男女]?朋友|同事|室友|邻居|儿子|女儿|孩子|[大小表堂]?[哥弟姐妹]{1,2}夫?|爸爸?|妈妈?|父亲|母亲|爷爷|奶奶|叔叔?|舅舅?|姑姑?|阿?姨"
+    r"|嫂子?|岳[父母]|公公|婆婆|老公|老婆|丈夫|妻子|太太|先生|对象|老板|房东|客户|学生)"
+    r"|^(?:私の|うちの)?(?P<whose>妻|夫|息子|娘|父|母|兄|弟|姉|妹|義理の.{1,2}|友人|友達|同僚|隣人|彼女|彼氏|彼|主人|旦那|祖[父母]|叔[父母])(?=[はがもの])"
 )
 # Of a key: one has several of it at a time.
 MANY_VALUES: Final = compile_later(

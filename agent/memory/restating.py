@@ -60,6 +60,7 @@ _CHANGED: Final = "|".join(
         ),
     )
 )
+VERB_OF_CHANGE: Final = compile_later(rf"\b(?:{_CHANGED})\b")
 _PART: Final = 4  # Letters of a word that is part of a compound
 _PARTICIPLES: Final = (
     r"verschoben|verlegt|vorverlegt|vorgezogen|geändert|verlängert|verkürzt|erhöht|gesenkt|angehoben|gesetzt|umbenannt"

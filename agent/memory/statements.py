@@ -24,7 +24,7 @@ from agent.patterns import compile_later
 
 # The version of `read_statement`. The store keeps its results beside the texts. Increase this with each change of a
 # result, so that all texts are analysed again at the next start (a test compares results with earlier ones).
-READER: Final = 11
+READER: Final = 12
 WORD: Final = compile_later(r"[^\W_]+(?:['’][^\W_]+)*")
 READ_CHARS: Final = 1_000  # Of one sentence: a longer one is pasted text, and says too much to be compared
 # Of a question, one half from its beginning and one from its end, so that `read_statement` sees both.
@@ -94,6 +94,11 @@ _DETERMINER: Final = compile_later(
     r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+"
     r"|le|les|mon|ma|mes|notre|nos|votre|vos|o|os|meu|minha|noss[oa])\b",
     re.IGNORECASE,
+)
+ARTICLE_CHARS: Final = 12
+# Only words that no verb follows: Romance "la", "le" and "lo" are also pronouns before one ("la dirige Ana").
+_BEFORE_NOUN: Final = compile_later(
+    r"(?<!\w)(?:the|an?|my|our|your|his|her|their|its|el|mi|del|mon|ma|notre|du|il|mio|nostro|di|do|meu|nosso|um) $"
 )
 # Behind "is", an article or possessive makes it a role: "Ann is the lead", but not "Ann is late".
 _ROLE: Final = compile_later(
@@ -440,9 +445,9 @@ class _Reading:
         for match in WORD.finditer(rest):
             if copula is not None and match.start() >= copula.start():
                 break
-            if match.group().lower() in lexicon.STATE_VERBS and (
-                rest[: match.start()].strip() or _is_spanish_verb(match)
-            ):
+            if match.group().lower() not in lexicon.STATE_VERBS or is_noun_at(rest, match.start()):
+                continue
+            if rest[: match.start()].strip() or _is_spanish_verb(match):
                 follows = copula is not None and not rest[match.end() : copula.start()].strip()
                 # "The editor I use is Vim": the verb right before the copula belongs to the subject.
                 if follows and copula is not None:
@@ -576,6 +581,13 @@ def is_function(word: str) -> bool:
 def _is_spanish_verb(match: re.Match[str]) -> bool:
     """Return whether a Spanish or Portuguese verb can start a sentence, because it implies its subject: "Vivo en …"."""
     return match.group().lower() in lexicon.SPEAKERS_VERBS
+
+
+def is_noun_at(text: str, start: int) -> bool:
+    """Return whether a word that may be a verb stands right behind an article or a possessive: "the lead", "my work",
+    "número del trabajo".
+    """
+    return _BEFORE_NOUN.search(folded(text[max(0, start - ARTICLE_CHARS) : start])) is not None
 
 
 def _pronoun(text: str) -> str:

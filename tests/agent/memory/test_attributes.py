@@ -132,6 +132,96 @@ def test_what_was_so_once_stays_true_beside_what_is_so(key: str, older: str, new
     assert not gives(key, older, newer)
 
 
+# The same in the newer statement: it tells of a state that was.
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("insurance", "Our insurance costs 80 euros.", "When we signed, our insurance was 65 euros."),
+        ("phone plan", "I pay 20 dollars for my plan.", "I paid 35 dollars for my plan in 2021."),
+        ("Schule", "Ich wohne in Mainz.", "Als Lehrling wohnte ich in Worms."),
+        ("instrument", "Je joue du violon au conservatoire.", "Avant, je jouais du piano au conservatoire."),
+        ("sueldo", "Gano 2.100 euros.", "En mi primer empleo ganaba 1.300 euros."),
+        ("palestra", "Vado in palestra a Lodi.", "Da studente andavo in palestra a Pavia."),
+        ("aluguel", "O aluguel é de 900 reais.", "Quando nos casamos, o aluguel era de 500 reais."),
+        ("город", "Я живу в Пскове.", "Студенткой я жила в Твери."),
+        ("huur", "De huur is 950 euro.", "Toen we introkken was de huur 800 euro."),
+        ("家賃", "家賃は9万円です。", "入社したころの家賃は5万円でした。"),
+        ("上司", "我的上司是周敏。", "那时候我的上司是何平。"),
+    ],
+)
+def test_what_was_once_so_replaces_nothing_that_is_so(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+    assert judge(Told(key, older, older), Told(key, newer, newer), named=True) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("class day", "The class is on Monday.", "The class was moved to Thursday."),
+        ("встреча", "Встреча в понедельник.", "Встреча была перенесена на четверг."),
+    ],
+)
+def test_a_passive_of_change_is_no_past_state(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("hosting", "We host on Azure.", "As soon as the contract ends, we move to Scaleway."),
+        ("Büro", "Das Büro ist in Ulm.", "Sobald der Umbau fertig ist, ziehen wir nach Aalen."),
+        ("salle", "Le cours est en salle 4.", "Tant que durent les travaux, le cours est en salle 9."),
+        ("sala", "La clase es en el aula 4.", "Mientras duren las obras, la clase es en el aula 9."),
+        ("sede", "La sede è a Trento.", "Appena scade il contratto ci spostiamo a Rovereto."),
+        ("software", "Usiamo Trello per i turni.", "Se Trello diventa a pagamento, passiamo a Wekan."),
+        ("loja", "A loja fica em Évora.", "Assim que o contrato acabar, mudamos para Beja."),
+        ("kantoor", "Het kantoor is in Breda.", "Zodra de verbouwing klaar is verhuizen we naar Tilburg."),
+        ("教室", "教室は2階です。", "工事の間は、教室は5階です。"),
+        ("仓库", "仓库在常州。", "租约到期后仓库搬到无锡。"),
+    ],
+)
+def test_what_will_hold_or_holds_for_a_while_replaces_nothing(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("deadline", "The deadline is May 5.", "The internal deadline moved to April 20."),
+        ("deadline", "The deadline is May 5.", "The deadline of the pilot phase moved to June 9."),
+        ("phone", "My phone number is 555-0111.", "My work phone number changed to 555-0122."),
+        ("lead", "Our lead is Ruth.", "The lead of the Oslo team is now Omar."),
+        ("wifi password", "The wifi password is tulip5.", "The guest wifi password changed to rose8."),
+        ("numéro", "Mon numéro est le 06 11 22 33 44.", "Mon numéro professionnel est maintenant le 07 55 66 77 88."),
+        ("plazo", "El plazo es el 5 de mayo.", "El plazo interno se movió al 20 de abril."),
+        ("numero", "Il mio numero è 333 1112223.", "Il mio numero di lavoro adesso è 340 4445556."),
+        ("número", "Meu número é 91111-2222.", "Meu número do trabalho agora é 93333-4444."),
+        ("срок", "Срок сдачи 5 мая.", "Внутренний срок сдачи перенесли на 20 апреля."),
+        ("auto", "Guido una Panda.", "Mio cognato adesso guida una Tesla."),
+        ("车", "我开高尔夫。", "我姐夫现在开特斯拉。"),
+        ("train", "My train leaves at 7:10.", "The train back leaves at 18:40 now."),
+        ("RAM", "Server A hat 32 GB RAM.", "Server B hat 64 GB RAM."),
+        ("closing time", "I finish at five on Mondays.", "I now finish at three on Fridays."),
+        ("路线", "车队周三走东湖线。", "周六车队走的是西山线。"),
+    ],
+)
+def test_what_a_word_beside_the_noun_tells_apart_is_another_thing(key: str, older: str, newer: str) -> None:
+    assert not gives(key, older, newer)
+    assert judge(Told(key, older, older), Told(key, newer, newer), named=True) is not Verdict.REPLACES
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("rent", "Our rent is 900 euros.", "The landlord raised our rent to 950 euros."),
+        ("office", "我的办公室在A座。", "我的办公室换到了C座。"),
+        ("deadline", "The internal deadline is May 5.", "The internal deadline moved to May 9."),
+    ],
+)
+def test_who_made_the_change_and_a_word_that_both_have_tell_nothing_apart(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [
