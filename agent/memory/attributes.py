@@ -238,7 +238,7 @@ def _is_news(pair: Pair) -> bool:
     """Return whether a sign says that something changed: a word of change or correction, the end of the older value or
     what became of it, a new one of what the key names, or another value of one kind where all else is the same.
     """
-    if pair.changed or pair.ends_older or pair.is_pending or pair.tells_what_became_of_it:
+    if pair.changed or pair.ends_older or pair.is_pending or pair.tells_what_became_of_it or pair.displaces:
         return True
     if has_any(pair.newer.said, (cues.MISTAKEN, cues.AGAIN)) or _tells_of_old_value(pair):
         return True
@@ -429,6 +429,8 @@ def _names_another(pair: Pair) -> bool:
 
 def _has_other_subject(pair: Pair) -> bool:
     older, newer = pair.older, pair.newer
+    if pair.displaces or pair.exchanges:
+        return False
     keys = pair.keys
     missing = [word for word in older.subject if _names(word) and not (is_among(word, keys) or newer.mentions(word))]
     missing = [] if newer.is_about_it else missing
@@ -579,7 +581,7 @@ def _is_of_another_attribute(pair: Pair) -> bool:
     """Return whether the key names only the subject, and nothing else tells that both are about one attribute."""
     if not (pair.one_key or pair.changed or pair.clash or pair.is_pending):
         return True  # The keys differ: it takes a second sign that they mean the same
-    if pair.tells_what_became_of_it or pair.is_pending:
+    if pair.tells_what_became_of_it or pair.is_pending or pair.displaces or pair.exchanges:
         return False
     older, newer = pair.older, pair.newer
     if pair.names_attribute:

@@ -269,6 +269,49 @@ class Pair:
             is_in(value, last) for value in values
         )
 
+    @property
+    def displaces(self) -> bool:
+        """Whether the newer one names the old value, or its holder, as what was left behind: "from A to B", "B instead
+        of A", "Ann retired, Ben leads it". What is left behind is no second thing.
+        """
+        older, newer = self.older, self.newer
+        values = [word for word in older.words if not word.kind and tells(word) and not is_among(word, self.keys)]
+        stems = {word.word for word in values if word.is_name or word in older.predicate}
+        displaced = read_statement(newer.said).displaced
+        if any(words <= stems for words in displaced) and self.changed:
+            return True
+        names = [word for word in values if word.is_name]
+        clauses = [(content_of(clause), clause) for clause in clauses_of(newer.said)]
+        left = [words for words, clause in clauses if any(is_in(name, words) for name in names) and _is_over(clause)]
+        others = [word for words, _ in clauses if words not in left for word in words]
+        is_other_named = any((word.is_name or word.kind) and not older.mentions(word) for word in others)
+        known = (*self.keys, *older.words)
+        is_about = any(is_among(word, known) or has_any(newer.said, (lexicon.CUE,)) for word in others)
+        return bool(left) and is_other_named and is_about
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether the newer one says that what the key names was exchanged for another one, and names that: "I switched
+        dentists, it is B these days".
+        """
+        about = (*self.older.subject, *self.keys)
+        folded = lexicon.folded(self.newer.said[:READ_CHARS])
+        found = [match for pattern in cues.EXCHANGED if (match := pattern.search(folded)) is not None]
+        known = (*self.older.words, *self.keys)
+        # Who did it is the speaker, or somebody of whom the older one speaks: not "my aunt switched dentists"
+        whose = [word for match in found for word in content_of(self.newer.said[: match.start()])]
+        if self.is_of_relative or not all(word.kind or is_among(word, known) for word in whose):
+            return False
+        what = [word for match in found for word in content_of(match["what"])[:2]]
+        last = content_of((clauses_of(self.newer.said) or [""])[-1])
+        is_named = any((word.is_name or word.kind) and not self.older.mentions(word) for word in last)
+        is_named = is_named or (UNSPACED.search(self.newer.said) is not None and len(clauses_of(self.newer.said)) > 1)
+        return is_named and any(is_among(word, about) for word in what)
+
+
+def _is_over(clause: str) -> bool:
+    return has_any(clause, (*cues.ENDS, *cues.CHANGES, cues.LEFT, lexicon.CANCELLED, cues.PERFECT, lexicon.PAST))
+
 
 def _stating(text: str, value: str, about: Sequence[Token], older: Sequence[Token]) -> str:
     """Return the clause that states the value. One that gives a value of the older one's kind, or that speaks of the

@@ -450,6 +450,19 @@ PERFECT: Final = compile_later(
     )
     + r"|\b(?:habe|hat|haben|ist|bin|sind|heb|heeft|hebben)\b.{1,80}\b\w{0,6}ge\w{2,20}(?:t|en|d)\W{0,3}$"
 )
+# Somebody exchanged a thing of which they have one for another: "I switched dentists", "j'ai changé de banque"
+EXCHANGED: Final = (
+    compile_later(
+        r"\b(?:switched|changed|swapped|replaced|chang(?:é|ée|és|eons)|cambi(?:é|ó|amos|ado|ato|ata|ati)"
+        r"|mud(?:ei|ou|amos|ado)|tro(?:quei|cou|camos|cado)|veranderd|смен(?:ил[аи]?|яем)|поменял[аи]?)"
+        r" (?:(?:the|my|our|its|de|d[eoa]|di|van|mi|il|la|le|el|o|a|свою|своего|нашу|нашего) ?){0,2}"
+        r"(?P<what>[^\W\d_]{3,30}(?: [^\W\d_]{3,30})?)"
+    ),
+    compile_later(r"(?P<what>[^\W\d_]{3,30}) (?:gewechselt|ausgetauscht|ersetzt|vervangen|gewisseld)\b"),
+    compile_later(r"[换換](?:了|过)?(?:个|家|一个|新的?)?(?P<what>[^，。；、了成到用\s]{1,6})"),
+    compile_later(r"(?P<what>[^、。はが]{1,10})を(?:変え|替え|換え|乗り換え|切り替え|交換し)"),
+    compile_later(r"(?P<what>[^、。，]{1,10}?)(?:换了|換了|(?:が|は)(?:変わ|替わ|代わ))"),
+)
 # It was so once, besides `lexicon.ONCE`.
 ONCE: Final = compile_later(
     _any_of(

@@ -355,7 +355,7 @@ HABIT: Final = compile_later(
 # where a name ends.
 _DISPLACED: Final = (
     compile_later(
-        r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de"
+        r"\b(?i:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de"
         r"|en vez de|invece di|al posto di|in plaats van"
         r"|à la place de|au lieu de|no lugar d[aeo]|em vez d[aeo]|вместо)\s+(?:(?:Frau|Herrn?|Mr|Mrs|Ms)\.?\s)?"
         r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})"

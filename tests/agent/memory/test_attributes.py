@@ -100,6 +100,42 @@ def test_a_correction_and_the_end_of_the_old_value_are_signs_of_change(key: str,
     assert gives(key, older, newer)
 
 
+# The newer one names what was left behind, or says that what there is one of was exchanged.
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("treasurer", "Sam keeps the club's books.", "Mira took over the club's books from Sam."),
+        ("ticket tool", "We use Trac for tickets.", "We migrated from Trac to Plane."),
+        ("soloist", "The soloist is Nadia Brandt.", "Nadia Brandt had to cancel, Leo Ferri sings the solo."),
+        ("optician", "My optician is Dr. Quade.", "I've switched opticians, I see Dr. Abel now."),
+        ("Vertretung", "Die Vertretung für Ida macht Jonas.", "Statt Jonas vertritt jetzt Mirko die Ida."),
+        ("stagiaire", "Notre stagiaire s'appelle Maud.", "Maud a terminé son stage, c'est Bastien qui la remplace."),
+        ("commercialista", "Il mio commercialista è Ferri.", "Ho cambiato commercialista: adesso c'è la Lodi."),
+        ("врач", "Мой врач — доктор Орлов.", "Я сменила врача, теперь это доктор Зимина."),
+        ("歯医者", "歯医者は木村先生です。", "歯医者を変えて、今は西先生です。"),
+        ("牙医", "我的牙医是张医生。", "我换牙医了,现在是陈医生。"),
+    ],
+)
+def test_what_is_named_as_left_behind_or_exchanged_was_replaced(key: str, older: str, newer: str) -> None:
+    assert gives(key, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("key", "older", "newer"),
+    [
+        ("optician", "My optician is Dr. Quade.", "My aunt switched opticians, she sees Dr. Abel now."),
+        ("optician", "My optician is Dr. Quade.", "Dr. Quade praised my glasses, Dr. Abel made them."),
+        ("soloist", "The soloist is Nadia Brandt.", "If Nadia Brandt has to cancel, Leo Ferri sings the solo."),
+        ("ticket tool", "We use Trac for tickets.", "Our customer migrated from Jira to Plane."),
+        ("врач", "Мой врач — доктор Орлов.", "Моя сестра сменила врача, теперь это доктор Зимина."),
+        ("牙医", "我的牙医是张医生。", "我妹妹换牙医了,现在是陈医生。"),
+    ],
+)
+def test_what_somebody_else_left_or_exchanged_replaces_nothing(key: str, older: str, newer: str) -> None:
+    assert judge(Told(key, older, older), Told(key, newer, newer)) is not Verdict.REPLACES
+    assert judge(Told(key, older, older), Told(key, newer, newer), named=True) is not Verdict.REPLACES
+
+
 @pytest.mark.parametrize(
     ("key", "older", "newer"),
     [

@@ -32,13 +32,14 @@ SAMPLES = (
     "例会从每周三改到周五下午三点了，由小李负责",
     "L'ufficio si è spostato in via Dante 8, non lavoro più il venerdì",
     "De vergadering is nu om 10 uur, ik woon niet meer in Utrecht",
+    "The lead of the Oslo team is Omar",
 )
-READ_AS = "2b4942d4716a"  # What the reader of version READER says of the samples
+READ_AS = "466a23a07362"  # What the reader of version READER says of the samples
 
 
 def test_whoever_changes_the_reader_counts_its_version_up() -> None:
     said = "\n".join(fact_index.reading(read_statement(text, about="a key"))["reading"] for text in SAMPLES)
-    assert (READER, sha256(said.encode()).hexdigest()[:12]) == (11, READ_AS), "count READER up, and change both here"
+    assert (READER, sha256(said.encode()).hexdigest()[:12]) == (12, READ_AS), "count READER up, and change both here"
 
 
 @given(st.text(max_size=300), st.text(max_size=40))
