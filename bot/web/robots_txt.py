@@ -35,23 +35,26 @@ def product(agent: str) -> str:
 
 def parse_robots(text: str, name: str) -> Robots:
     """Return the rules for a program of this name."""
-    rules: dict[str, list[tuple[str, bool]]] = {}
-    agents, reads_agents = list[str](), False
+    # Of other programs nothing is kept: a file may name any number of them, each with all rules.
+    rules: dict[str, list[tuple[str, bool]]] = {name: [], EVERYBODY: []}
+    named, group, reads_agents = set[str](), set[str](), False
     for line in text.splitlines():
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         match key.lower() if colon else "":
             case "user-agent":
-                agents = [*(agents if reads_agents else ()), product(value)]
-                rules.setdefault(agents[-1], [])
+                group = group if reads_agents else set()
+                group |= {product(value)} & rules.keys()
+                named |= group
                 reads_agents = True
             case "allow" | "disallow" as directive:
                 reads_agents = False
                 if value and len(value) <= MAX_PATTERN_CHARS:
-                    for agent in agents:
-                        rules[agent].append((_normalise(value), directive == "allow"))
+                    for agent in group:
+                        if len(rules[agent]) < MAX_RULES:
+                            rules[agent].append((_normalise(value), directive == "allow"))
             case _:
                 pass
-    return Robots(tuple(rules.get(name, rules.get(EVERYBODY, []))[:MAX_RULES]))
+    return Robots(tuple(rules[name if name in named else EVERYBODY]))
 
 
 def _normalise(path: str) -> str:

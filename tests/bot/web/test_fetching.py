@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from time import process_time
 from typing import Any, Final
 
 import pytest
@@ -18,7 +19,7 @@ from bot.web.robots_txt import parse_robots
 from tests.fakes.clock import FakeClock
 from tests.fakes.tls_server import self_signed
 from tests.fakes.web_world import Behaviour, WebWorld, answer, raw, redirect, silence, web_world
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, cpu_s
 
 brotli: Any = import_module("brotli")  # untyped
 zstd: Any = import_module(fetching.ZSTD)
@@ -331,6 +332,15 @@ async def test_a_site_without_robots_may_be_read_and_one_that_is_broken_not(robo
         else:
             with pytest.raises(WebRefused, match=r"robots\.txt"):
                 await fetcher(world, robots=True).fetch("http://a.example/", named)
+
+
+@pytest.mark.parametrize("named", ["user-agent: a{n}\n", "user-agent: cogency\n", "user-agent: *\n"])
+def test_rules_for_any_number_of_programs_are_read_in_linear_time(named: str) -> None:
+    names = "".join(named.format(n=number) for number in range(3_000))
+    began = process_time()
+    robots = parse_robots(names + "disallow: /a\n" * 4_000, "cogency")
+    assert process_time() - began < cpu_s(0.2)
+    assert robots.allows("/a") is named.startswith("user-agent: a")
 
 
 def test_the_group_that_names_the_program_counts_alone() -> None:
