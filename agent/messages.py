@@ -11,6 +11,8 @@ from typing import Final, TypeAlias, TypeVar
 
 import regex
 
+from agent.charts import Chart
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Json]
 
@@ -105,6 +107,8 @@ class SharedFile:
     data: bytes = field(repr=False)
     alt: str = ""
     """A picture in words, for people who cannot see it."""
+    chart: Chart | None = field(default=None, repr=False)
+    """The chart that it is a picture of, for platforms that draw charts themselves."""
 
 
 @dataclass(frozen=True, slots=True)

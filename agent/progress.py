@@ -13,6 +13,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, TypeGuard
 
+from agent.charts import Chart, ChartKind
 from agent.events import Outcome
 from agent.memory.attribution import mentions, quotes
 from agent.memory.audience import NOWHERE, WIDE, Place, drawn_from
@@ -396,7 +397,11 @@ def _decode_result(data: Json) -> ToolResult | None:
         tuple(Image(str(image["media_type"]), b64decode(str(image["data"]))) for image in _objects(result, "images")),
         tuple(
             SharedFile(
-                str(file["name"]), str(file["media_type"]), b64decode(str(file["data"])), str(file.get("alt", ""))
+                str(file["name"]),
+                str(file["media_type"]),
+                b64decode(str(file["data"])),
+                str(file.get("alt", "")),
+                _decode_chart(file.get("chart")),
             )
             for file in _objects(result, "files")
         ),
@@ -407,6 +412,19 @@ def _decode_result(data: Json) -> ToolResult | None:
         None if (read := result.get("read")) is None else tuple(map(str, _list(read))),
         tuple(int(str(document)) for document in _list(result.get("documents", []))),
     )
+
+
+def _decode_chart(data: Json) -> Chart | None:
+    if data is None:
+        return None
+    chart = _object(data)
+    labels = tuple(label if isinstance(label, str) else float(str(label)) for label in _list(chart["labels"]))
+    series = {
+        name: tuple(None if value is None else float(str(value)) for value in _list(values))
+        for name, values in _object(chart["series"]).items()
+    }
+    kind, *titles = (str(chart[name]) for name in ("kind", "title", "x_title", "y_title"))
+    return Chart(ChartKind(kind), titles[0], labels, series, *titles[1:])
 
 
 def _decode_words(result: JsonObject) -> Provenance:

@@ -10,11 +10,10 @@ Rules
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
 from typing import Final
 
+from agent.charts import Chart, ChartKind, number_text
 from agent.errors import ToolError
 from agent.messages import Json, JsonObject
 from agent.protocol.render import one_line
@@ -31,32 +30,11 @@ MAX_ALT: Final = 900  # Discord takes 1,024 characters, Slack 1,000
 _ALT_VALUES: Final = 12  # Of a series that are read out
 
 
-class ChartKind(StrEnum):
-    BARS = "bars"
-    LINES = "lines"
-    POINTS = "points"
-    PIE = "pie"
-
-
 class ChartError(ToolError):
     """The sentence says to the model what is wrong with its chart."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence, ours=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """`labels`: what stands on the first axis: names, or a number for each point. `series`: values by name; None is a
-    gap.
-    """
-
-    kind: ChartKind
-    title: str
-    labels: tuple[str | float, ...]
-    series: Mapping[str, tuple[float | None, ...]]
-    x_title: str = ""
-    y_title: str = ""
 
 
 # The words of models for each kind, beside "chart", "plot" and "graph".
@@ -211,15 +189,6 @@ def _read_number(value: Json) -> float | None:
     except (OverflowError, ValueError):
         return None
     return number if math.isfinite(number) else None
-
-
-def number_text(value: float | str | None) -> str:
-    """Write a number as people do: 3, 3.5, 1234567; "" for a gap."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def markdown_table(chart: Chart) -> str:

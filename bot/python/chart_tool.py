@@ -106,7 +106,7 @@ class ChartTool:
             raise ToolError(texts.CHART_FAILED, ours=True)
         return ToolOutput(
             texts.CHART_DRAWN.format(title=chart.title),
-            parts=(SharedFile(file_name(chart.title), "image/png", picture, alt_text(chart)),),
+            parts=(SharedFile(file_name(chart.title), "image/png", picture, alt_text(chart), chart),),
             audience=context.place.audience,
             words=context.words,
             read=(),

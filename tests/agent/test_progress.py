@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.addresses import addresses_read
+from agent.charts import Chart, ChartKind
 from agent.events import Outcome
 from agent.memory.audience import HERE, NOWHERE, WIDE, GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import (
@@ -79,6 +80,8 @@ known_results = st.builds(
 )
 results = st.none() | known_results
 inner_calls = st.builds(InnerCall, texts, calls, known_results.map(lambda result: replace(result, keep=Keep.STORED)))
+
+CHART = Chart(ChartKind.BARS, "Sales", ("July", 2.5), {"North": (3.0, None)}, "Month")
 
 
 @st.composite
@@ -169,6 +172,14 @@ def test_of_what_may_not_be_kept_and_of_pictures_a_record_says_only_that_they_we
     (record,) = action_records(Progress((step,)))
     assert [result.content for result in record.results] == [NOT_KEPT, "a plot"]
     assert not any(result.images or result.files for result in record.results)
+
+
+def test_a_file_survives_with_the_chart_that_it_is_a_picture_of() -> None:
+    files = (SharedFile("plot.png", "image/png", b"\x89", "Bars", CHART), SharedFile("a.csv", "text/csv", b"a"))
+    result = ToolResult("chart", ResultStatus.SUCCESS, "drawn", files=files)
+    step = RoundStep(datetime(2026, 1, 5, 12, tzinfo=UTC), calls=(ToolCall("chart", {}),), results=(result,))
+    (again,) = decode(encode(Progress((step,)))).steps
+    assert again.results == (result,)
 
 
 PUBLIC, CLUB = Place(TeamAudience("t"), within_team="t"), Place(GroupAudience("club"), within_team="t")

@@ -183,11 +183,40 @@ _rich = {
     "link": _object({"url": _text(1, 3_000)}, {"text": _text(1, 3_000), **_italic}),
 }
 _section = _object({"elements": _many(0, 1_000, _by_type(_rich))})
+
+
+def _number(value: Any, at: str) -> Iterator[str]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        yield f"{at}: a number, not {value!r}"
+
+
+def _covers(value: Any, at: str) -> Iterator[str]:
+    """Each series has one point for each category."""
+    chart = _fields(value)
+    categories = _list(_fields(chart.get("axis_config")).get("categories"))
+    for series in map(_fields, _list(chart.get("series"))):
+        labels = [_fields(point).get("label") for point in _list(series.get("data"))]
+        if sorted(map(str, labels)) != sorted({*map(str, categories)}):
+            yield f"{at}: {series.get('name')!r} has {labels} for {categories}"
+
+
+def _chart(value: Any, at: str) -> Iterator[str]:
+    label = _text(1, 20)
+    point = _object({"label": label, "value": _number})
+    series = _object({"name": label, "data": _many(1, 20, point)})
+    axes = _object({"categories": _many(1, 20, label)}, {"x_label": _text(1, 50), "y_label": _text(1, 50)})
+    drawn = _object({"series": _many(1, 6, series), "axis_config": axes})
+    kinds = dict.fromkeys(("bar", "line", "area"), drawn)
+    yield from _by_type({"pie": _object({"segments": _many(1, 6, point)}), **kinds})(value, at)
+    yield from _covers(value, at)
+
+
 _MESSAGE_BLOCKS = {
     "rich_text": _object({"elements": _many(0, 1_000, _by_type({"rich_text_section": _section}))}, _ids),
     **{kind: block for kind, block in _blocks.items() if kind != "input"},
     "markdown": _object({"text": _text(1, 12_000)}, _ids),
     "context_actions": _object({"elements": _many(1, 5, _by_type(_small))}, _ids),
+    "data_visualization": _object({"title": _text(1, 50), "chart": _chart}, _ids),
 }
 _common = {"callback_id": _text(1, 255), "private_metadata": _text(0, 3_000), "external_id": _text(1, 255)}
 _VIEWS = {

@@ -60,8 +60,14 @@ def _problems(method: str, given: Mapping[str, Any]) -> Iterator[str]:
             yield f"view: {error}"
 
 
+# Blocks that Slack documents, and the SDK has no model of yet. Their fields are in `slack_blocks`.
+_DOCUMENTED_ONLY = {"data_visualization"}
+
+
 def _block(block: Any, where: str) -> Iterator[str]:
     """Check that the SDK's model accepts a block, and returns it with every field."""
+    if block.get("type") in _DOCUMENTED_ONLY:
+        return
     try:
         parsed = _BLOCK.parse(block)
         again = None if parsed is None else parsed.to_dict()

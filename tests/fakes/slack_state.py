@@ -93,6 +93,7 @@ class Workspace:
         self.shared: dict[str, Object] = {}  # Every file that users shared, by its id
         # The bot's files: the channel, the title and the content of each.
         self.files: list[tuple[str, str, bytes]] = []
+        self.knows_charts = True  # Whether the workspace takes the block for charts
         self.searchable = False  # Whether messages come with a right to search, and the workspace has the search
         self.search_error = ""
         self.action_tokens: dict[str, str] = {}  # The owner of each
@@ -250,6 +251,9 @@ class Workspace:
             recent.append(now)
 
     def _post(self, args: Object) -> Object:
+        kinds = {block["type"] for block in args.get("blocks") or ()}
+        if "data_visualization" in kinds and not self.knows_charts:
+            raise Refusal("invalid_blocks")
         channel = self._direct_channel(args["channel"]) if args["channel"] in self.users else args["channel"]
         if self._member_of(channel).facts.get("is_archived"):
             raise Refusal("is_archived")

@@ -93,7 +93,7 @@ def attached_files(text: str, *, pages: int, limits: Limits, shared: Sequence[Sh
         OutFile(part.file_name or f"{part.stem}.{part.extension}", part.content.encode(errors="replace"))
         for part in parts
     )
-    return name_files([*(OutFile(file.name, file.data, file.alt) for file in shared), *own])
+    return name_files([*(OutFile(file.name, file.data, file.alt, file.chart) for file in shared), *own])
 
 
 def name_files(files: Sequence[OutFile]) -> tuple[OutFile, ...]:

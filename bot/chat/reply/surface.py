@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from agent.charts import Chart
 from agent.errors import CogencyError
 from agent.shown_replies import ShownPage
 
@@ -199,12 +200,13 @@ FILES: Final = -1  # In place of a page's number: the message with a reply's fil
 @dataclass(frozen=True, slots=True)
 class OutFile:
     """A file that is uploaded with a reply. `name`: one plain word in ASCII, with an extension. `alt`: a picture in
-    words.
+    words; `chart`: what it is a picture of, for platforms that draw charts themselves.
     """
 
     name: str
     content: bytes
     alt: str = ""
+    chart: Chart | None = None
 
 
 class SurfaceError(CogencyError):

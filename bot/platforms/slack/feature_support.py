@@ -38,12 +38,14 @@ _EVERYWHERE: Final = frozenset(
 
 @dataclass(slots=True)
 class FeatureSupport:
-    """Which optional features a workspace has. `plain_buttons`: it does not know the blocks for replies of agents.
+    """Which optional features a workspace has. `plain_buttons`: it does not know the blocks for replies of agents;
+    `plain_charts`: nor the one for charts.
 
     `now` and `until` are `Clock.monotonic` times.
     """
 
     plain_buttons: bool = False
+    plain_charts: bool = False
     # By method and channel; the channel "" stands for all.
     _suspended_until: LRUCache[tuple[Method, str], float] = field(default_factory=lambda: LRUCache(MAX_CHANNELS))
 

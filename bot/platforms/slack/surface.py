@@ -38,7 +38,8 @@ from bot.chat.waiting import WaitingPanel, waiting_panel
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack import api, attachments, inbound, message_pages
 from bot.platforms.slack.agent_view import AgentSession, AgentSessions, BestEffortCalls
-from bot.platforms.slack.api import MethodRates, SlackApi, SlackRefused
+from bot.platforms.slack.api import MethodRates, SlackApi, SlackError, SlackRefused
+from bot.platforms.slack.charts import MAX_CHARTS, chart_block
 from bot.platforms.slack.ephemeral import Ephemeral
 from bot.platforms.slack.feature_support import FeatureSupport
 from bot.platforms.slack.inbound import ReplyTo, SlackBot, decode_reply_to
@@ -113,6 +114,12 @@ class SurfaceParts:
     features: FeatureSupport = field(default_factory=FeatureSupport)
 
 
+@dataclass(frozen=True, slots=True)
+class _PostedCharts:
+    ts: str
+    files: tuple[OutFile, ...]
+
+
 class SlackSurface:
     """`stop` stops the turn: it is called when a reader has stopped the reply's stream.
 
@@ -173,20 +180,8 @@ class SlackSurface:
 
     async def find(self, key: PageKey) -> PageRef | None:
         """Search the messages since the question. Return None also where the bot may not read them."""
-        where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
-        method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
-        where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
-        max_pages = (
-            MAX_FIND_PAGES if self._to.scheduled else 1
-        )  # a scheduled reply has no thread: others post meanwhile
-        ours: list[JsonObject] = []
         with message_pages.page_errors():
-            try:
-                async with aclosing(self._api.pages(method, max_pages, **where, include_all_metadata=True)) as pages:
-                    async for page in pages:
-                        ours += [message for message in api.items(page, "messages") if self._is_ours(message)]
-            except SlackRefused:
-                return None
+            ours = await self._posted()
         found = [api.text(message, "ts") for message in ours if _key(message) == str(key)]
         if self._streaming:
             found += [api.text(message, "ts") for message in ours if self._is_unfinished(message)]
@@ -194,6 +189,23 @@ class SlackSurface:
             return None
         self._keys.setdefault(found[0], key)
         return self._page(found[0])
+
+    async def _posted(self) -> list[JsonObject]:
+        """Return the bot's messages there since the question; [] where it may not read. Raises SlackError."""
+        where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
+        method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
+        where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
+        max_pages = (
+            MAX_FIND_PAGES if self._to.scheduled else 1
+        )  # a scheduled reply has no thread: others post meanwhile
+        ours: list[JsonObject] = []
+        try:
+            async with aclosing(self._api.pages(method, max_pages, **where, include_all_metadata=True)) as pages:
+                async for page in pages:
+                    ours += [message for message in api.items(page, "messages") if self._is_ours(message)]
+        except SlackRefused:
+            return []
+        return ours
 
     async def post(self, key: PageKey, look: PageContent) -> PageRef:
         ts = "" if look.final else await self._start(key, look)
@@ -251,11 +263,51 @@ class SlackSurface:
             self._workspace, to, self._conversation, self._session, self._stop, self._waiting, moved=True
         )
 
-    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
         with message_pages.page_errors():
-            shared = await attachments.find_shared(self._api, self._workspace.me, self._to, files) if again else ()
-            shared = shared or await attachments.share_files(self._api, files, self._to.channel, self._to.thread_ts)
-        return tuple(map(PageRef, shared))
+            charts = await self._post_charts(key, files, again=again)
+            rest = [file for file in files if charts is None or file not in charts.files]
+            pages = () if charts is None else (self._page(charts.ts),)
+            if not rest:
+                return pages
+            try:
+                shared = await attachments.find_shared(self._api, self._workspace.me, self._to, rest) if again else ()
+                shared = shared or await attachments.share_files(self._api, rest, self._to.channel, self._to.thread_ts)
+            except SlackError as error:
+                if not pages:
+                    raise
+                log.warning("the files of a reply were not shared beside its charts: %s", error)
+                return pages  # else the charts would not be deleted with the reply
+        return (*pages, *map(PageRef, shared))
+
+    async def _post_charts(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> "_PostedCharts | None":
+        """Post the charts among these files as Slack draws them, in one message; None if there is none, or Slack does
+        not draw it. `again`: it may have been posted. Raises SlackError.
+        """
+        if self._workspace.features.plain_charts:
+            return None
+        drawn = [(file, block) for file in files if file.chart and (block := chart_block(file.chart))][:MAX_CHARTS]
+        if not drawn:
+            return None
+        shown = tuple(file for file, _ in drawn)
+        if again and (found := [api.text(one, "ts") for one in await self._posted() if _key(one) == str(key)]):
+            return _PostedCharts(found[0], shown)
+        try:
+            posted = await self._api.call(
+                Method.POST,
+                channel=self._to.channel,
+                thread_ts=self._to.thread_ts or None,
+                text="\n".join(file.alt for file in shown),
+                blocks=[*(block for _, block in drawn)],
+                metadata=message_pages.metadata_of(key),
+            )
+        except SlackRefused as refused:
+            if refused.code not in message_pages.BLOCKS_REFUSED:
+                raise
+            log.info("%s Charts are shown as pictures.", refused)
+            self._workspace.features.plain_charts = True
+            return None
+        return _PostedCharts(api.text(posted, "ts"), shown)
 
     async def send_ephemeral(self, text: str) -> None:
         with message_pages.page_errors():

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from agent.charts import Chart, ChartKind
 from bot.chat.reply.surface import (
+    FILES,
+    OutFile,
     PageContent,
     PageFull,
     PageGone,
@@ -214,3 +217,19 @@ async def test_where_edits_are_scarce_an_answer_is_posted_once_complete_or_begun
     assert await growing.post(KEY, PageContent("Hel"))
     await clock.sleep(1.0)
     assert await of_workspace(workspace, to, sessions).post(PageKey(8, 0), PageContent("Hello.", final=True))
+
+
+async def test_a_chart_that_an_earlier_process_posted_is_not_posted_again(
+    slack: FakeSlack, surface: SlackSurface, api: SlackApi, to: ReplyTo, sessions: AgentSessions
+) -> None:
+    chart = Chart(ChartKind.BARS, "Sales", ("July",), {"North": (3,)})
+    files = [OutFile("Sales.png", b"png", "Bar chart: Sales.", chart), OutFile("sums.csv", b"july,3")]
+    first = await surface.attach(PageKey(7, FILES), files, again=False)
+    after = of_workspace(SurfaceParts(api, ME, slack.clock), to, sessions)
+    assert await after.attach(PageKey(7, FILES), files, again=True) == first
+    other = await after.attach(PageKey(8, FILES), files[:1], again=True)
+    assert (len(first), len(other), {*other} & {*first}) == (2, 1, set())
+    charts = [message for message in slack.state.messages if message.blocks]
+    assert [message.text for message in charts] == ["Bar chart: Sales."] * 2
+    await after.delete(first[0])
+    assert [message for message in slack.state.messages if message.blocks] == charts[1:]
