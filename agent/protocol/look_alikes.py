@@ -68,8 +68,10 @@ _OPEN: Final = rf"{any_form('<')}|[\[【［{{]"
 _SHUT: Final = rf"{any_form('>')}|[\]】］}}]"
 _TAG: Final = regex.compile(rf"(?:{_OPEN}){_GAP}{_SLASH}{_GAP}{_NAME}{_GAP}{any_form('/')}?{_GAP}(?:{_SHUT})")
 _JSON: Final = regex.compile(r"\s{0,16}(?:`{3}\w{0,8}\s{0,8})?[\[{]")
+_FIRST_LETTERS: Final = "".join(sorted({name[0] for name in TAG_NAMES}))
 _OPENERS: Final = regex.compile(
-    rf"(?!<[a-zA-Z/!?]{{2}}){any_form('<')}|[\[【［{{](?=[{BLANKS}/／]{{0,4}}(?:[^\W\d_]|\Z))"
+    rf"(?!<[a-zA-Z/!?]{{2}}){any_form('<')}"
+    rf"|[\[【［{{](?=[{BLANKS}/／]{{0,4}}(?:[{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|[^\x00-\x7f]|\Z))"
 )
 _SIGNS: Final = regex.compile(rf"\n|{_OPENERS.pattern}")
 _FENCE: Final = regex.compile(rf"(?:(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++)*+(?P<marker>`{{3,}}|~{{3,}})(?P<rest>.*)")
@@ -102,6 +104,7 @@ class LookAlikes:
 
     def __init__(self) -> None:
         self._before = "\n"
+        self._skipped: list[str] = []  # Behind that; joined only where a tag may begin
         self._held = ""
         self._line = ""  # The beginning of the last line
         self._fence = ""  # The marker of the open code fence
@@ -112,11 +115,13 @@ class LookAlikes:
 
     def skip(self, piece: str) -> None:
         """Take note of text that passed elsewhere."""
-        self._before = (self._before + piece)[-_BEFORE:]
-        self._line = (self._line + piece)[:_MAX_FENCE]
+        self._skipped.append(piece)
 
     def feed(self, piece: str) -> str:
         """Return the text that is certain now."""
+        if not self._held and _SIGNS.search(piece) is None:
+            self._skipped.append(piece)
+            return piece
         return self._read(self._held + piece, is_whole=False)
 
     def flush(self) -> str:
@@ -124,6 +129,11 @@ class LookAlikes:
         return self._read(self._held, is_whole=True)
 
     def _read(self, text: str, *, is_whole: bool) -> str:
+        if self._skipped:
+            skipped = "".join(self._skipped)
+            self._skipped.clear()
+            self._before = (self._before + skipped)[-_BEFORE:]
+            self._line = (self._line + skipped)[:_MAX_FENCE]
         read: list[str] = []
         position, certain, line = 0, len(text), 0
         for sign in _SIGNS.finditer(text):
