@@ -7,7 +7,8 @@
 Sixty questions go through the real loop to any server with Chat Completions; nothing is scripted. They pass a proxy of
 this module, which writes each request and answer to `--log FILE`.
 
-calls_right         share of the questions that need a tool whose tool ran with the right arguments
+calls_right         share of the questions that need a tool whose tool ran with the right arguments, or that were
+                    answered right because the prompt already held what the tool would find
 answers_right       share of the other questions with the right answer, where a word of it decides
 answers_lost        turns that ended without an answer for the person
 leaks               turns that showed protocol, the system's section or the prompt
@@ -141,7 +142,8 @@ class TurnTrace:
 @dataclass(frozen=True, slots=True)
 class Question:
     """`tool` and `words`: the call that is right, in which these words stand; "" if none is needed. `says`: one of
-    these words stands in the right answer. `about_tags`: the answer may hold tags.
+    these words stands in the right answer; beside a tool, the bot may have recalled it already. `about_tags`: the
+    answer may hold tags.
     """
 
     text: str
@@ -174,15 +176,12 @@ QUESTIONS: Final[Sequence[Question]] = (
         ("Thanks, that was helpful!", ""),
         ("What can you do for me?", ""),
     ),
-    *_calls(
-        "recall",
-        ("What did I say about my boat?", "boat"),
-        ("What is the name of my boat? I told you last week.", "boat"),
-        ("Where am I going in the summer? I told you.", "summer"),
-        ("Look up what I said about Norway.", "norway"),
-        ("Find what I wrote about the harbour.", "harbour"),
-        ("Was habe ich über mein Boot gesagt?", ""),
-    ),
+    Question("What did I say about my boat?", "recall", ("boat",), ("turquoise", "ondine")),
+    Question("What is the name of my boat? I told you last week.", "recall", ("boat",), ("ondine",)),
+    Question("Where am I going in the summer? I told you.", "recall", ("summer",), ("norway",)),
+    Question("Look up what I said about Norway.", "recall", ("norway",), ("summer",)),
+    Question("Find what I wrote about the harbour.", "recall", ("harbour",)),
+    Question("Was habe ich über mein Boot gesagt?", "recall", (), ("türkis", "turquoise", "ondine")),
     *_calls(
         "remember",
         ("Please remember that my dentist is Dr Weber.", "weber"),
@@ -267,10 +266,11 @@ class Counts:
     tokens_hi: int = 0
 
     def add(self, question: Question, trace: TurnTrace) -> None:
+        says = any(word in trace.shown.lower() for word in question.says)
         if question.tool:
-            self.calls.append(trace.called(question.tool, *question.words))
+            self.calls.append(says or trace.called(question.tool, *question.words))
         elif question.says:
-            self.answers.append(any(word in trace.shown.lower() for word in question.says))
+            self.answers.append(says)
         self.lost += trace.is_lost
         self.leaks += LEAK.search(trace.shown) is not None and not question.about_tags
         if trace.is_corrected:

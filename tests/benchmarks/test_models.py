@@ -29,6 +29,14 @@ def test_what_a_turn_came_to_is_counted() -> None:
     assert metrics["tokens_hi"] == 650
 
 
+def test_a_question_is_right_whose_answer_the_prompt_already_held() -> None:
+    counts, question = Counts(), Question("Boat?", "recall", ["boat"], ["turquoise"])
+    counts.add(question, trace("It is Turquoise."))
+    counts.add(question, trace("Let me see.", ToolCall("recall", {"query": "boat"})))
+    counts.add(question, trace("It is red."))
+    assert counts.calls == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("shown", "leaks"),
     [
