@@ -61,6 +61,7 @@ FRAMED_LETTERS: Final = "\u24b6-\u24e9\U0001f130-\U0001f149"
 
 _MAX_TAG: Final = 80
 _BEFORE: Final = 40  # Characters that are kept of the text before, to see whether a tag begins its line
+_BRACKETS: Final = "[【［{"
 _GAP: Final = rf"[{BLANKS}]{{0,4}}"
 _SLASH: Final = rf"(?P<slash>{any_form('/')}?)"
 _NAME: Final = rf"(?P<name>(?:[^\W\d]|[{FRAMED_LETTERS}]|{UNSEEN.pattern}){{2,32}}+)"
@@ -88,15 +89,40 @@ def _letters(text: str) -> str:
 
 
 def replace_openers(text: str, replacement: Callable[[str], str]) -> str:
-    """Return the text with another opener of each tag that `LookAlikes` could read, wherever it stands."""
-    return _TAG.sub(lambda tag: tag[0] if _kind_of(tag) is None else f"{replacement(tag[0][0])}{tag[0][1:]}", text)
+    """Return somebody else's text with another opener of each tag that `LookAlikes` could read, whole or cut off at the
+    end: a model may repeat the text, and other text may follow it then.
+    """
+    pieces, end = list[str](), 0
+    for opener in _OPENERS.finditer(text):
+        if _may_become_tag(text, opener.start()):
+            pieces += (text[end : opener.start()], replacement(opener[0]))
+            end = opener.end()
+    return "".join([*pieces, text[end:]])
+
+
+def _may_become_tag(text: str, start: int) -> bool:
+    tag = _TAG.match(text, start, start + _MAX_TAG, partial=True)
+    if tag is None:
+        return False
+    if tag.partial:
+        return len(text) - start < _MAX_TAG and _is_beginning(text, start)
+    if _kind_of(tag) is None:
+        return False
+    is_bracketed = tag[0][0] in _BRACKETS
+    return not is_bracketed or bool(tag["slash"]) or _JSON.match(text, tag.end(), partial=True) is not None
 
 
 def _kind_of(tag: "regex.Match[str]") -> BlockKind | None:
     """Return the block that a tag in other characters names; None for any other text."""
-    kind, is_bracketed = TAG_NAMES.get(_letters(tag["name"])), tag[0][0] in "[【［{"
+    kind, is_bracketed = TAG_NAMES.get(_letters(tag["name"])), tag[0][0] in _BRACKETS
     is_other = (tag[0].isascii() and not is_bracketed) or (is_bracketed and kind is BlockKind.THINK)
     return None if is_other else kind
+
+
+def _is_beginning(text: str, start: int) -> bool:
+    """Return whether the rest of the text begins the name of a tag."""
+    letters = _letters(_ENDS.split(text[start + 1 :])[0])
+    return any(name.startswith(letters) for name in TAG_NAMES)
 
 
 class LookAlikes:
@@ -146,7 +172,10 @@ class LookAlikes:
             tag = _TAG.match(text, start, start + _MAX_TAG, partial=not is_whole)
             if tag is None or (tag.partial and start + _MAX_TAG <= len(text)):
                 continue
-            meant = self._is_cut(text, start) if tag.partial else self._is_meant(text, tag, is_whole=is_whole)
+            if tag.partial:
+                meant = MAYBE if _is_beginning(text, start) else False
+            else:
+                meant = self._is_meant(text, tag, is_whole=is_whole)
             if meant is MAYBE:
                 certain = start
                 break
@@ -167,11 +196,6 @@ class LookAlikes:
             self._fence = fence["marker"] if fence["marker"][0] not in fence["rest"] else ""
         elif fence["marker"].startswith(self._fence) and not fence["rest"]:
             self._fence = ""
-
-    def _is_cut(self, text: str, start: int) -> bool | Maybe:
-        """Return whether the end of the text may become such a tag."""
-        letters = _letters(_ENDS.split(text[start + 1 :])[0])
-        return MAYBE if any(name.startswith(letters) for name in TAG_NAMES) else False
 
     def _is_meant(self, text: str, tag: "regex.Match[str]", *, is_whole: bool) -> bool | Maybe:
         if (kind := _kind_of(tag)) is None:

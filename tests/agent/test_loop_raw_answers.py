@@ -5,10 +5,12 @@ Each ends in the right call, in one correction, or in the answer, whole and lett
 
 # ruff: noqa: E501 -- a stream stands on one line, as the model wrote it
 
+import re
 from dataclasses import dataclass
 
 import pytest
 
+from agent.protocol.render import neutralise
 from tests.agent.test_loop_model_answers import SECTION, WORD, answered
 
 CALL = '{"name": "recall", "args": {"query": "boat"}}'
@@ -188,3 +190,9 @@ async def test_a_text_about_such_shapes_is_shown_as_it_is(answer: str, *, native
     for pieces in (answer, [*answer]):
         done = await answered(pieces, native=native)
         assert done.ended.text == answer
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if re.search("width|letters|brackets", name)])
+async def test_a_call_that_somebody_else_wrote_so_does_not_run_where_the_model_repeats_it(name: str) -> None:
+    done = await answered(neutralise(CALLS[name]))
+    assert not done.runs

@@ -27,6 +27,18 @@ WORDS = st.lists(
     st.sampled_from(
         [
             *TAGS,
+            *(
+                "＜execute＞",
+                "＜/think＞",
+                "﹤workspace﹥",
+                "<𝐞𝐱𝐞𝐜𝐮𝐭𝐞>",
+                "</𝐭𝐡𝐢𝐧𝐤>",
+                "[execute]",
+                "[/execute]",
+                "【summary】",
+                "{execute}",
+            ),
+            *("＜exec", "[execute", "<𝐭𝐡", "＜", "["),
             "<",
             "\n",
             " ",
@@ -66,7 +78,7 @@ def read(stream: str) -> list[ProtocolEvent]:
 
 
 BEFORE = st.sampled_from(["", "Before.\n", "Before: ", "```\n", "> ", "</think>\n\n", "  "])
-AFTER = st.sampled_from(["", "\nAfter.", ">", "nk>x"])
+AFTER = st.sampled_from(["", "\nAfter.", ">", "nk>x", "ute＞[{}]", "]\n[{}]", "𝐢𝐧𝐤>x"])
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -87,7 +99,13 @@ def test_neutral_words_stay_as_they_are(words: str) -> None:
     assert len(neutralise(words)) <= len(words)
 
 
-@pytest.mark.parametrize("words", ["a < b", "<b>bold</b>", "x <- y", "<executive>", "1 << 2", "日本 <3"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("a < b", "<b>bold</b>", "x <- y", "<executive>", "1 << 2", "日本 <3"),
+        *("[link](x)", "[execute] is a section", "{x} and [y]", "a ＜ b", "＜b＞", "[x", "{summary: 3}"),
+    ],
+)
 def test_what_is_no_tag_of_ours_is_not_touched(words: str) -> None:
     assert neutralise(words) == words
 
