@@ -87,6 +87,8 @@ _KEYS: Final[Mapping[By, sa.ColumnElement[Any]]] = {
     By.DAY: model_call.c.day,
     By.MODEL: model_call.c.model,
 }
+# A channel as its workspace knows it, "slack:T0123:C0123": several workspaces may share it.
+_PLACE: Final = workspaces(model_call.c.person) + ":" + model_call.c.channel
 _COUNTS: Final = (*TOKENS, "bytes_up")
 
 
@@ -165,15 +167,24 @@ def totals(connection: sa.Connection, period: SpendingPeriod, by: By, person: st
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
+def totals_of_channels(connection: sa.Connection, period: SpendingPeriod) -> list[Total]:
+    found = connection.execute(_sums(None, of_person=False), {"first": period.first, "last": period.last}).mappings()
+    return [_total(row) for row in found]
+
+
 class SqlSpending(SqlStore):
     totals = reads(totals)
+    totals_of_channels = reads(totals_of_channels)
     charge = writes(charge)
 
 
 @cache
-def _sums(by: By, *, of_person: bool) -> sa.Select[*tuple[Any, ...]]:
-    """The statement for totals of the days from `first` to `last`; `of_person`: of the calls for the person `whose`."""
-    key, within = _KEYS[by], model_call.c.day.between(sa.bindparam("first"), sa.bindparam("last"))
+def _sums(by: By | None, *, of_person: bool) -> sa.Select[*tuple[Any, ...]]:
+    """The statement for totals of the days from `first` to `last`, `by` None of each workspace's channels; `of_person`:
+    of the calls for the person `whose`.
+    """
+    key = _PLACE if by is None else _KEYS[by]
+    within = model_call.c.day.between(sa.bindparam("first"), sa.bindparam("last"))
     sums = (
         sa.select(
             key.label("key"),

@@ -11,6 +11,12 @@ from agent.spending import By, SpendingPeriod, Total
 class Spending(Protocol):
     """The usage of model calls: tokens, and nano-dollars at list prices."""
 
+    async def totals_of_channels(self, period: SpendingPeriod) -> list[Total]:
+        """Return the totals of channels, in no order. Their keys are the channels as their workspaces know them,
+        "slack:T0123:C0123", as several workspaces may share one.
+        """
+        ...
+
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         """Return the usage in these days, of everyone or of one person: a total for each key, in order of the keys."""
         ...

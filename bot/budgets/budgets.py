@@ -131,10 +131,14 @@ NOT_SPENT: Final = Spent()
 
 @dataclass(frozen=True, slots=True)
 class BudgetAccount:
-    """Whose budget it is. `id`: of the person, channel or workspace; "" for everyone."""
+    """Whose budget it is. `id`: of the person, channel or workspace; "" for everyone. `source`: of a channel, the
+    workspace that uses it. Several may share it, and each has the whole budget for its own people. "" for all of them,
+    as operators see it.
+    """
 
     whose: Whose
     id: str = ""
+    source: str = ""
 
     @property
     def has_one(self) -> bool:
@@ -162,8 +166,8 @@ class BudgetAllowances:
     preferences: Preferences
     clock: Clock
     _apps: ExpiringCache[Mapping[str, str]] = field(init=False)
-    _totals: dict[By, tuple[float, SpendingPeriod, list[Total]]] = field(
-        default_factory=dict[By, tuple[float, SpendingPeriod, list[Total]]]
+    _totals: dict[Whose, tuple[float, SpendingPeriod, list[Total]]] = field(
+        default_factory=dict[Whose, tuple[float, SpendingPeriod, list[Total]]]
     )
 
     def __post_init__(self) -> None:
@@ -177,7 +181,7 @@ class BudgetAllowances:
         person, now, uncounted = incoming.person, self.clock.now(), Spent.on(calls)
         accounts = (
             BudgetAccount(Whose.PERSON, person.id),
-            BudgetAccount(Whose.CHANNEL, incoming.channel),
+            BudgetAccount(Whose.CHANNEL, incoming.channel, person_source(person.id)),
             BudgetAccount(Whose.WORKSPACE, person_source(person.id)),
             BudgetAccount(Whose.EVERYONE),
         )
@@ -236,18 +240,28 @@ class BudgetAllowances:
             case Whose.PERSON:
                 totals = await self.spending.totals(today, By.DAY, person=account.id)
             case Whose.CHANNEL:
-                totals = [total for total in await self._cached_totals(By.CHANNEL, today) if total.key == account.id]
+                key = f"{account.source}:{account.id}"
+                channels = await self._cached_totals(Whose.CHANNEL, today)
+                totals = [
+                    total for total in channels if (total.key == key if account.source else total.key.endswith(key))
+                ]
             case Whose.WORKSPACE:
-                totals = [total for total in await self._cached_totals(By.WORKSPACE, today) if total.key == account.id]
+                workspaces = await self._cached_totals(Whose.WORKSPACE, today)
+                totals = [total for total in workspaces if total.key == account.id]
             case Whose.EVERYONE:
-                totals = await self._cached_totals(By.CHANNEL, today)
+                totals = await self._cached_totals(Whose.WORKSPACE, today)
         return sum((total.spent for total in totals), Spent())
 
-    async def _cached_totals(self, by: By, today: SpendingPeriod) -> list[Total]:
-        """Return today's totals, at most TOTALS_FRESH_S old."""
-        now, cached = self.clock.monotonic(), self._totals.get(by)
+    async def _cached_totals(self, whose: Whose, today: SpendingPeriod) -> list[Total]:
+        """Return today's totals of all channels or workspaces, at most TOTALS_FRESH_S old."""
+        now, cached = self.clock.monotonic(), self._totals.get(whose)
         if cached is None or cached[1] != today or now - cached[0] > TOTALS_FRESH_S:
-            cached = self._totals[by] = (now, today, await self.spending.totals(today, by))
+            totals = (
+                await self.spending.totals_of_channels(today)
+                if whose is Whose.CHANNEL
+                else await self.spending.totals(today, By.WORKSPACE)
+            )
+            cached = self._totals[whose] = (now, today, totals)
         return cached[2]
 
 

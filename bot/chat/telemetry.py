@@ -285,6 +285,9 @@ class ReportingSpending:
     async def totals(self, period: SpendingPeriod, by: By, *, person: str | None = None) -> list[Total]:
         return await self.spending.totals(period, by, person=person)
 
+    async def totals_of_channels(self, period: SpendingPeriod) -> list[Total]:
+        return await self.spending.totals_of_channels(period)
+
     async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime, where: str = "") -> None:
         await self.spending.charge(person, kind, calls, now, where)
         self.telemetry.record(Charged(kind, calls))

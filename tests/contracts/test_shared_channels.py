@@ -29,9 +29,11 @@ from agent.memory.forgetting_plans import (
     Gone,
     post_key,
 )
+from agent.messages import ModelCall, Usage
 from agent.repeats import repeat_of
 from agent.schedules.definitions import NewSchedule, Schedule, ScheduleKind, ScheduleRefused, Timing
 from agent.turn_records import Claiming, Closing
+from bot.budgets.budgets import Budget, BudgetAllowances, Budgets
 from bot.chat.access.place_rules import name_at
 from store.data_subjects import counts, place_named
 from store.engine import Store
@@ -40,6 +42,7 @@ from store.schedule_store import MAX_IN_CHANNEL
 from store.schema import metadata
 from store.turn_tables import turn
 from tests.contracts.steps import claimed
+from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 
@@ -319,3 +322,13 @@ async def test_work_is_refused_for_a_question_that_its_own_asker_deleted_and_not
             Timing("UTC", at=START + 9 * HOUR), START, message="1",
         )  # fmt: skip
         assert (await store.schedules.add(made) is ScheduleRefused.QUESTION_DELETED) == (source == TWO)
+
+
+async def test_the_people_of_one_workspace_use_up_no_budget_of_the_other_in_a_shared_channel(store: Store) -> None:
+    budgets = Budgets(channel=Budget(tokens=1_000))
+    allowances = BudgetAllowances(budgets, store.spending, store.preferences, FakeClock(START))
+    spent = ModelCall("openai:m", Usage(output=1_000))
+    await store.spending.charge(f"{TWO}:U1", "answering", [spent], START, CHANNEL)
+    assert "This channel has used today's budget" in str(await allowances.budget_left(in_(TWO, "again", "2")))
+    assert await allowances.budget_left(in_(ONE, "again", "1")) is None
+    assert await allowances.budget_left(replace(in_(TWO, "again", "3"), channel="C0OTHER")) is None
