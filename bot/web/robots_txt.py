@@ -42,7 +42,7 @@ def parse_robots(text: str, name: str) -> Robots:
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         match key.lower() if colon else "":
             case "user-agent":
-                group = group if reads_agents else set()
+                group = group if reads_agents else set[str]()
                 group |= {product(value)} & rules.keys()
                 named |= group
                 reads_agents = True
