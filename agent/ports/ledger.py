@@ -43,6 +43,10 @@ class TurnLedger(Protocol):
         """Store the turn's progress, or the pages of its reply. Progress resets the count of attempts."""
         ...
 
+    async def discount(self, claim: Claim) -> None:
+        """Do not count the claim as an attempt; the turn stays held until its lease runs out."""
+        ...
+
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
 

@@ -89,7 +89,7 @@ _EXISTING: Final = {
     table: sa.select(sa.func.count()).select_from(table).where(table.c.id.in_(ids_in_parameter("ids")))
     for table in (message, fact, document)
 }
-_RELEASE: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
+_DISCOUNT: Final = _HELD.values(attempts=sa.case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
 def accept(
@@ -306,13 +306,17 @@ def _merge_summary(
         connection.execute(sa.update(conversation).where(same_readers).values(summary=text))
 
 
+def discount(connection: sa.Connection, claim: Claim) -> None:
+    _write(connection, claim, {"epoch": claim.epoch}, _DISCOUNT)
+
+
 def release(connection: sa.Connection, claim: Claim) -> None:
-    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _RELEASE)
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _DISCOUNT)
 
 
 def put_aside(connection: sa.Connection, claim: Claim, until: datetime) -> None:
     """Let the turn wait until a time; meanwhile it does not block other turns of its conversation."""
-    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _RELEASE)
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "run_at": until}, _DISCOUNT)
     consents.resume_if_decided(connection, claim.turn)  # the asker may have decided already, or the turn was stopped
 
 
@@ -340,6 +344,7 @@ class SqlLedger(SqlStore):
     restrict_place = writes(restrict_place)
     claim = writes(claim_turn)
     renew = writes(renew)
+    discount = writes(discount)
     release = writes(release)
     put_aside = writes(put_aside)
     stop = writes(amendments.stop)

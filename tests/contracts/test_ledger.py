@@ -123,6 +123,17 @@ async def test_attempts_count_from_where_a_turn_last_got_further(store: Store) -
     assert (await claimed(store, now=START + 3 * LEASE)).attempts == 1
 
 
+async def test_a_claim_that_is_discounted_is_no_attempt_and_holds_the_turn(store: Store) -> None:
+    await store.ledger.accept(said("one"))
+    first = await claimed(store)
+    await store.ledger.discount(first)
+    await store.ledger.save(first, reply_ref="page 1")
+    again = await claimed(store, now=START + LEASE)
+    assert (first.attempts, again.attempts) == (1, 1)
+    with pytest.raises(LeaseLost):
+        await store.ledger.discount(first)
+
+
 async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(store: Store) -> None:
     elsewhere = replace(said("there", conversation="there"), source="elsewhere")
     await store.ledger.accept(elsewhere)

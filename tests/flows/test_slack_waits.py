@@ -1,6 +1,7 @@
 """Slack limits, hangs or is slow, and nobody waits without a sign: waits are skipped, so that times are exact."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 
@@ -8,6 +9,7 @@ from agent.providers.scripted import Part, ScriptPause
 from agent.turn_records import Claiming
 from benchmarks.skipping_loop import run_skipping
 from bot.chat.texts import replies as reply_texts
+from bot.chat.turns.answering import LONGEST_OUTAGE
 from bot.chat.turns.worker import TurnWorkerLimits
 from bot.platforms import texts as platforms_texts
 from bot.platforms.slack.agent_view import status_of
@@ -15,7 +17,7 @@ from bot.platforms.slack.api import TIMEOUT_S
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_faults import HANGS, HANGS_LATER, Fault, limited
+from tests.fakes.slack_faults import DOWN, HANGS, HANGS_LATER, Fault, limited
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.turns_host import turns_host
 from tests.flows.test_slack_replies import World, asked
@@ -24,6 +26,7 @@ ME = f"<@{BOT_USER}>"
 PATIENCE_S = 3.0  # A person's
 GROWING: list[Part] = [part for number in range(50) for part in (f"{number} {'word ' * 12}", ScriptPause(0.1))]
 ANSWER_S = 5.0
+RARELY = TurnWorkerLimits(sweep_s=30.0, lease=timedelta(seconds=30))  # For hours, of which most is nothing new
 
 Play = Callable[[World], Awaitable[None]]
 
@@ -118,6 +121,36 @@ def test_another_process_goes_on_within_ten_seconds_after_a_kill_and_shows_it(do
                     await world.answered()
             assert slack.state.statuses[0][2] == status_of(reply_texts.CONTINUING)
             assert [message.text for message in states(world)] == ["Blue."]
+
+    run_skipping(run(), lambda: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("lasting", "shown"),
+    [
+        (timedelta(hours=1.5), "Blue."),
+        pytest.param(
+            LONGEST_OUTAGE + timedelta(hours=2), "I could not finish this answer after", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_an_answer_outlasts_an_outage_of_hours_and_is_given_up_after_a_longer_one(
+    lasting: timedelta, shown: str
+) -> None:
+    async def run() -> None:
+        async with FakeSlack(FastClock(speed=1.0)) as slack:
+            world = World(slack, [["Blue."]])
+            host = turns_host(world.store, world.model, slack.clock, limits=RARELY)
+            async with serving(slack, host), host.turns.serving():
+                for method in ("chat.postMessage", "conversations.replies"):
+                    slack.faults[method] += [DOWN] * 10_000
+                await mention(world)
+                await slack.clock.sleep(lasting.total_seconds())
+                assert not states(world)
+                slack.faults.clear()
+                await world.answered()
+            (answer,) = states(world)
+            assert answer.text.startswith(shown)
 
     run_skipping(run(), lambda: 0.0)
 

@@ -107,6 +107,9 @@ SHOW_WAIT_S: Final = 30.0
 
 # How long a process waits for another one to end a turn that it has lost: longer than answers take.
 STRAY_S: Final = 600.0
+# For so long after a question, claims that ended because its platform could not be reached do not count as attempts. A
+# text that the platform never takes, and that holds up its conversation, is given up after that.
+LONGEST_OUTAGE: Final = timedelta(hours=6)
 
 
 @dataclass(slots=True, eq=False)
@@ -185,6 +188,9 @@ class Answering:
             end = TurnUnended.PUT_OFF
             running.put_off = isinstance(error, StoreUnavailable)
             log.log(severity(error), "turn %d: postponed: %s", claim.turn, error)
+            if isinstance(error, SurfaceError) and self.clock.now() - question.time < LONGEST_OUTAGE:
+                with suppress(LeaseLost, StoreError):
+                    await self.ledger.discount(claim)
         except asyncio.CancelledError:
             end = TurnUnended.LOST if running.lost or running.reclaimed else TurnUnended.GIVEN_BACK
             raise
