@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from bot.python.picture_headers import PNG
+from bot.chat.attachments.picture_headers import PNG
 from bot.python.sandbox import Sandbox
 from tests.fakes.new_database import new_database
 from tests.fakes.ready_process import command
